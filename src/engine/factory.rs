@@ -1,0 +1,44 @@
+//! How a bench target makes its engine: [`EngineFactory`].
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::Engine;
+
+/// Which model to load, and how. The same on every command line, in `infergate.toml` and in the worker protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadRequest {
+    /// The model spec, for example `synthetic:gpt2`; what it means is the factory's business.
+    pub model: String,
+    /// Compute type, for example `f32`; `None` leaves it to the model's file.
+    #[serde(default)]
+    pub dtype: Option<String>,
+    /// Threads to compute with.
+    pub threads: usize,
+    /// Seed of synthetic weights and synthetic prompts.
+    pub seed: u64,
+}
+
+/// Makes engines. A closure `Fn(&LoadRequest) -> Result<Box<dyn Engine + Send>>` is one.
+pub trait EngineFactory {
+    /// Loads the model and returns an engine ready for [`Engine::start`].
+    ///
+    /// # Errors
+    /// One line saying what, where and how to mend it.
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn Engine + Send>>;
+
+    /// Environment variables that must be set before the process starts (thread pools, allocator tunables). A bench
+    /// target that finds one unset starts itself again with it; a variable that is set already is the user's choice and stays.
+    fn environment(&self, _request: &LoadRequest) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+impl<F> EngineFactory for F
+where
+    F: Fn(&LoadRequest) -> Result<Box<dyn Engine + Send>>,
+{
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
+        self(request)
+    }
+}

@@ -1,0 +1,10 @@
+//! infergate
+pub mod clock;
+pub mod engine;
+pub mod prompt;
+#[cfg(feature = "cli")]
+pub mod cli {
+    pub fn main(_a: std::env::ArgsOs) -> i32 {
+        0
+    }
+}
