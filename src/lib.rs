@@ -1,6 +1,8 @@
 //! infergate
 pub mod clock;
 pub mod engine;
+#[cfg(feature = "models")]
+pub mod models;
 pub mod prompt;
 #[cfg(feature = "cli")]
 pub mod cli {
