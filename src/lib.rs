@@ -1,7 +1,9 @@
 //! infergate
+pub mod build_info;
 pub mod case;
 pub mod clock;
 pub mod engine;
+pub mod machine;
 #[cfg(feature = "models")]
 pub mod models;
 pub mod prompt;
