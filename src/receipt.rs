@@ -37,6 +37,9 @@ pub struct Receipt {
     /// The run was cut short: what is here was measured, and it never passes a gate.
     #[serde(default)]
     pub partial: bool,
+    /// Invariants the run broke, one sentence each. Such a run gives no verdict.
+    #[serde(default)]
+    pub invalid: Vec<String>,
     /// infergate's own version.
     pub tool: String,
     /// Where it ran.
