@@ -2,10 +2,12 @@
 pub mod case;
 pub mod clock;
 pub mod engine;
+pub mod gate;
 #[cfg(feature = "models")]
 pub mod models;
 pub mod prompt;
 pub mod receipt;
+pub mod stats;
 pub mod trace;
 #[cfg(feature = "cli")]
 pub mod cli {
