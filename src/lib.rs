@@ -6,6 +6,7 @@ pub mod case;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod gate;
 pub mod machine;
 pub mod measure;
 #[cfg(feature = "models")]
@@ -13,6 +14,7 @@ pub mod models;
 pub mod process;
 pub mod prompt;
 pub mod receipt;
+pub mod stats;
 pub mod suite;
 pub mod trace;
 pub mod worker;

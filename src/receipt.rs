@@ -5,6 +5,7 @@
 
 mod baseline;
 mod store;
+mod validate;
 mod verdict;
 
 use std::collections::BTreeMap;
