@@ -17,8 +17,7 @@ mod time;
 use anyhow::{Context, Result, ensure};
 
 use crate::receipt::{
-    Baseline, CaseRecord, CaseVerdict, Document, Outcome, RECEIPT_SCHEMA, Receipt, Session, SessionCase,
-    VERDICT_SCHEMA, Verdict,
+    Baseline, CaseRecord, CaseVerdict, Document, Outcome, RECEIPT_SCHEMA, Receipt, Session, SessionCase, Verdict,
 };
 
 pub use policy::Policy;
@@ -99,6 +98,7 @@ fn newest_session(baseline: &Baseline) -> Result<Receipt> {
         schema: RECEIPT_SCHEMA.into(),
         created: created.clone(),
         partial: false,
+        invalid: Vec::new(),
         tool: tool.clone(),
         machine: baseline.machine.clone(),
         build: build.clone(),
@@ -112,13 +112,21 @@ fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     })
 }
 
-/// The worst case decides; a run that was cut short before its first case is partial, not failed.
-fn decide(head: &Receipt, cases: Vec<CaseVerdict>, notes: Vec<String>) -> Verdict {
-    if head.partial && head.cases.is_empty() {
-        let verdict = Outcome::Partial;
-        return Verdict { schema: VERDICT_SCHEMA.into(), verdict, exit_code: verdict.exit_code(), cases, notes };
+/// The worst case decides; a run that broke an invariant or was cut short never passes, whatever its cases say.
+fn decide(head: &Receipt, cases: Vec<CaseVerdict>, mut notes: Vec<String>) -> Verdict {
+    notes.extend(head.invalid.iter().map(|reason| format!("invalid: {reason}")));
+    let at_best = match (head.invalid.is_empty(), head.partial) {
+        (false, _) => Some(Outcome::Invalid),
+        (true, true) => Some(Outcome::Partial),
+        (true, false) => None,
+    };
+    let judged = Verdict::of(cases, notes);
+    match at_best {
+        Some(verdict) if judged.cases.is_empty() || judged.verdict.severity() < verdict.severity() => {
+            Verdict { verdict, exit_code: verdict.exit_code(), ..judged }
+        }
+        _ => judged,
     }
-    Verdict::of(cases, notes)
 }
 
 /// What is wrong with a record, in one sentence; `None` for a sound one. `metrics.md` calls such a run invalid.
