@@ -3,6 +3,8 @@ pub mod clock;
 pub mod engine;
 #[cfg(feature = "models")]
 pub mod models;
+#[cfg(feature = "models")]
+pub mod process;
 pub mod prompt;
 #[cfg(feature = "cli")]
 pub mod cli {
