@@ -10,7 +10,7 @@ use clap::Parser;
 use infergate::engine::{Engine, EngineFactory, LoadRequest, TokenId, ensure_fits};
 use infergate::models::Candle;
 use infergate::process::ensure_environment;
-use serde_json::json;
+use serde::Serialize;
 
 /// Continues a prompt greedily; end-of-sequence is ignored.
 #[derive(Debug, Parser)]
@@ -41,6 +41,15 @@ struct Args {
     json: bool,
 }
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Line {
+    prompt_ids: Vec<TokenId>,
+    output_ids: Vec<TokenId>,
+    /// `null` where the model has no tokenizer.
+    text: Option<String>,
+}
+
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,7 +72,8 @@ fn run(args: &Args) -> Result<()> {
     let output = generate(args, engine.as_mut(), &prompt)?;
     if args.json {
         let text = engine.detokenize(&output)?;
-        print(&format!("{}\n", json!({ "prompt_ids": prompt, "output_ids": output, "text": text })))?;
+        let line = serde_json::to_string(&Line { prompt_ids: prompt, output_ids: output, text })?;
+        print(&format!("{line}\n"))?;
     }
     Ok(())
 }

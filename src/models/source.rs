@@ -10,8 +10,11 @@ use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
 use super::gguf::Gguf;
+use super::local::{self, ModelFiles};
+use super::safetensors::SafeTensorFiles;
 use super::spec::ModelSpec;
 use super::tokenizer::Text;
+use super::weights::Weight;
 use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, weights};
 use crate::engine::{EngineInfo, LoadRequest};
 
@@ -20,21 +23,41 @@ use crate::engine::{EngineInfo, LoadRequest};
 /// # Errors
 /// One line saying what is wrong with the spec, the files or the request.
 pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
-    let spec: ModelSpec = request.model.parse()?;
-    let (decoder, mut info, text, digest) = match &spec {
-        ModelSpec::Gguf(path) => gguf(path, request)?,
-        _ => bail!("not yet"),
-    };
-    info.model = spec.to_string();
-    info.name = "candle".into();
-    info.version = CANDLE_VERSION.into();
-    info.settings.extend(environment(request));
+    let Model { decoder, info, text, digest } = open(request)?;
     Ok(CandleEngine::new(decoder, info, text, digest))
 }
 
-type Parts = (Box<dyn Decoder>, EngineInfo, Option<Text>, Digest);
+/// A loaded model before it becomes an engine.
+pub struct Model {
+    /// The model itself.
+    pub decoder: Box<dyn Decoder>,
+    /// Who it is, without what `decoder` and `digest` know.
+    pub info: EngineInfo,
+    /// Its tokenizer, if it has one.
+    pub text: Option<Text>,
+    /// Identity of its weights.
+    pub digest: Digest,
+}
 
-fn gguf(path: &Path, request: &LoadRequest) -> Result<Parts> {
+/// As [`load`], for callers that want the logits.
+///
+/// # Errors
+/// As [`load`].
+pub fn open(request: &LoadRequest) -> Result<Model> {
+    let spec: ModelSpec = request.model.parse()?;
+    let mut model = match &spec {
+        ModelSpec::Gguf(path) => gguf(path, request)?,
+        ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request)?,
+        _ => bail!("not yet"),
+    };
+    model.info.model = spec.to_string();
+    model.info.name = "candle".into();
+    model.info.version = CANDLE_VERSION.into();
+    model.info.settings.extend(environment(request));
+    Ok(model)
+}
+
+fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
     let file = Gguf::open(path)?;
     let stored = file.dtype();
     let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
@@ -52,7 +75,37 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Parts> {
     };
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
-    Ok((decoder, info, text, Digest::of_files(vec![path.to_owned()])))
+    Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
+}
+
+fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let json = local::read_json(&files.config)?;
+    let in_config = || format!("cannot use {}", files.config.display());
+    let architecture = local::architecture(&json).with_context(in_config)?;
+    let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
+    let weights = SafeTensorFiles::open(files.weights.clone())?;
+    let (decoder, info) = match Family::from_name(architecture) {
+        Some(family) => {
+            let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
+            let hf_name: fn(&Weight) -> &str = |w| &w.hf;
+            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names())
+                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            // Qwen2 of candle would prefer a stored head to a tied one.
+            let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
+            (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
+        }
+        None => bail!("gpt2"),
+    };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+}
+
+/// On a CPU candle computes safetensors and synthetic weights in f32.
+fn only_f32(request: &LoadRequest) -> Result<()> {
+    match request.dtype.as_deref() {
+        None | Some("f32") => Ok(()),
+        Some(other) => bail!("dtype `{other}` is not possible for {}; use f32", request.model),
+    }
 }
 
 fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
