@@ -3,7 +3,7 @@
 mod common;
 
 use common::{copy_of, fixture, ids, json, request};
-use infergate::engine::{Engine, EngineFactory, check_contract};
+use infergate::engine::{EngineFactory, check_contract};
 use infergate::models::{Candle, source};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Helpers for the tests of models.
 #![allow(dead_code, reason = "each test file uses some of them")]
 
+pub mod gguf;
+
 use std::path::{Path, PathBuf};
 
 use infergate::engine::LoadRequest;
