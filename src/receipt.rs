@@ -17,6 +17,7 @@ use crate::case::{Case, Phase};
 use crate::engine::EngineInfo;
 use crate::trace::Trace;
 
+pub(crate) use baseline::file_word;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use store::{Document, json_schemas, read_baseline, read_receipt, read_receipt_or_baseline, to_json, write_json};
 pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
