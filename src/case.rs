@@ -92,7 +92,7 @@ impl Case {
     /// # Errors
     /// When P + output tokens is above `context_tokens`.
     pub fn ensure_fits(&self, context_tokens: usize) -> Result<()> {
-        let needed = self.prompt_tokens() + self.output_tokens();
+        let needed = self.prompt_tokens().saturating_add(self.output_tokens());
         ensure!(
             needed <= context_tokens,
             "{self} needs {needed} tokens and the model's context has {context_tokens}; choose a shorter prompt or fewer output tokens"

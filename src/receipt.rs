@@ -5,6 +5,7 @@
 
 mod baseline;
 mod store;
+mod validate;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,9 @@ pub struct Receipt {
     /// The run was cut short: what is here was measured, and it never passes a gate.
     #[serde(default)]
     pub partial: bool,
+    /// Invariants the run broke, one sentence each. Such a run gives no verdict.
+    #[serde(default)]
+    pub invalid: Vec<String>,
     /// infergate's own version.
     pub tool: String,
     /// Where it ran.

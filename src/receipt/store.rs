@@ -11,9 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::{BASELINE_SCHEMA, Baseline, ProcessSamples, RECEIPT_SCHEMA, Receipt, Verdict};
-use crate::case::{Case, Phase};
-use crate::engine::EngineInfo;
+use super::{BASELINE_SCHEMA, Baseline, RECEIPT_SCHEMA, Receipt, Verdict};
 
 /// A file is refused beyond this size before it is read: a receipt holds a few hundred kilobytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -71,12 +69,12 @@ fn parse(text: &str) -> Result<Document> {
     match schema {
         RECEIPT_SCHEMA => {
             let receipt: Receipt = typed(value)?;
-            validate_receipt(&receipt)?;
+            receipt.validate()?;
             Ok(Document::Receipt(Box::new(receipt)))
         }
         BASELINE_SCHEMA => {
             let baseline: Baseline = typed(value)?;
-            validate_baseline(&baseline)?;
+            baseline.validate()?;
             Ok(Document::Baseline(Box::new(baseline)))
         }
         newer if newer.starts_with("infergate.") => bail!(
@@ -89,64 +87,6 @@ fn parse(text: &str) -> Result<Document> {
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     // The message of serde names the field; a negative or missing number shows as a wrong type.
     serde_json::from_value(value).context("a field is missing or not of its type; samples are non-negative integers")
-}
-
-fn validate_receipt(receipt: &Receipt) -> Result<()> {
-    ensure!(receipt.partial || !receipt.cases.is_empty(), "there are no cases in it; measure again");
-    if let Some(probes) = receipt.probes {
-        for probe in [Some(probes.before), probes.after].into_iter().flatten() {
-            let rates = [probe.memory_read_bytes_per_s, probe.matrix_flops_per_s, probe.scalar_ops_per_s];
-            ensure!(
-                rates.iter().all(|rate| rate.is_finite() && *rate > 0.0),
-                "a probe is not a positive number; measure again"
-            );
-        }
-    }
-    for case in &receipt.cases {
-        validate_samples(case.id, &case.processes, receipt.partial)?;
-        ensure!(
-            case.output.ids.len() == case.id.output_tokens(),
-            "{}: output has {} tokens instead of {}; measure again",
-            case.id,
-            case.output.ids.len(),
-            case.id.output_tokens()
-        );
-        ensure!(
-            case.output.sha256 == super::output_sha256(&case.output.ids),
-            "{}: output ids do not have the SHA-256 beside them; the file was edited",
-            case.id
-        );
-    }
-    validate_engine(&receipt.engine)
-}
-
-fn validate_baseline(baseline: &Baseline) -> Result<()> {
-    ensure!(!baseline.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
-    for session in &baseline.sessions {
-        for case in &session.cases {
-            validate_samples(case.id, &case.processes, false)?;
-        }
-    }
-    validate_engine(&baseline.engine)
-}
-
-fn validate_engine(engine: &EngineInfo) -> Result<()> {
-    ensure!(!engine.name.is_empty() && !engine.model.is_empty(), "engine or model has no name; measure again");
-    Ok(())
-}
-
-fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
-    ensure!(partial || !processes.is_empty(), "{id}: there are no samples; measure again");
-    for samples in processes.iter().map(|process| &process.samples_ns) {
-        ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");
-        for sample in samples {
-            let expected = if id.phase() == Phase::Generate { id.output_tokens() } else { 1 };
-            ensure!(sample.len() == expected, "{id}: a sample has {} token times instead of {expected}", sample.len());
-            ensure!(sample.is_sorted(), "{id}: token times decrease within a sample; measure again");
-            ensure!(sample.last().is_some_and(|ns| *ns > 0), "{id}: a sample took no time; measure again");
-        }
-    }
-    Ok(())
 }
 
 /// `document` as JSON: one field a line, lists on one line, a newline at the end.

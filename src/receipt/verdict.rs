@@ -101,9 +101,10 @@ pub enum Channel {
 /// One case, on one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseVerdict {
-    /// Case id, for example `decode/p128`.
+    /// Case id, for example `decode/p128`; `model` for what belongs to no case.
     pub id: String,
-    /// What was compared: `ttft_ns`, `itl_ns`, `e2e_ns`, `output`, or a counter's name.
+    /// What was compared: `ttft_ns`, `itl_ns`, `e2e_ns` on the stored and paired channel; `output` or a counter's name on
+    /// the exact channel; a target's metric, for example `ttft_ms`, where an absolute limit was set.
     pub metric: String,
     /// The evidence.
     pub channel: Channel,
@@ -111,7 +112,8 @@ pub struct CaseVerdict {
     pub verdict: Outcome,
     /// head / base; `null` where either is missing.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's interval.
+    /// Lower end of the ratio's interval. On the stored channel from the prediction interval of one more session, each end
+    /// at the one-sided level alpha / m.
     pub ci_low: Option<f64>,
     /// Upper end of the ratio's interval.
     pub ci_high: Option<f64>,
@@ -123,7 +125,7 @@ pub struct CaseVerdict {
     pub head: Option<f64>,
     /// Coefficient of variation of the head's process medians.
     pub cv: Option<f64>,
-    /// The ratio above which the case is regressed.
+    /// The ratio above which the case is regressed; for a target, its limit in the metric's unit.
     pub threshold: Option<f64>,
     /// Fraction of the hardware's limit the head reaches, 0 to 1; `null` when not known.
     #[serde(default)]

@@ -1,0 +1,198 @@
+//! [`Gguf`]: a GGUF file, checked before candle sees it, as a quantized model or dequantized to f32.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use candle_core::quantized::GgmlDType;
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+
+use super::adapter::{Adapter, Facts};
+use super::config::{Family, LlamaConfig};
+use super::decoder::Decoder;
+use super::weights::{self, Weight};
+use super::{OneLine as _, gguf_header, llama, qwen};
+
+/// An open GGUF file whose weights all lie inside it.
+pub struct Gguf {
+    /// Header: metadata and where each weight lies.
+    pub content: Content,
+    file: BufReader<File>,
+}
+
+impl Gguf {
+    /// Opens `path` and checks its header against its length.
+    ///
+    /// # Errors
+    /// When the file is missing, empty, no GGUF, damaged or shorter than its weights.
+    pub fn open(path: &Path) -> Result<Self> {
+        let what = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open the model file {what}"))?;
+        let length = file.metadata().with_context(|| format!("cannot read the model file {what}"))?.len();
+        ensure!(length > 0, "the model file {what} is empty; download it again");
+        let mut file = BufReader::new(file);
+        let mut magic = [0_u8; 4];
+        let readable = file.read_exact(&mut magic).is_ok();
+        ensure!(readable && &magic == b"GGUF", "{what} is not a GGUF file: it does not start with the bytes GGUF");
+        gguf_header::check_alignment(&mut file).with_context(|| format!("the GGUF file {what} is damaged"))?;
+        file.seek(SeekFrom::Start(0))?;
+        let content = Content::read(&mut file)
+            .one_line()
+            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
+        gguf_header::check_extents(&content, length)
+            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
+        Ok(Self { content, file })
+    }
+
+    /// The model's shape.
+    ///
+    /// # Errors
+    /// When the architecture is not supported, metadata is missing, or a weight is missing or has another shape.
+    pub fn config(&self) -> Result<LlamaConfig> {
+        let name = match self.content.metadata.get("general.architecture") {
+            Some(Value::String(name)) => name.as_str(),
+            _ => bail!("the GGUF metadata has no general.architecture"),
+        };
+        let Some(family) = Family::from_name(name) else {
+            bail!("architecture `{name}` is not supported from GGUF; supported are llama, qwen2 and qwen3")
+        };
+        let number = |key: &str| self.number(&format!("{name}.{key}"));
+        let required = |key: &str| number(key)?.with_context(|| format!("the GGUF metadata has no {name}.{key}"));
+        ensure!(number("expert_count")?.is_none_or(|n| n <= 1), "mixture-of-experts models are not supported");
+        if let Some(Value::String(scaling)) = self.content.metadata.get(&format!("{name}.rope.scaling.type")) {
+            ensure!(scaling == "none", "rope scaling `{scaling}` is not supported from GGUF; use the safetensors");
+        }
+        let heads = required("attention.head_count")?;
+        ensure!(heads > 0, "{name}.attention.head_count must be above zero");
+        let hidden = required("embedding_length")?;
+        let head_dim = number("attention.key_length")?.unwrap_or(hidden / heads);
+        let rotary = number("rope.dimension_count")?.unwrap_or(head_dim);
+        ensure!(rotary == head_dim, "rotary positions over {rotary} of {head_dim} dimensions are not supported");
+        let vocab = match self.shape("token_embd.weight").as_deref() {
+            Some([rows, _]) => *rows,
+            _ => bail!("the weight `token_embd.weight` is missing or no matrix; is the file complete?"),
+        };
+        let config = LlamaConfig {
+            family,
+            layers: required("block_count")?,
+            hidden,
+            intermediate: required("feed_forward_length")?,
+            heads,
+            kv_heads: number("attention.head_count_kv")?.unwrap_or(heads),
+            head_dim,
+            vocab,
+            context: required("context_length")?,
+            tied: self.shape("output.weight").is_none(),
+            norm_eps: f64::from(
+                self.float(&format!("{name}.attention.layer_norm_rms_epsilon"))?
+                    .with_context(|| format!("the GGUF metadata has no {name}.attention.layer_norm_rms_epsilon"))?,
+            ),
+            rope_theta: self.float(&format!("{name}.rope.freq_base"))?.unwrap_or(10_000.0),
+            rope_scaling: None,
+        }
+        .checked()?;
+        let gguf_name: fn(&Weight) -> &str = |w| &w.gguf;
+        weights::check(&config, gguf_name, &|n| self.shape(n), self.content.tensor_infos.keys().cloned())?;
+        Ok(config)
+    }
+
+    /// The type most weights of the blocks are stored in, for example `q4_1`.
+    pub fn dtype(&self) -> String {
+        let mut elements: BTreeMap<String, usize> = BTreeMap::new();
+        for (_, info) in self.content.tensor_infos.iter().filter(|(name, _)| name.starts_with("blk.")) {
+            *elements.entry(dtype_name(info.ggml_dtype)).or_default() += info.shape.elem_count();
+        }
+        elements.into_iter().max_by_key(|(_, n)| *n).map_or_else(|| "f32".to_owned(), |(name, _)| name)
+    }
+
+    /// The model as stored, computed on by candle's quantized kernels.
+    ///
+    /// # Errors
+    /// When candle cannot read a weight.
+    pub fn quantized(mut self, config: &LlamaConfig) -> Result<Box<dyn Decoder>> {
+        let bytes = |name: &str| self.content.tensor_infos.get(name).map_or(0, gguf_header::stored_bytes);
+        let stored: u64 = self.content.tensor_infos.values().map(gguf_header::stored_bytes).sum();
+        // The embedding is looked up in f32; the head reads the stored one.
+        let embedding_f32 = (config.vocab * config.hidden * size_of::<f32>()) as u64;
+        let head_copy = if config.tied { bytes("token_embd.weight") } else { 0 };
+        let embedding = bytes("token_embd.weight");
+        let facts = Facts {
+            parameters: weights::parameters(config),
+            weight_bytes: stored - embedding + embedding_f32 + head_copy,
+            cost: config.cost(stored - embedding + head_copy),
+            settings: super::settings(&format!("candle-transformers quantized_{}", config.family.name())),
+        };
+        self.fill_defaults(config);
+        let (content, file) = (self.content, &mut self.file);
+        Ok(match config.family {
+            Family::Llama => Box::new(Adapter::new(llama::quantized(content, file)?, facts)),
+            Family::Qwen2 => Box::new(Adapter::new(qwen::quantized2(content, file)?, facts)),
+            Family::Qwen3 => Box::new(Adapter::new(qwen::quantized3(content, file)?, facts)),
+        })
+    }
+
+    /// The weights in f32 under their names in Hugging Face's safetensors.
+    ///
+    /// # Errors
+    /// When candle cannot read a weight.
+    pub fn dequantized(mut self, config: &LlamaConfig) -> Result<VarBuilder<'static>> {
+        let mut tensors = HashMap::new();
+        for weight in weights::weights(config) {
+            let stored = self.content.tensor(&mut self.file, &weight.gguf, &Device::Cpu).one_line()?;
+            let mut tensor = stored.dequantize(&Device::Cpu).one_line()?;
+            if let Some(heads) = weight.interleaved_heads {
+                tensor = halves_apart(&tensor, heads).one_line()?;
+            }
+            tensors.insert(weight.hf, tensor);
+        }
+        Ok(VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu))
+    }
+
+    /// Metadata that candle insists on and files may leave out.
+    fn fill_defaults(&mut self, config: &LlamaConfig) {
+        let name = config.family.name();
+        let mut default = |key: &str, value: usize| {
+            let value = Value::U32(u32::try_from(value).unwrap_or(u32::MAX));
+            self.content.metadata.insert(format!("{name}.{key}"), value);
+        };
+        default("rope.dimension_count", config.head_dim);
+        default("attention.key_length", config.head_dim);
+        default("attention.head_count_kv", config.kv_heads);
+        self.content.metadata.insert(format!("{name}.rope.freq_base"), Value::F32(config.rope_theta));
+    }
+
+    fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        self.content.tensor_infos.get(name).map(|info| info.shape.dims().to_vec())
+    }
+
+    fn number(&self, key: &str) -> Result<Option<usize>> {
+        let Some(value) = self.content.metadata.get(key) else { return Ok(None) };
+        let number = value.to_u64().ok().or_else(|| value.to_i32().ok().and_then(|n| u64::try_from(n).ok()));
+        let number = number.and_then(|n| usize::try_from(n).ok());
+        Ok(Some(number.with_context(|| format!("the GGUF metadata {key} is not a whole number"))?))
+    }
+
+    fn float(&self, key: &str) -> Result<Option<f32>> {
+        let Some(value) = self.content.metadata.get(key) else { return Ok(None) };
+        Ok(Some(value.to_f32().ok().with_context(|| format!("the GGUF metadata {key} is not an f32"))?))
+    }
+}
+
+/// GGUF's Llama rows pair dimension 2i with 2i+1 of a head; Hugging Face's pair i with i + head_dim / 2.
+fn halves_apart(tensor: &Tensor, heads: usize) -> candle_core::Result<Tensor> {
+    let (rows, columns) = tensor.dims2()?;
+    tensor.reshape((heads, rows / heads / 2, 2, columns))?.transpose(1, 2)?.contiguous()?.reshape((rows, columns))
+}
+
+/// `Q4_1` as `q4_1`, `Q4K` as `q4_k`: the names llama.cpp uses.
+fn dtype_name(dtype: GgmlDType) -> String {
+    let name = format!("{dtype:?}").to_lowercase();
+    match name.strip_suffix('k') {
+        Some(bits) if !bits.ends_with('_') => format!("{bits}_k"),
+        _ => name,
+    }
+}

@@ -1,0 +1,97 @@
+//! [`ModelFiles`]: which files of a directory make a model, and what its config.json says it is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+/// config.json, the name every model directory has.
+pub const CONFIG: &str = "config.json";
+/// tokenizer.json; a directory may lack it.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// Weights in one file.
+pub const WEIGHTS: &str = "model.safetensors";
+/// The list of shards, where the weights are in several files.
+pub const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+
+/// The architectures read from safetensors, for error messages.
+const SUPPORTED: &str = "gpt2, llama, qwen2 and qwen3";
+
+/// The files of one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFiles {
+    /// Its config.json.
+    pub config: PathBuf,
+    /// Its safetensors, one or several.
+    pub weights: Vec<PathBuf>,
+    /// Its tokenizer.json, if it has one.
+    pub tokenizer: Option<PathBuf>,
+}
+
+impl ModelFiles {
+    /// Finds the files in `directory`.
+    ///
+    /// # Errors
+    /// Naming what is not there.
+    pub fn in_directory(directory: &Path) -> Result<Self> {
+        let what = directory.display();
+        ensure!(
+            directory.is_dir(),
+            "there is no directory {what}; give a directory, a .gguf file, hf:ORG/NAME or synthetic:gpt2"
+        );
+        let present = |name: &str| Some(directory.join(name)).filter(|path| path.is_file());
+        let needed = |name: &str| {
+            present(name).with_context(|| {
+                format!("the directory {what} has no {name}; a model needs config.json and model.safetensors")
+            })
+        };
+        let config = needed(CONFIG)?;
+        let weights = match present(WEIGHTS_INDEX) {
+            Some(index) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
+            None => vec![needed(WEIGHTS)?],
+        };
+        Ok(Self { config, weights, tokenizer: present(TOKENIZER) })
+    }
+}
+
+/// The names of the shards in a model.safetensors.index.json, each a plain file name.
+///
+/// # Errors
+/// When the file is damaged or names a file outside the model's directory.
+pub fn shards(index: &Path) -> Result<BTreeSet<String>> {
+    let json = read_json(index)?;
+    let map = json.get("weight_map").and_then(Value::as_object);
+    let map = map.with_context(|| format!("{} has no weight_map; download it again", index.display()))?;
+    let mut names = BTreeSet::new();
+    for name in map.values() {
+        let name = name.as_str().unwrap_or_default();
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':']);
+        ensure!(plain, "{} names a shard `{name}`, which is no plain file name", index.display());
+        names.insert(name.to_owned());
+    }
+    ensure!(!names.is_empty(), "{} lists no shards; download it again", index.display());
+    Ok(names)
+}
+
+/// Reads a JSON file.
+///
+/// # Errors
+/// When it cannot be read or is no JSON, with line and column.
+pub fn read_json(path: &Path) -> Result<Value> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is no JSON; download it again", path.display()))
+}
+
+/// What config.json says the model is: one of the supported architectures.
+///
+/// # Errors
+/// Naming the supported ones.
+pub fn architecture(config: &Value) -> Result<&str> {
+    match config.get("model_type").and_then(Value::as_str) {
+        Some(name @ ("gpt2" | "llama" | "qwen2" | "qwen3")) => Ok(name),
+        Some(other) => bail!("architecture `{other}` is not supported; supported are {SUPPORTED}"),
+        None => bail!("config.json has no model_type; supported are {SUPPORTED}"),
+    }
+}

@@ -1,0 +1,150 @@
+//! From a [`LoadRequest`] to a [`CandleEngine`].
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use candle_nn::VarBuilder;
+
+use super::adapter::{Adapter, Facts};
+use super::config::{Family, LlamaConfig};
+use super::decoder::Decoder;
+use super::digest::Digest;
+use super::gguf::Gguf;
+use super::local::{self, ModelFiles};
+use super::safetensors::SafeTensorFiles;
+use super::spec::ModelSpec;
+use super::tokenizer::Text;
+use super::weights::Weight;
+use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, weights};
+use crate::engine::{EngineInfo, LoadRequest};
+
+/// Loads the model that `request` names.
+///
+/// # Errors
+/// One line saying what is wrong with the spec, the files or the request.
+pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
+    let Model { decoder, info, text, digest } = open(request)?;
+    Ok(CandleEngine::new(decoder, info, text, digest))
+}
+
+/// A loaded model before it becomes an engine.
+pub struct Model {
+    /// The model itself.
+    pub decoder: Box<dyn Decoder>,
+    /// Who it is, without what `decoder` and `digest` know.
+    pub info: EngineInfo,
+    /// Its tokenizer, if it has one.
+    pub text: Option<Text>,
+    /// Identity of its weights.
+    pub digest: Digest,
+}
+
+/// As [`load`], for callers that want the logits.
+///
+/// # Errors
+/// As [`load`].
+pub fn open(request: &LoadRequest) -> Result<Model> {
+    let spec: ModelSpec = request.model.parse()?;
+    let mut model = match &spec {
+        ModelSpec::Gguf(path) => gguf(path, request)?,
+        ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request)?,
+        _ => bail!("not yet"),
+    };
+    model.info.model = spec.to_string();
+    model.info.name = "candle".into();
+    model.info.version = CANDLE_VERSION.into();
+    model.info.settings.extend(environment(request));
+    Ok(model)
+}
+
+fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
+    let file = Gguf::open(path)?;
+    let stored = file.dtype();
+    let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
+    let config = file.config().with_context(|| format!("cannot use {}", path.display()))?;
+    let text = Text::from_gguf(&file.content).with_context(|| format!("cannot use {}", path.display()))?;
+    ensure!(
+        dtype == stored || dtype == "f32",
+        "dtype `{dtype}` is not possible for {}; use {stored} (as stored) or f32",
+        path.display()
+    );
+    let as_stored = dtype == stored;
+    let context_tokens = match config.family {
+        Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
+        _ => config.context,
+    };
+    let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
+    let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
+}
+
+fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let json = local::read_json(&files.config)?;
+    let in_config = || format!("cannot use {}", files.config.display());
+    let architecture = local::architecture(&json).with_context(in_config)?;
+    let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
+    let weights = SafeTensorFiles::open(files.weights.clone())?;
+    let (decoder, info) = match Family::from_name(architecture) {
+        Some(family) => {
+            let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
+            let hf_name: fn(&Weight) -> &str = |w| &w.hf;
+            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names())
+                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            // Qwen2 of candle would prefer a stored head to a tied one.
+            let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
+            (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
+        }
+        None => bail!("gpt2"),
+    };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+}
+
+/// On a CPU candle computes safetensors and synthetic weights in f32.
+fn only_f32(request: &LoadRequest) -> Result<()> {
+    match request.dtype.as_deref() {
+        None | Some("f32") => Ok(()),
+        Some(other) => bail!("dtype `{other}` is not possible for {}; use f32", request.model),
+    }
+}
+
+fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
+    EngineInfo {
+        architecture: Some(config.family.name().into()),
+        dtype,
+        context_tokens: config.context,
+        vocab_tokens: config.vocab,
+        ..EngineInfo::default()
+    }
+}
+
+/// A model with Llama's layout in f32. `vb` must have every weight of `config`.
+fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
+    let parameters = weights::parameters(config);
+    let bytes = |weights: u64| weights * size_of::<f32>() as u64;
+    let embedding = (config.vocab * config.hidden) as u64;
+    // Of an embedding that is not the head too, a step reads one row.
+    let read = if config.tied { parameters } else { parameters - embedding };
+    let facts = Facts {
+        parameters,
+        weight_bytes: bytes(parameters),
+        cost: config.cost(bytes(read)),
+        settings: settings(&format!("candle-transformers {}", config.family.name())),
+    };
+    Ok(match config.family {
+        Family::Llama => Box::new(Adapter::new(llama::Llama::load(config, vb)?, facts)),
+        Family::Qwen2 => Box::new(Adapter::new(qwen::qwen2(config, vb)?, facts)),
+        Family::Qwen3 => Box::new(Adapter::new(qwen::qwen3(config, vb)?, facts)),
+    })
+}
+
+/// The settings that are chosen before the process starts, as this process found them.
+fn environment(request: &LoadRequest) -> Vec<(String, String)> {
+    use crate::engine::EngineFactory as _;
+    let names = super::Candle.environment(request).into_iter().map(|(name, _)| name);
+    let found = names.map(|name| {
+        let value = std::env::var(&name).unwrap_or_else(|_| "unset".into());
+        (name, value)
+    });
+    found.chain([("threads".to_owned(), candle_core::utils::get_num_threads().to_string())]).collect()
+}
