@@ -7,6 +7,7 @@ pub mod digest;
 pub mod engine;
 pub mod gguf;
 mod gguf_header;
+pub mod hub;
 pub mod llama;
 pub mod local;
 pub mod qwen;
@@ -38,7 +39,10 @@ impl EngineFactory for Candle {
     }
 
     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {
-        vec![("RAYON_NUM_THREADS".into(), request.threads.to_string()), ("CANDLE_BARRIER_POOL_SPIN_LIMIT".into(), "200".into())]
+        vec![
+            ("RAYON_NUM_THREADS".into(), request.threads.to_string()),
+            ("CANDLE_BARRIER_POOL_SPIN_LIMIT".into(), "200".into()),
+        ]
     }
 }
 
@@ -55,6 +59,8 @@ trait OneLine<T> {
 
 impl<T> OneLine<T> for candle_core::Result<T> {
     fn one_line(self) -> Result<T> {
-        self.map_err(|error| anyhow!("{}", error.to_string().lines().next().unwrap_or("candle failed without saying why")))
+        self.map_err(|error| {
+            anyhow!("{}", error.to_string().lines().next().unwrap_or("candle failed without saying why"))
+        })
     }
 }

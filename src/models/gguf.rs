@@ -185,11 +185,7 @@ impl Gguf {
 /// GGUF's Llama rows pair dimension 2i with 2i+1 of a head; Hugging Face's pair i with i + head_dim / 2.
 fn halves_apart(tensor: &Tensor, heads: usize) -> candle_core::Result<Tensor> {
     let (rows, columns) = tensor.dims2()?;
-    tensor
-        .reshape((heads, rows / heads / 2, 2, columns))?
-        .transpose(1, 2)?
-        .contiguous()?
-        .reshape((rows, columns))
+    tensor.reshape((heads, rows / heads / 2, 2, columns))?.transpose(1, 2)?.contiguous()?.reshape((rows, columns))
 }
 
 /// `Q4_1` as `q4_1`, `Q4K` as `q4_k`: the names llama.cpp uses.

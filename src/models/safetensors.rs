@@ -31,8 +31,9 @@ impl SafeTensorFiles {
     pub fn open(files: Vec<PathBuf>) -> Result<Self> {
         let mut shapes = HashMap::new();
         for path in &files {
-            read_header(path, &mut shapes)
-                .with_context(|| format!("the weights {} are truncated or damaged; download them again", path.display()))?;
+            read_header(path, &mut shapes).with_context(|| {
+                format!("the weights {} are truncated or damaged; download them again", path.display())
+            })?;
         }
         Ok(Self { files, shapes })
     }

@@ -10,7 +10,8 @@ use anyhow::{Error, Result, bail, ensure};
 pub const SYNTHETIC: [&str; 4] = ["gpt2", "distilgpt2", "smollm2-135m", "tiny"];
 
 /// Every form a spec can have, for error messages.
-const FORMS: &str = "synthetic:gpt2, a .gguf file, a directory with config.json and safetensors, or hf:ORG/NAME[@REVISION][/FILE.gguf]";
+const FORMS: &str =
+    "synthetic:gpt2, a .gguf file, a directory with config.json and safetensors, or hf:ORG/NAME[@REVISION][/FILE.gguf]";
 
 /// Where a model comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +72,9 @@ impl FromStr for ModelSpec {
 impl HubSpec {
     fn parse(rest: &str) -> Result<Self> {
         let wrong = || {
-            format!("`hf:{rest}` does not name a model on the hub; write hf:ORG/NAME, hf:ORG/NAME@REVISION or hf:ORG/NAME/FILE.gguf")
+            format!(
+                "`hf:{rest}` does not name a model on the hub; write hf:ORG/NAME, hf:ORG/NAME@REVISION or hf:ORG/NAME/FILE.gguf"
+            )
         };
         ensure!(rest.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./@".contains(&b)), wrong());
         let (repo, revision, file) = match rest.split_once('@') {

@@ -30,7 +30,8 @@ const KNOWN_PRE_TOKENIZERS: &str = "gpt-2, smollm, llama-bpe, qwen2";
 
 /// Contractions, words with the sign before them, digits (by `DIGITS`), signs, line ends, spaces.
 const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const QWEN2_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2_WORDS: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 impl Text {
     /// Reads a tokenizer.json.
@@ -62,7 +63,9 @@ impl Text {
         );
         let pre = match content.metadata.get("tokenizer.ggml.pre") {
             Some(Value::String(pre)) => pre.as_str(),
-            _ => bail!("the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"),
+            _ => bail!(
+                "the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"
+            ),
         };
         let cut = cut(pre)?;
         let tokens = strings(content, "tokenizer.ggml.tokens")?;

@@ -34,10 +34,8 @@ fn block(c: &LlamaConfig, layer: usize) -> Vec<Weight> {
     let weight = |hf: &str, gguf: &str, shape: &[usize]| {
         plain(&format!("model.layers.{layer}.{hf}"), &format!("blk.{layer}.{gguf}"), shape)
     };
-    let rotary = |weight: Weight, heads| Weight {
-        interleaved_heads: (c.family == Family::Llama).then_some(heads),
-        ..weight
-    };
+    let rotary =
+        |weight: Weight, heads| Weight { interleaved_heads: (c.family == Family::Llama).then_some(heads), ..weight };
     let mut weights = vec![
         weight("input_layernorm.weight", "attn_norm.weight", &[c.hidden]),
         rotary(weight("self_attn.q_proj.weight", "attn_q.weight", &[c.q_width(), c.hidden]), c.heads),
