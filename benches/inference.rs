@@ -1,1 +1,7 @@
-fn main() {}
+//! Prefill, decode and generate on a local model. Criterion's flags work: `cargo bench -- decode`, `--list`, `--test`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    infergate::bench::main(&infergate::models::Candle)
+}

@@ -1,38 +1,40 @@
-//! Starting this program again with an environment that must be set before it starts.
+//! What has to be true before a process starts.
 
 use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Set in the second start, so that there is never a third.
-const MARK: &str = "INFERGATE_ENV";
+/// Set in a process that was started again, so that it never starts itself a third time.
+const STARTED_AGAIN: &str = "INFERGATE_STARTED_AGAIN";
 
-/// Returns if every variable in `wanted` is set; otherwise starts this program again with those that are not.
+/// Starts this program again with `wanted` added to its environment, unless all of it is set already. A variable that is
+/// set, to whatever value, is the user's choice and stays.
 ///
-/// A variable that is set already is the user's choice and stays. Thread pools and the allocator read the environment
-/// once, before `main` could change it. On unix the process is replaced; elsewhere its exit code is passed on.
+/// Thread pools and the allocator read their variables once, at start; setting them in a running process is too late.
 ///
 /// # Errors
 /// When the program cannot be started again.
 pub fn ensure_environment(wanted: &[(String, String)]) -> Result<()> {
     let missing: Vec<_> = wanted.iter().filter(|(name, _)| env::var_os(name).is_none()).collect();
-    if missing.is_empty() || env::var_os(MARK).is_some() {
+    if missing.is_empty() || env::var_os(STARTED_AGAIN).is_some() {
         return Ok(());
     }
-    let program = env::current_exe().context("cannot find this program to start it again with its environment")?;
+    let program = env::current_exe().context("cannot find this program to start it with its thread settings")?;
     let mut command = Command::new(program);
-    command.args(env::args_os().skip(1)).envs(missing.into_iter().map(|(k, v)| (k, v))).env(MARK, "1");
-    replace(&mut command).context("cannot start this program again with its environment")
+    command.args(env::args_os().skip(1)).env(STARTED_AGAIN, "1");
+    command.envs(missing.into_iter().map(|(name, value)| (name, value)));
+    replace(command).context("cannot start this program again with its thread settings")
 }
 
 #[cfg(unix)]
-fn replace(command: &mut Command) -> Result<()> {
+fn replace(mut command: Command) -> Result<()> {
     use std::os::unix::process::CommandExt;
     Err(command.exec().into())
 }
 
 #[cfg(not(unix))]
-fn replace(command: &mut Command) -> Result<()> {
-    std::process::exit(command.status()?.code().unwrap_or(1));
+fn replace(mut command: Command) -> Result<()> {
+    let status = command.status()?;
+    std::process::exit(status.code().unwrap_or(2))
 }

@@ -4,24 +4,22 @@ use anyhow::{Result, ensure};
 
 use crate::engine::{Engine, TokenId};
 
-/// A public-domain text (Charles Darwin, *The Voyage of the Beagle*, 1839) long enough for every case of the grid.
-pub const TEXT: &str = include_str!("../prompts/beagle.txt");
+/// A public-domain text: Lewis Carroll, *Alice's Adventures in Wonderland* (1865), chapter I.
+pub const TEXT: &str = include_str!("../prompts/alice.txt");
 
-/// The prompt of a case: the start of `text`, cut to exactly `tokens` tokens, or seeded ids where the model has no tokenizer.
+/// The prompt of a case: `text`, repeated where it is too short, cut to exactly `tokens` tokens; seeded ids where the
+/// model has no tokenizer.
+///
+/// The text is encoded once and its tokens are repeated, so the prompt of P tokens always starts the prompt of P + 1.
 ///
 /// # Errors
-/// When the text is too short, which names the tokens it has.
+/// When `tokens` is 0, when the text has no tokens, or when the tokenizer fails.
 pub fn fixed_prompt(engine: &dyn Engine, text: &str, tokens: usize, seed: u64) -> Result<Vec<TokenId>> {
     ensure!(tokens > 0, "a prompt of zero tokens cannot be measured; ask for at least one");
     match engine.tokenize(text)? {
-        Some(mut ids) => {
-            ensure!(
-                ids.len() >= tokens,
-                "the prompt text has {} tokens and {tokens} are asked for; use a longer text",
-                ids.len()
-            );
-            ids.truncate(tokens);
-            Ok(ids)
+        Some(ids) => {
+            ensure!(!ids.is_empty(), "the prompt text has no tokens; give a text with words in it");
+            Ok(ids.into_iter().cycle().take(tokens).collect())
         }
         None => Ok(seeded_ids(tokens, seed, engine.info().vocab_tokens)),
     }

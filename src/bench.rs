@@ -1,0 +1,54 @@
+//! The criterion front: one call turns an engine factory into a bench target.
+//!
+//! ```no_run
+//! use infergate::engine::{Engine, EngineFactory, FakeEngine, LoadRequest};
+//!
+//! fn load(_request: &LoadRequest) -> anyhow::Result<Box<dyn Engine + Send>> {
+//!     Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     infergate::bench::main(&load)
+//! }
+//! ```
+//!
+//! The same binary is what `cargo bench` runs (criterion's flags work), and the measured worker of the gate.
+
+mod arguments;
+mod criterion_front;
+mod record;
+
+use std::env;
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::clock::MonotonicClock;
+use crate::config::Config;
+use crate::engine::EngineFactory;
+use crate::process;
+use crate::worker::{self, WORKER_ARGUMENT};
+
+pub use arguments::Arguments;
+
+/// The whole of a bench target's `main`. Errors go to stderr as one line; exit code 2 then.
+pub fn main(factory: &dyn EngineFactory) -> ExitCode {
+    match run(factory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(factory: &dyn EngineFactory) -> Result<()> {
+    let config = Config::load(&env::current_dir()?)?;
+    let request = config.load_request();
+    process::ensure_environment(&factory.environment(&request))?;
+    if env::args().any(|argument| argument == WORKER_ARGUMENT) {
+        return worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock());
+    }
+    criterion_front::run(factory, &config, &Arguments::parse(env::args().skip(1)))
+}

@@ -1,0 +1,110 @@
+//! Criterion groups `prefill`, `decode` and `generate` over the case grid.
+
+use std::cell::RefCell;
+use std::process;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
+
+use super::arguments::Arguments;
+use super::record::Recorder;
+use crate::case::{Case, Phase, full_grid, select};
+use crate::clock::{Clock, MonotonicClock};
+use crate::config::Config;
+use crate::engine::{Engine, EngineFactory};
+use crate::measure::{self, Sampler};
+use crate::prompt;
+
+/// Criterion's smallest sample size: a generation takes seconds.
+const SAMPLES: usize = 10;
+
+/// Criterion needs some; the output was computed twice before, which is the real warm-up.
+const WARM_UP: Duration = Duration::from_millis(1);
+
+/// Runs the groups that `arguments` name, and writes the receipt.
+pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) -> Result<()> {
+    let clock = MonotonicClock::new();
+    let text = config.prompt_text()?;
+    let start_ns = clock.now_ns();
+    let mut engine = factory.load(&config.load_request())?;
+    let load_ns = clock.now_ns() - start_ns;
+    let cases = grid(engine.as_ref(), config)?;
+
+    let measured = !(arguments.list || arguments.test || arguments.load_baseline);
+    let mut recorder = Recorder::new(config, engine.info());
+    if measured {
+        recorder.probe_before()?;
+        if let Some(case) = cases.iter().find(|case| arguments.names(&case.to_string())) {
+            let prompt = prompt::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+            recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(load_ns))?);
+            recorder.warm(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
+        }
+    }
+
+    let mut criterion = Criterion::default().sample_size(SAMPLES).warm_up_time(WARM_UP).configure_from_args();
+    for phase in [Phase::Prefill, Phase::Decode, Phase::Generate] {
+        let mut group = criterion.benchmark_group(phase.name());
+        group.sampling_mode(SamplingMode::Flat);
+        for case in cases.iter().filter(|case| case.phase() == phase) {
+            let prepared = if arguments.names(&case.to_string()) && !arguments.list && !arguments.load_baseline {
+                let prompt = prompt::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+                Some(measure::prepare(engine.as_mut(), *case, prompt)?)
+            } else {
+                None
+            };
+            group.throughput(Throughput::Elements(timed_tokens(case)));
+            let samples = RefCell::new(Vec::new());
+            group.bench_function(BenchmarkId::from_parameter(case.parameter()), |bencher| {
+                let Some(prepared) = &prepared else { return };
+                let mut sampler = Sampler::new(engine.as_mut(), &clock, prepared);
+                bencher.iter_custom(|iterations| {
+                    let mut total_ns = 0;
+                    for _ in 0..iterations {
+                        let sample = sample_or_exit(&mut sampler);
+                        total_ns += sample.last().copied().unwrap_or(0);
+                        samples.borrow_mut().push(sample);
+                    }
+                    Duration::from_nanos(total_ns)
+                });
+            });
+            if let Some(prepared) = prepared {
+                recorder.case(prepared, samples.into_inner());
+            }
+        }
+        group.finish();
+    }
+    criterion.final_summary();
+    if measured { recorder.finish() } else { Ok(()) }
+}
+
+/// The configured grid, or the default one for this context.
+fn grid(engine: &dyn Engine, config: &Config) -> Result<Vec<Case>> {
+    let context_tokens = engine.info().context_tokens;
+    let default = full_grid(context_tokens);
+    let cases = if config.grid.is_empty() { default } else { select(&config.grid, &default)? };
+    for case in &cases {
+        case.ensure_fits(context_tokens)?;
+    }
+    Ok(cases)
+}
+
+/// Tokens the timed region works through: prompt tokens for prefill, output tokens otherwise.
+fn timed_tokens(case: &Case) -> u64 {
+    match *case {
+        Case::Prefill { prompt_tokens } => prompt_tokens as u64,
+        Case::Decode { .. } => 1,
+        Case::Generate { output_tokens, .. } => output_tokens as u64,
+    }
+}
+
+/// Criterion's closures cannot fail, and a made-up time would be a lie.
+fn sample_or_exit(sampler: &mut Sampler) -> Vec<u64> {
+    match sampler.sample().context("bench") {
+        Ok(sample) => sample,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            process::exit(if error.is::<measure::InvariantBroken>() { 3 } else { 2 });
+        }
+    }
+}

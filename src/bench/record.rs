@@ -1,0 +1,89 @@
+//! The receipt of a bare `cargo bench`: criterion's own JSON is private, so the raw samples are kept here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::config::Config;
+use crate::engine::EngineInfo;
+use crate::measure::Prepared;
+use crate::receipt::{
+    CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json,
+};
+use crate::{build_info, machine};
+
+/// Collects what one process measured.
+pub struct Recorder {
+    receipt: Receipt,
+    path: PathBuf,
+}
+
+impl Recorder {
+    /// An empty receipt for this machine, build and engine.
+    pub fn new(config: &Config, engine: EngineInfo) -> Self {
+        let mut build = build_info::build();
+        (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
+        let receipt = Receipt {
+            schema: RECEIPT_SCHEMA.into(),
+            created: timestamp(),
+            partial: false,
+            invalid: Vec::new(),
+            tool: env!("CARGO_PKG_VERSION").into(),
+            machine: machine::detect(),
+            build,
+            engine,
+            threads: config.threads,
+            seed: config.seed,
+            probes: None,
+            cases: Vec::new(),
+            cold: Vec::new(),
+            warm: Vec::new(),
+        };
+        Self { receipt, path: config.target_folder().join("bench.json") }
+    }
+
+    /// What the hardware gives before the first case.
+    pub fn probe_before(&mut self) -> Result<()> {
+        let before = machine::probes::run(self.receipt.threads)?;
+        self.receipt.probes = Some(ProbePair { before, after: None });
+        Ok(())
+    }
+
+    /// The process's first time to first token.
+    pub fn cold(&mut self, parts: TtftParts) {
+        self.receipt.cold.push(parts);
+    }
+
+    /// One with the model loaded.
+    pub fn warm(&mut self, parts: TtftParts) {
+        self.receipt.warm.push(parts);
+    }
+
+    /// A case's samples; none means criterion did not run it.
+    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>) {
+        if samples_ns.is_empty() {
+            return;
+        }
+        self.receipt.cases.push(CaseRecord {
+            id: prepared.case,
+            output: prepared.output,
+            counters: BTreeMap::new(),
+            work: prepared.work,
+            processes: vec![ProcessSamples { samples_ns }],
+        });
+    }
+
+    /// Probes again and writes the receipt.
+    pub fn finish(mut self) -> Result<()> {
+        if self.receipt.cases.is_empty() {
+            return Ok(());
+        }
+        if let Some(probes) = &mut self.receipt.probes {
+            probes.after = Some(machine::probes::run(self.receipt.threads)?);
+        }
+        write_json(&self.path, &self.receipt)?;
+        eprintln!("raw samples: {}", self.path.display());
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! What is measured: a [`Case`], its id, and the grid of cases.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+/// One thing to time, in exact token counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Case {
+    /// `prefill/pP`: P prompt tokens into an empty KV cache, up to the first token.
+    Prefill {
+        /// P
+        prompt_tokens: usize,
+    },
+    /// `decode/pP`: one step at context P.
+    Decode {
+        /// P
+        prompt_tokens: usize,
+    },
+    /// `generate/pP-oN`: P prompt tokens, exactly N output tokens, end-of-sequence ignored, greedy.
+    Generate {
+        /// P
+        prompt_tokens: usize,
+        /// N
+        output_tokens: usize,
+    },
+}
+
+/// The criterion group and report section a case belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Prompt to first token.
+    Prefill,
+    /// One step.
+    Decode,
+    /// Prompt to last token.
+    Generate,
+}
+
+impl Phase {
+    /// Its name, as ids and criterion groups spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+            Self::Generate => "generate",
+        }
+    }
+}
+
+impl Case {
+    /// The phase this case measures.
+    pub fn phase(&self) -> Phase {
+        match self {
+            Self::Prefill { .. } => Phase::Prefill,
+            Self::Decode { .. } => Phase::Decode,
+            Self::Generate { .. } => Phase::Generate,
+        }
+    }
+
+    /// P, the prompt's tokens.
+    pub fn prompt_tokens(&self) -> usize {
+        match *self {
+            Self::Prefill { prompt_tokens } | Self::Decode { prompt_tokens } | Self::Generate { prompt_tokens, .. } => {
+                prompt_tokens
+            }
+        }
+    }
+
+    /// Output tokens of one iteration: 1 for prefill, 2 for decode (the prompt's and the timed step's), N for generate.
+    pub fn output_tokens(&self) -> usize {
+        match *self {
+            Self::Prefill { .. } => 1,
+            Self::Decode { .. } => 2,
+            Self::Generate { output_tokens, .. } => output_tokens,
+        }
+    }
+
+    /// The id without its phase: `p128`, `p128-o64`.
+    pub fn parameter(&self) -> String {
+        match *self {
+            Self::Prefill { prompt_tokens } | Self::Decode { prompt_tokens } => format!("p{prompt_tokens}"),
+            Self::Generate { prompt_tokens, output_tokens } => format!("p{prompt_tokens}-o{output_tokens}"),
+        }
+    }
+
+    /// Refuses a case that exceeds the model's context, before anything runs.
+    ///
+    /// # Errors
+    /// When P + output tokens is above `context_tokens`.
+    pub fn ensure_fits(&self, context_tokens: usize) -> Result<()> {
+        let needed = self.prompt_tokens().saturating_add(self.output_tokens());
+        ensure!(
+            needed <= context_tokens,
+            "{self} needs {needed} tokens and the model's context has {context_tokens}; choose a shorter prompt or fewer output tokens"
+        );
+        Ok(())
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.phase().name(), self.parameter())
+    }
+}
+
+impl FromStr for Case {
+    type Err = anyhow::Error;
+
+    fn from_str(id: &str) -> Result<Self> {
+        let Some(case) = parse(id) else {
+            bail!("'{id}' is not a case id; write prefill/p128, decode/p128 or generate/p128-o64");
+        };
+        ensure!(
+            case.prompt_tokens() > 0 && case.output_tokens() > 0,
+            "case '{id}' has zero tokens, which cannot be measured; ask for at least one"
+        );
+        Ok(case)
+    }
+}
+
+fn parse(id: &str) -> Option<Case> {
+    let (phase, parameter) = id.split_once('/')?;
+    let parameter = parameter.strip_prefix('p')?;
+    let number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
+    match phase {
+        "prefill" => Some(Case::Prefill { prompt_tokens: number(parameter)? }),
+        "decode" => Some(Case::Decode { prompt_tokens: number(parameter)? }),
+        "generate" => {
+            let (prompt, output) = parameter.split_once("-o")?;
+            Some(Case::Generate { prompt_tokens: number(prompt)?, output_tokens: number(output)? })
+        }
+        _ => None,
+    }
+}
+
+impl Serialize for Case {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Case {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The gate's default suite: five cases, one metric each. More cases cost time and level.
+pub fn gate_suite() -> Vec<Case> {
+    vec![
+        Case::Prefill { prompt_tokens: 128 },
+        Case::Prefill { prompt_tokens: 512 },
+        Case::Decode { prompt_tokens: 128 },
+        Case::Decode { prompt_tokens: 512 },
+        Case::Generate { prompt_tokens: 128, output_tokens: 64 },
+    ]
+}
+
+/// The default grid of `cargo bench` for a model with this context: the generation of 1024 to 256 takes the place of
+/// 768 to 256 where it fits.
+pub fn full_grid(context_tokens: usize) -> Vec<Case> {
+    let prompts = [128, 512, 768];
+    let long = if context_tokens >= 1280 { 1024 } else { 768 };
+    let generations = [(128, 64), (512, 128), (long, 256)];
+    let prefills = prompts.iter().map(|&prompt_tokens| Case::Prefill { prompt_tokens });
+    let decodes = prompts.iter().map(|&prompt_tokens| Case::Decode { prompt_tokens });
+    let generates =
+        generations.iter().map(|&(prompt_tokens, output_tokens)| Case::Generate { prompt_tokens, output_tokens });
+    prefills.chain(decodes).chain(generates).collect()
+}
+
+/// The cases of `from` that any of `patterns` names: a case id or a glob such as `decode/*`. A pattern that is a valid
+/// id outside `from` adds that case.
+///
+/// # Errors
+/// When a pattern names nothing, which lists what there is.
+pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
+    let mut chosen: Vec<Case> = Vec::new();
+    for pattern in patterns {
+        let glob = wildmatch::WildMatch::new(pattern);
+        let mut found: Vec<Case> = from.iter().filter(|case| glob.matches(&case.to_string())).copied().collect();
+        if found.is_empty() {
+            match pattern.parse() {
+                Ok(case) => found.push(case),
+                Err(error) if pattern.contains("/p") && !pattern.contains('*') => return Err(error),
+                Err(_) => bail!("no case matches '{pattern}'; there are {}", list(from)),
+            }
+        }
+        for case in found {
+            if !chosen.contains(&case) {
+                chosen.push(case);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn list(cases: &[Case]) -> String {
+    cases.iter().map(Case::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,59 @@
+//! What counts as worse: [`Policy`].
+
+use anyhow::{Result, ensure};
+
+use super::Target;
+
+/// The rules of one gate. [`Default`] is what `infergate.toml` says when it says nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// One-sided level over the whole suite: the chance that any case of an unchanged program is called regressed. Shared
+    /// among the cases (Bonferroni). 0.01, the sum the paired channel spends over its three looks (.003 + .003 + .004), so
+    /// that both channels cry wolf equally seldom.
+    pub alpha: f64,
+    /// The stored channel never calls a ratio below this regressed, however quiet the sessions were: 1.10.
+    pub stored_floor: f64,
+    /// A case whose coefficient of variation over process medians is above this is unstable: 0.20.
+    pub cv_limit: f64,
+    /// Sessions of this machine class a baseline needs before its time is judged: 8.
+    pub min_sessions: usize,
+    /// Whether a run without a comparable baseline is [`NotComparable`](crate::receipt::Outcome::NotComparable) (exit 4)
+    /// instead of advisory (exit 0).
+    pub require_baseline: bool,
+    /// Absolute limits, whatever the baseline says.
+    pub targets: Vec<Target>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            alpha: 0.01,
+            stored_floor: 1.10,
+            cv_limit: 0.20,
+            min_sessions: 8,
+            require_baseline: false,
+            targets: Vec::new(),
+        }
+    }
+}
+
+impl Policy {
+    /// Refuses values that would make the gate meaningless.
+    ///
+    /// # Errors
+    /// The first value out of range, by name.
+    pub fn validate(&self) -> Result<()> {
+        let Self { alpha, stored_floor, cv_limit, min_sessions, .. } = self;
+        ensure!(*alpha > 0.0 && *alpha < 0.5, "alpha is {alpha}; it must be above 0 and below 0.5, for example 0.01");
+        ensure!(
+            stored_floor.is_finite() && *stored_floor > 1.0,
+            "stored_floor is {stored_floor}; it must be a ratio above 1, for example 1.10"
+        );
+        ensure!(
+            cv_limit.is_finite() && *cv_limit > 0.0,
+            "cv_limit is {cv_limit}; it must be above 0, for example 0.20"
+        );
+        ensure!(*min_sessions >= 2, "min_sessions is {min_sessions}; a spread needs at least 2, and 8 is the default");
+        Ok(())
+    }
+}

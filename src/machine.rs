@@ -1,0 +1,98 @@
+//! The machine: its class, what its hardware gives ([`probes`]), and what makes it noisy ([`doctor`]).
+
+pub mod cpu;
+pub mod doctor;
+#[cfg(feature = "bench")]
+pub mod probes;
+
+use std::thread;
+
+use crate::receipt::Machine;
+use cpu::Cpu;
+
+/// Looks at the machine this process runs on. Host name, clock speed and kernel build stay out of it.
+pub fn detect() -> Machine {
+    let mut system = sysinfo::System::new().ok();
+    let cpu = detect_cpu(system.as_mut());
+    let logical_cores = thread::available_parallelism().map_or(1, usize::from);
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    Machine {
+        class: cpu::class(os, arch, &cpu, logical_cores),
+        os: os.to_owned(),
+        arch: arch.to_owned(),
+        cpu_vendor: cpu.vendor.clone(),
+        cpu_model: cpu.model_with_numbers(),
+        logical_cores,
+        memory_bytes: system.as_mut().map_or(0, installed_memory_bytes),
+        libc: libc_version(),
+        instruction_set: instruction_set().map(str::to_owned),
+    }
+}
+
+/// Linux tells more in `/proc/cpuinfo` than the brand; elsewhere the brand is all there is.
+fn detect_cpu(system: Option<&mut sysinfo::System>) -> Cpu {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpu::parse_cpuinfo(&text).unwrap_or_else(|| {
+        let brand = system.and_then(|system| {
+            system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
+            system.cpus().first().map(|cpu| (cpu.vendor_id().to_owned(), cpu.brand().to_owned()))
+        });
+        let (vendor, brand) = brand.unwrap_or_default();
+        Cpu::from_brand(&vendor, &brand)
+    })
+}
+
+fn installed_memory_bytes(system: &mut sysinfo::System) -> u64 {
+    system.refresh_memory();
+    system.total_memory()
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn libc_version() -> Option<String> {
+    // SAFETY: glibc returns a pointer to a constant, zero-terminated string.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    Some(format!("glibc {}", version.to_string_lossy()))
+}
+
+#[cfg(all(target_os = "linux", target_env = "musl"))]
+fn libc_version() -> Option<String> {
+    // musl is linked in and does not say its version.
+    Some("musl".to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn libc_version() -> Option<String> {
+    // The C library comes with the operating system there, and so does its version.
+    sysinfo::System::os_version().ok().map(|version| format!("{} {version}", std::env::consts::OS))
+}
+
+/// The widest vector extension this processor has and the operating system lets us use.
+#[cfg(target_arch = "x86_64")]
+fn instruction_set() -> Option<&'static str> {
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        Some("avx512")
+    } else if std::arch::is_x86_feature_detected!("avx2") {
+        Some("avx2")
+    } else if std::arch::is_x86_feature_detected!("avx") {
+        Some("avx")
+    } else {
+        Some("sse2")
+    }
+}
+
+/// The widest vector extension this processor has and the operating system lets us use.
+#[cfg(target_arch = "aarch64")]
+fn instruction_set() -> Option<&'static str> {
+    if std::arch::is_aarch64_feature_detected!("sve2") {
+        Some("sve2")
+    } else if std::arch::is_aarch64_feature_detected!("sve") {
+        Some("sve")
+    } else {
+        Some("neon")
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn instruction_set() -> Option<&'static str> {
+    None
+}

@@ -1,0 +1,117 @@
+//! What makes this machine noisy, and what to do about it.
+//!
+//! It only looks: nothing is changed, and nothing needs special rights. Linux tells most of it below `/proc` and `/sys`; a
+//! file that is missing there makes a finding that says so.
+
+mod cpu;
+mod memory;
+
+use std::path::Path;
+use std::{env, fs, thread, time};
+
+use serde::Serialize;
+
+/// What a finding says when the operating system does not tell.
+pub const NOT_READABLE: &str = "not readable here";
+
+/// Longest piece of a file or variable that is repeated to the user.
+const MAX_SHOWN_CHARS: usize = 120;
+
+/// How long steal time is watched.
+const STEAL_WINDOW: time::Duration = time::Duration::from_millis(500);
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, for example `frequency governor`.
+    pub subject: String,
+    /// What was found, or [`NOT_READABLE`].
+    pub found: String,
+    /// What to do, or what it means for a measurement.
+    pub advice: Option<String>,
+    /// It makes times of identical builds differ.
+    pub noisy: bool,
+}
+
+impl Finding {
+    fn quiet(subject: &str, found: impl Into<String>) -> Self {
+        Self { subject: subject.to_owned(), found: found.into(), advice: None, noisy: false }
+    }
+
+    fn noisy(subject: &str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { noisy: true, ..Self::quiet(subject, found).with_advice(advice) }
+    }
+
+    fn unknown(subject: &str) -> Self {
+        Self::quiet(subject, NOT_READABLE)
+    }
+
+    fn with_advice(self, advice: impl Into<String>) -> Self {
+        Self { advice: Some(advice.into()), ..self }
+    }
+}
+
+/// Looks at this machine: [`examine_at`] the root, [`environment`], and [`steal`] over half a second.
+pub fn examine() -> Vec<Finding> {
+    let stat = || fs::read_to_string("/proc/stat").unwrap_or_default();
+    let before = stat();
+    thread::sleep(STEAL_WINDOW);
+    let mut findings = examine_at(Path::new("/"));
+    findings.push(steal(&before, &stat()));
+    findings.extend(environment(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned())));
+    findings
+}
+
+/// Looks at the `proc` and `sys` folders below `root`. Anything missing there is [`NOT_READABLE`].
+pub fn examine_at(root: &Path) -> Vec<Finding> {
+    vec![
+        cpu::governor(root),
+        cpu::turbo(root),
+        cpu::sibling_threads(root),
+        cpu::load(root),
+        cpu::quota(root),
+        cpu::hypervisor(root),
+        memory::free(root),
+        memory::swap(root),
+        memory::huge_pages(root),
+        memory::address_randomisation(root),
+        cpu::battery(root),
+    ]
+}
+
+/// Time the hypervisor gave to others between two readings of `/proc/stat`, as a share of all time.
+pub fn steal(before: &str, after: &str) -> Finding {
+    const SUBJECT: &str = "steal time";
+    match cpu::stolen_share(before, after) {
+        None => Finding::unknown(SUBJECT),
+        Some(share) if share >= 0.01 => Finding::noisy(
+            SUBJECT,
+            format!("{:.1} %", share * 100.0),
+            "the hypervisor runs others on these cores; measure at another hour or on a machine of your own",
+        ),
+        Some(share) => Finding::quiet(SUBJECT, format!("{:.1} %", share * 100.0)),
+    }
+}
+
+/// Environment variables that change speed, asked by name through `get`.
+pub fn environment(get: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
+    ["RAYON_NUM_THREADS", "GLIBC_TUNABLES"]
+        .into_iter()
+        .map(|name| match get(name) {
+            Some(value) => Finding::quiet(name, shown(&value))
+                .with_advice("set by you, and therefore kept: a baseline must be measured with the same value"),
+            None => Finding::quiet(name, "not set").with_advice("bench targets set it for themselves where it helps"),
+        })
+        .collect()
+}
+
+/// The text of a file below `root`, trimmed; `None` when it is missing or empty.
+fn read(root: &Path, path: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join(path)).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Foreign text on one short line without control characters.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect()
+}

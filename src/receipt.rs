@@ -1,0 +1,269 @@
+//! The only file formats: receipts, baselines and verdicts, as versioned JSON.
+//!
+//! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
+//! refused. Missing is `null`.
+
+mod baseline;
+mod store;
+mod validate;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, Phase};
+use crate::engine::EngineInfo;
+use crate::trace::Trace;
+
+pub(crate) use baseline::file_word;
+pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
+pub use store::{Document, json_schemas, read_baseline, read_receipt, read_receipt_or_baseline, to_json, write_json};
+pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
+
+/// Schema name of a [`Receipt`].
+pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
+/// Schema name of a [`Baseline`].
+pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
+/// Schema name of a [`Verdict`].
+pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
+
+/// Everything one run of the suite measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    /// [`RECEIPT_SCHEMA`].
+    pub schema: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub created: String,
+    /// The run was cut short: what is here was measured, and it never passes a gate.
+    #[serde(default)]
+    pub partial: bool,
+    /// Invariants the run broke, one sentence each. Such a run gives no verdict.
+    #[serde(default)]
+    pub invalid: Vec<String>,
+    /// infergate's own version.
+    pub tool: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What was built.
+    pub build: Build,
+    /// Engine and model.
+    pub engine: EngineInfo,
+    /// Threads asked for.
+    pub threads: usize,
+    /// Seed of synthetic weights and prompts.
+    pub seed: u64,
+    /// What the hardware gave just before and after the suite.
+    #[serde(default)]
+    pub probes: Option<ProbePair>,
+    /// One per case, in suite order.
+    pub cases: Vec<CaseRecord>,
+    /// One per fresh process: time to the very first token.
+    #[serde(default)]
+    pub cold: Vec<TtftParts>,
+    /// Warm TTFT in parts, one per fresh process, after the cold one.
+    #[serde(default)]
+    pub warm: Vec<TtftParts>,
+}
+
+/// One case of a receipt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseRecord {
+    /// Case id, for example `decode/p128`.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The greedy output, computed twice before time was taken.
+    pub output: Output,
+    /// Exact counters by name, for example `allocations_per_token`.
+    #[serde(default)]
+    pub counters: BTreeMap<String, Counter>,
+    /// Least possible time on this hardware is derived from this work: bytes read and floating point operations of one sample.
+    #[serde(default)]
+    pub work: Option<Work>,
+    /// Raw samples, one entry per fresh process.
+    pub processes: Vec<ProcessSamples>,
+}
+
+/// The samples one process took of one case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessSamples {
+    /// One per iteration: `t_k - t_0` in nanoseconds for each token k of the timed region. Prefill and decode have one
+    /// token, generate has N.
+    pub samples_ns: Vec<Vec<u64>>,
+}
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Output {
+    /// SHA-256 of the greedy ids as little-endian u32, hex.
+    pub sha256: String,
+    /// The greedy ids.
+    pub ids: Vec<u32>,
+    /// Distance of the two best logits behind each id; `null` where the engine does not say.
+    #[serde(default)]
+    pub top2_margins: Vec<Option<f32>>,
+}
+
+/// An exact counter; a range when it does not repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counter {
+    /// Smallest value seen.
+    pub min: u64,
+    /// Largest value seen.
+    pub max: u64,
+}
+
+/// Work of one sample that no implementation can avoid.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Bytes read from memory while decoding.
+    pub bytes: f64,
+    /// Floating point operations while reading the prompt.
+    pub flops: f64,
+}
+
+/// Time to first token in parts, nanoseconds. They add up to the TTFT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TtftParts {
+    /// Prompt tokens.
+    pub prompt_tokens: usize,
+    /// Model load; `null` when the model was loaded already (warm).
+    pub load_ns: Option<u64>,
+    /// Text to tokens; `null` without a tokenizer.
+    pub tokenize_ns: Option<u64>,
+    /// Prompt to logits.
+    pub prefill_ns: u64,
+    /// Logits to the first token; `null` where the engine does not say, and then part of the prefill.
+    pub first_sample_ns: Option<u64>,
+}
+
+impl TtftParts {
+    /// The sum of the parts.
+    pub fn ttft_ns(&self) -> u64 {
+        self.load_ns.unwrap_or(0) + self.tokenize_ns.unwrap_or(0) + self.prefill_ns + self.first_sample_ns.unwrap_or(0)
+    }
+}
+
+/// The machine, without anything that names its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Operating system, architecture, CPU vendor and model, logical cores, in one file-name-safe word.
+    pub class: String,
+    /// `linux`, `macos`, `windows`.
+    pub os: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// CPU vendor, for example `AuthenticAMD`.
+    pub cpu_vendor: String,
+    /// CPU model, for example `AMD EPYC`, with family and model numbers where the name alone is generic.
+    pub cpu_model: String,
+    /// Logical cores this process may use.
+    pub logical_cores: usize,
+    /// Installed memory.
+    pub memory_bytes: u64,
+    /// C library and version, for example `glibc 2.36`.
+    #[serde(default)]
+    pub libc: Option<String>,
+    /// Widest vector extension: `avx512`, `avx2`, `neon`...
+    #[serde(default)]
+    pub instruction_set: Option<String>,
+}
+
+/// What was built, from what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// Commit of the working tree; `null` outside git.
+    #[serde(default)]
+    pub commit: Option<String>,
+    /// Whether the working tree had changes; `null` outside git.
+    #[serde(default)]
+    pub dirty: Option<bool>,
+    /// `rustc --version`.
+    pub rustc: String,
+    /// Compiler flags.
+    pub flags: String,
+    /// Cargo profile's optimisation level.
+    pub opt_level: String,
+    /// Target triple.
+    pub target: String,
+}
+
+/// What the hardware gives, measured by loops that do nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Probes {
+    /// Memory read bandwidth with all threads of the suite, bytes per second.
+    pub memory_read_bytes_per_s: f64,
+    /// f32 matrix product with all threads of the suite, floating point operations per second.
+    pub matrix_flops_per_s: f64,
+    /// One thread's dependent scalar loop, operations per second.
+    pub scalar_ops_per_s: f64,
+}
+
+/// Probes before and after the suite; their difference is drift.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbePair {
+    /// Before the first case.
+    pub before: Probes,
+    /// After the last case; `null` when the run was cut short.
+    pub after: Option<Probes>,
+}
+
+/// The gated number of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Time to first token, ns: prefill.
+    TtftNs,
+    /// Inter-token latency of one step, ns: decode.
+    ItlNs,
+    /// End-to-end latency, ns: generate.
+    E2eNs,
+}
+
+impl Metric {
+    /// The one metric that is gated for a case.
+    pub fn of(case: &Case) -> Self {
+        match case.phase() {
+            Phase::Prefill => Self::TtftNs,
+            Phase::Decode => Self::ItlNs,
+            Phase::Generate => Self::E2eNs,
+        }
+    }
+
+    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TtftNs => "ttft_ns",
+            Self::ItlNs => "itl_ns",
+            Self::E2eNs => "e2e_ns",
+        }
+    }
+}
+
+impl ProcessSamples {
+    /// The gated time of each iteration: the whole of its timed region, nanoseconds.
+    pub fn times_ns(&self) -> Vec<u64> {
+        self.samples_ns.iter().filter_map(|sample| sample.last().copied()).collect()
+    }
+
+    /// Each iteration as a [`Trace`] (generate and prefill; a decode sample is one gap, not a trace).
+    pub fn traces(&self) -> Vec<Trace> {
+        self.samples_ns.iter().filter_map(|sample| Trace::new(sample.clone()).ok()).collect()
+    }
+}
+
+/// SHA-256 of `ids` as little-endian u32, hex.
+pub fn output_sha256(ids: &[u32]) -> String {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for id in ids {
+        hash.update(id.to_le_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Now, RFC 3339 in UTC, to the second.
+pub fn timestamp() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,138 @@
+//! Baselines: sessions spread over time on one machine class, and the exact channel's reference.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BASELINE_SCHEMA, Build, Counter, Machine, Output, ProbePair, ProcessSamples, Receipt};
+use crate::case::Case;
+use crate::engine::EngineInfo;
+
+/// `baselines/<machine class>/<engine>-<model>.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// [`BASELINE_SCHEMA`].
+    pub schema: String,
+    /// The machine of the newest session; its class is the class of all of them.
+    pub machine: Machine,
+    /// Engine and model of the newest session.
+    pub engine: EngineInfo,
+    /// Threads of the newest session.
+    pub threads: usize,
+    /// Seed of synthetic weights and prompts.
+    pub seed: u64,
+    /// What must stay exactly the same.
+    pub exact: Vec<ExactRecord>,
+    /// Oldest first.
+    pub sessions: Vec<Session>,
+}
+
+/// A case's exact reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExactRecord {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The greedy output.
+    pub output: Output,
+    /// Exact counters by name.
+    #[serde(default)]
+    pub counters: BTreeMap<String, Counter>,
+}
+
+/// One suite of several fresh processes: the unit of the stored channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// infergate's own version.
+    pub tool: String,
+    /// What was built.
+    pub build: Build,
+    /// Threads asked for.
+    pub threads: usize,
+    /// What the hardware gave.
+    #[serde(default)]
+    pub probes: Option<ProbePair>,
+    /// One per case.
+    pub cases: Vec<SessionCase>,
+}
+
+/// One case of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// Raw samples, one entry per fresh process.
+    pub processes: Vec<ProcessSamples>,
+}
+
+impl From<&Receipt> for Session {
+    fn from(receipt: &Receipt) -> Self {
+        Self {
+            created: receipt.created.clone(),
+            tool: receipt.tool.clone(),
+            build: receipt.build.clone(),
+            threads: receipt.threads,
+            probes: receipt.probes,
+            cases: receipt
+                .cases
+                .iter()
+                .map(|case| SessionCase { id: case.id, processes: case.processes.clone() })
+                .collect(),
+        }
+    }
+}
+
+impl Baseline {
+    /// A baseline of one session.
+    pub fn from_receipt(receipt: &Receipt) -> Self {
+        let mut baseline = Self {
+            schema: BASELINE_SCHEMA.into(),
+            machine: receipt.machine.clone(),
+            engine: receipt.engine.clone(),
+            threads: receipt.threads,
+            seed: receipt.seed,
+            exact: Vec::new(),
+            sessions: Vec::new(),
+        };
+        baseline.append(receipt);
+        baseline
+    }
+
+    /// Appends `receipt` as the newest session; its outputs and counters become the exact reference of its cases.
+    pub fn append(&mut self, receipt: &Receipt) {
+        self.machine = receipt.machine.clone();
+        self.engine = receipt.engine.clone();
+        self.threads = receipt.threads;
+        self.seed = receipt.seed;
+        for case in &receipt.cases {
+            let record = ExactRecord { id: case.id, output: case.output.clone(), counters: case.counters.clone() };
+            match self.exact.iter_mut().find(|known| known.id == case.id) {
+                Some(known) => *known = record,
+                None => self.exact.push(record),
+            }
+        }
+        self.sessions.push(Session::from(receipt));
+    }
+
+    /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.
+    pub fn file_name(machine_class: &str, engine: &EngineInfo) -> String {
+        format!("{}/{}-{}.json", machine_class, file_word(&engine.name), file_word(&engine.model))
+    }
+}
+
+/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes.
+pub(crate) fn file_word(text: &str) -> String {
+    let mut word = String::new();
+    for c in text.chars() {
+        match c.to_ascii_lowercase() {
+            c @ ('a'..='z' | '0'..='9' | '.' | '_') => word.push(c),
+            _ if word.ends_with('-') || word.is_empty() => {}
+            _ => word.push('-'),
+        }
+    }
+    word.trim_end_matches('-').to_owned()
+}

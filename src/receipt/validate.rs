@@ -1,0 +1,128 @@
+//! What a sound receipt or baseline looks like, whether it was read from a file or made here.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Baseline, CaseRecord, Counter, Output, ProbePair, ProcessSamples, Receipt};
+use crate::case::{Case, Phase};
+use crate::engine::EngineInfo;
+
+impl Receipt {
+    /// Refuses a receipt that cannot be judged.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, zero, or edited.
+    pub fn validate(&self) -> Result<()> {
+        let broken = self.partial || !self.invalid.is_empty();
+        ensure!(broken || !self.cases.is_empty(), "there are no cases in it; measure again");
+        validate_probes(self.probes.as_ref())?;
+        validate_distinct(self.cases.iter().map(|case| case.id))?;
+        for case in &self.cases {
+            case.validate(self.partial)?;
+        }
+        validate_engine(&self.engine)
+    }
+}
+
+impl CaseRecord {
+    /// Refuses a record that breaks an invariant: token counts, output and its hash, samples that decrease or took no time.
+    /// A run that was cut short (`partial`) may lack samples.
+    ///
+    /// # Errors
+    /// The first invariant that is broken.
+    pub fn validate(&self, partial: bool) -> Result<()> {
+        validate_samples(self.id, &self.processes, partial)?;
+        validate_exact(self.id, &self.output, &self.counters)
+    }
+}
+
+impl Baseline {
+    /// Refuses a baseline that cannot be judged against.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, zero, or edited.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
+        for (at, session) in self.sessions.iter().enumerate() {
+            let which = || format!("session {} of {}", at + 1, session.created);
+            validate_probes(session.probes.as_ref()).with_context(which)?;
+            validate_distinct(session.cases.iter().map(|case| case.id)).with_context(which)?;
+            for case in &session.cases {
+                validate_samples(case.id, &case.processes, false).with_context(which)?;
+            }
+        }
+        validate_distinct(self.exact.iter().map(|exact| exact.id))?;
+        for exact in &self.exact {
+            validate_exact(exact.id, &exact.output, &exact.counters)?;
+        }
+        validate_engine(&self.engine)
+    }
+}
+
+fn validate_engine(engine: &EngineInfo) -> Result<()> {
+    ensure!(!engine.name.is_empty() && !engine.model.is_empty(), "engine or model has no name; measure again");
+    Ok(())
+}
+
+fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
+    let Some(probes) = probes else { return Ok(()) };
+    for probe in [Some(probes.before), probes.after].into_iter().flatten() {
+        let rates = [probe.memory_read_bytes_per_s, probe.matrix_flops_per_s, probe.scalar_ops_per_s];
+        ensure!(
+            rates.iter().all(|rate| rate.is_finite() && *rate > 0.0),
+            "a probe is not a positive number; measure again"
+        );
+    }
+    Ok(())
+}
+
+fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
+    let mut seen = Vec::new();
+    for id in ids {
+        ensure!(!seen.contains(&id), "{id}: is there twice; the file was edited");
+        seen.push(id);
+    }
+    Ok(())
+}
+
+fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
+    ensure!(
+        output.ids.len() == id.output_tokens(),
+        "{id}: output has {} tokens instead of {}; measure again",
+        output.ids.len(),
+        id.output_tokens()
+    );
+    ensure!(
+        output.sha256 == super::output_sha256(&output.ids),
+        "{id}: output ids do not have the SHA-256 beside them; the file was edited"
+    );
+    ensure!(
+        output.top2_margins.is_empty() || output.top2_margins.len() == output.ids.len(),
+        "{id}: {} logit margins for {} output tokens; measure again",
+        output.top2_margins.len(),
+        output.ids.len()
+    );
+    for (name, counter) in counters {
+        ensure!(counter.min <= counter.max, "{id}: counter {name} has its smallest value above its largest");
+    }
+    Ok(())
+}
+
+fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
+    ensure!(partial || !processes.is_empty(), "{id}: there are no samples; measure again");
+    for samples in processes.iter().map(|process| &process.samples_ns) {
+        ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");
+        for sample in samples {
+            let expected = if id.phase() == Phase::Generate { id.output_tokens() } else { 1 };
+            ensure!(
+                sample.len() == expected,
+                "{id}: a sample has {} token times instead of {expected}; measure again",
+                sample.len()
+            );
+            ensure!(sample.is_sorted(), "{id}: token times decrease within a sample; measure again");
+            ensure!(sample.last().is_some_and(|ns| *ns > 0), "{id}: a sample took no time; measure again");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! The verdict file: what the gate decided, and on what.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Metric, VERDICT_SCHEMA};
+
+/// One verdict, of a case or of the whole suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything asked for holds.
+    Pass,
+    /// No slowdown at or above the threshold.
+    WithinLimit,
+    /// Faster, significantly and relevantly.
+    Improved,
+    /// Shown, and not judged: too few sessions, another machine class.
+    Advisory,
+    /// Slower, significantly and relevantly.
+    Regressed,
+    /// Other tokens than before.
+    OutputChanged,
+    /// An exact counter is worse.
+    CounterRegressed,
+    /// Memory grows with the runs.
+    Leak,
+    /// An absolute limit is missed.
+    TargetMissed,
+    /// Too noisy to judge.
+    Unstable,
+    /// Neither shown nor excluded.
+    Inconclusive,
+    /// The run breaks an invariant.
+    Invalid,
+    /// The run was cut short.
+    Partial,
+    /// No comparable baseline where one is required.
+    NotComparable,
+    /// Bad usage, unreadable file, failed run.
+    Failed,
+}
+
+impl Outcome {
+    /// The process exit code.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Pass | Self::WithinLimit | Self::Improved | Self::Advisory => 0,
+            Self::Regressed | Self::OutputChanged | Self::CounterRegressed | Self::Leak | Self::TargetMissed => 1,
+            Self::Failed => 2,
+            Self::Unstable | Self::Inconclusive | Self::Invalid | Self::Partial => 3,
+            Self::NotComparable => 4,
+        }
+    }
+
+    /// Rank in the order in which the worst case decides: exit codes 2, 1, 3, 4, 0.
+    pub fn severity(self) -> u8 {
+        match self.exit_code() {
+            2 => 4,
+            1 => 3,
+            3 => 2,
+            4 => 1,
+            _ => 0,
+        }
+    }
+
+    /// As a person reads it: `within limit`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::WithinLimit => "within limit",
+            Self::Improved => "improved",
+            Self::Advisory => "advisory",
+            Self::Regressed => "regressed",
+            Self::OutputChanged => "output changed",
+            Self::CounterRegressed => "counter regressed",
+            Self::Leak => "leak",
+            Self::TargetMissed => "target missed",
+            Self::Unstable => "unstable",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+            Self::Partial => "partial",
+            Self::NotComparable => "not comparable",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Which evidence a case's verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// Outputs and counters: no noise.
+    Exact,
+    /// Against a git revision on the same machine in the same run.
+    Paired,
+    /// Against a committed baseline.
+    Stored,
+}
+
+/// One case, on one channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseVerdict {
+    /// Case id, for example `decode/p128`; `model` for what belongs to no case.
+    pub id: String,
+    /// What was compared: `ttft_ns`, `itl_ns`, `e2e_ns` on the stored and paired channel; `output` or a counter's name on
+    /// the exact channel; a target's metric, for example `ttft_ms`, where an absolute limit was set.
+    pub metric: String,
+    /// The evidence.
+    pub channel: Channel,
+    /// The verdict.
+    pub verdict: Outcome,
+    /// head / base; `null` where either is missing.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's interval. On the stored channel from the prediction interval of one more session, each end
+    /// at the one-sided level alpha / m.
+    pub ci_low: Option<f64>,
+    /// Upper end of the ratio's interval.
+    pub ci_high: Option<f64>,
+    /// p value of "head is slower", adjusted for the number of cases.
+    pub p_adjusted: Option<f64>,
+    /// Base value, in the metric's unit.
+    pub base: Option<f64>,
+    /// Head value, in the metric's unit.
+    pub head: Option<f64>,
+    /// Coefficient of variation of the head's process medians.
+    pub cv: Option<f64>,
+    /// The ratio above which the case is regressed; for a target, its limit in the metric's unit.
+    pub threshold: Option<f64>,
+    /// Fraction of the hardware's limit the head reaches, 0 to 1; `null` when not known.
+    #[serde(default)]
+    pub limit_fraction: Option<f64>,
+    /// One sentence on why, where the numbers do not say it.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl CaseVerdict {
+    /// A verdict without numbers; fill in what there is.
+    pub fn new(id: impl ToString, metric: impl Into<String>, channel: Channel, verdict: Outcome) -> Self {
+        Self {
+            id: id.to_string(),
+            metric: metric.into(),
+            channel,
+            verdict,
+            ratio: None,
+            ci_low: None,
+            ci_high: None,
+            p_adjusted: None,
+            base: None,
+            head: None,
+            cv: None,
+            threshold: None,
+            limit_fraction: None,
+            note: None,
+        }
+    }
+
+    /// As [`new`](Self::new), for the stored time of a case.
+    pub fn time(id: impl ToString, metric: Metric, channel: Channel, verdict: Outcome) -> Self {
+        Self::new(id, metric.name(), channel, verdict)
+    }
+}
+
+/// The gate's decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// [`VERDICT_SCHEMA`].
+    pub schema: String,
+    /// The worst case decides.
+    pub verdict: Outcome,
+    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable.
+    pub exit_code: i32,
+    /// Every case on every channel that looked at it.
+    pub cases: Vec<CaseVerdict>,
+    /// What holds for the run as a whole: missing baseline, sessions that are missing, builds that differ.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Verdict {
+    /// The worst of `cases` decides; none at all is a pass of nothing and therefore [`Outcome::Failed`].
+    pub fn of(cases: Vec<CaseVerdict>, notes: Vec<String>) -> Self {
+        let worst = cases.iter().map(|case| case.verdict).max_by_key(|verdict| verdict.severity());
+        let verdict = match worst {
+            None => Outcome::Failed,
+            Some(worst) if worst.exit_code() == 0 => Outcome::Pass,
+            Some(worst) => worst,
+        };
+        Self { schema: VERDICT_SCHEMA.into(), verdict, exit_code: verdict.exit_code(), cases, notes }
+    }
+}

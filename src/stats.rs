@@ -1,0 +1,24 @@
+//! Statistics over raw samples. Pure: no IO, no clock.
+//!
+//! Every function refuses what it cannot answer with `None`: too few values, a NaN or an infinity among them, a mean of
+//! zero under a ratio. `None` is never replaced by a number further up.
+
+mod describe;
+mod percentile;
+mod student;
+
+pub use describe::{coefficient_of_variation, log_ratio, mean, median, robust_coefficient_of_variation, sample_std};
+pub use percentile::{Percentile, percentile, quantile, samples_needed};
+pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};
+
+/// `values` in ascending order, or `None` when there are none or one is not finite.
+fn sorted(values: &[f64]) -> Option<Vec<f64>> {
+    let mut sorted = finite(values)?.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    Some(sorted)
+}
+
+/// `values`, unless there are none or one is not finite.
+fn finite(values: &[f64]) -> Option<&[f64]> {
+    (!values.is_empty() && values.iter().all(|value| value.is_finite())).then_some(values)
+}

@@ -1,0 +1,59 @@
+//! Location and spread.
+
+use super::{finite, quantile, sorted};
+
+/// Makes the median absolute deviation of a normal sample an estimate of its standard deviation: 1 / Phi^-1(3/4).
+const MAD_TO_STD: f64 = 1.4826;
+
+/// The arithmetic mean. `None` without values, or when one is not finite.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    let values = finite(values)?;
+    // Around the first value, so that large values neither overflow nor lose their small differences.
+    let origin = values[0];
+    let mean = origin + values.iter().map(|value| (value - origin) / values.len() as f64).sum::<f64>();
+    mean.is_finite().then_some(mean)
+}
+
+/// The middle value, or the mean of the two middle ones. `None` without values, or when one is not finite.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// The sample standard deviation (n - 1). `None` below two values, or when one is not finite.
+pub fn sample_std(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let std = (squares / (values.len() - 1) as f64).sqrt();
+    std.is_finite().then_some(std)
+}
+
+/// CV: sample standard deviation / mean. `None` below two values, when one is not finite, or for a mean that is not
+/// above zero.
+pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    ratio_to_positive(sample_std(values)?, mean(values)?)
+}
+
+/// Robust CV: 1.4826 * MAD / median, MAD the median absolute deviation from the median. `None` without values, when one
+/// is not finite, or for a median that is not above zero.
+pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    let values = sorted(values)?;
+    let centre = median(&values)?;
+    let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
+    ratio_to_positive(MAD_TO_STD * median(&deviations)?, centre)
+}
+
+/// `ln(head / base)`, in which a slowdown and a speed-up by the same factor differ only in sign. `None` unless both are
+/// finite and above zero.
+pub fn log_ratio(base: f64, head: f64) -> Option<f64> {
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    // A difference of logarithms: the quotient of extreme values would overflow.
+    (positive(base) && positive(head)).then(|| head.ln() - base.ln())
+}
+
+fn ratio_to_positive(value: f64, of: f64) -> Option<f64> {
+    let ratio = value / of;
+    (of > 0.0 && ratio.is_finite()).then_some(ratio)
+}

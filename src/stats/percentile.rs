@@ -1,0 +1,44 @@
+//! Percentiles, and how many samples one needs before it may be printed.
+
+use super::sorted;
+
+/// A percentile that may be printed, or the number of samples it would take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Percentile {
+    /// The percentile; `None` below [`needed`](Self::needed) samples.
+    pub value: Option<f64>,
+    /// The fewest samples from which it may be printed, see [`samples_needed`].
+    pub needed: usize,
+}
+
+/// The percentile at `p` (0.9 for p90) of `samples`, if there are enough of them to print it.
+///
+/// `None` when `p` is not strictly between 0 and 1 or a sample is not finite.
+pub fn percentile(samples: &[f64], p: f64) -> Option<Percentile> {
+    let needed = samples_needed(p)?;
+    if samples.iter().any(|sample| !sample.is_finite()) {
+        return None;
+    }
+    let value = if samples.len() >= needed { quantile(samples, p) } else { None };
+    Some(Percentile { value, needed })
+}
+
+/// Linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, NumPy's default), from however many
+/// values there are. `None` without values, when one is not finite, or for `p` outside 0..=1.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    let sorted = sorted(values)?;
+    if !(0.0..=1.0).contains(&p) {
+        return None;
+    }
+    let position = p * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    let weight = position.fract();
+    // Not `below + weight * (above - below)`: the difference of extreme values would overflow.
+    Some(if below == above { below } else { below * (1.0 - weight) + above * weight })
+}
+
+/// The fewest samples for which a two-sided 95 % order-statistic interval (equal tails) of the percentile at `p` exists:
+/// n >= ln 0.025 / ln max(p, 1 - p). 6 for p50, 36 for p90, 368 for p99. `None` when `p` is not strictly between 0 and 1.
+pub fn samples_needed(p: f64) -> Option<usize> {
+    (p > 0.0 && p < 1.0).then(|| (0.025_f64.ln() / p.max(1.0 - p).ln()).ceil() as usize)
+}

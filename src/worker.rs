@@ -1,0 +1,127 @@
+//! The bench binary as a measured worker: one request a line on stdin, one answer a line on stdout.
+//!
+//! # The line protocol, version 1
+//! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
+//! broke an invariant, `{"invalid": "one line"}`. Nothing else is
+//! written to stdout. The worker ends at end of input. An engine in any language can be gated by speaking it.
+//!
+//! | request | answer in `ok` |
+//! |---|---|
+//! | `{"op":"hello"}` | `{"protocol":1,"tool":"0.1.0","machine":{..},"build":{..}}` |
+//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1},"prompt_text":null}` | `{"engine":{..},"load_ns":1}` |
+//! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
+//! | `{"op":"prepare","case":"decode/p128"}` | `{"output":{..},"work":{..}}`, verified by computing it twice |
+//! | `{"op":"sample","case":"decode/p128","count":10}` | `{"samples_ns":[[1],..]}`, of a prepared case |
+//! | `{"op":"probe","threads":2}` | [`Probes`] |
+//!
+//! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
+
+#[cfg(feature = "bench")]
+mod serve;
+
+mod client;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::engine::{EngineInfo, LoadRequest};
+use crate::receipt::{Build, Machine, Output, Probes, ProcessSamples, TtftParts, Work};
+
+pub use client::Client;
+#[cfg(feature = "bench")]
+pub use serve::serve;
+
+/// The protocol's version. A worker of another version is not comparable.
+pub const PROTOCOL: u32 = 1;
+
+/// The argument that makes a bench binary a worker.
+pub const WORKER_ARGUMENT: &str = "--infergate-worker";
+
+/// A line to the worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// Who are you?
+    Hello,
+    /// Load a model.
+    Load {
+        /// Which.
+        request: LoadRequest,
+        /// The text prompts are cut from; `null` is the built-in one.
+        #[serde(default)]
+        prompt_text: Option<String>,
+    },
+    /// Time to first token in parts.
+    Ttft {
+        /// P
+        prompt_tokens: usize,
+    },
+    /// Verify a case's output and warm it up.
+    Prepare {
+        /// Which.
+        case: Case,
+    },
+    /// Take samples of a prepared case.
+    Sample {
+        /// Which.
+        case: Case,
+        /// How many.
+        count: usize,
+    },
+    /// What does the hardware give?
+    Probe {
+        /// Threads of the suite.
+        threads: usize,
+    },
+}
+
+/// A line from the worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply<T> {
+    /// It worked.
+    Ok(T),
+    /// It did not, and why, in one line.
+    Error(String),
+    /// It ran and broke an invariant, in one line: no verdict can rest on it.
+    Invalid(String),
+}
+
+/// Answer to [`Request::Hello`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// infergate's version in the worker.
+    pub tool: String,
+    /// The machine as the worker sees it.
+    pub machine: Machine,
+    /// How the worker was compiled.
+    pub build: Build,
+}
+
+/// Answer to [`Request::Load`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Engine and model.
+    pub engine: EngineInfo,
+    /// Time to load, nanoseconds.
+    pub load_ns: u64,
+}
+
+/// Answer to [`Request::Prepare`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PreparedReply {
+    /// The greedy output, the same twice.
+    pub output: Output,
+    /// The least work of one sample.
+    #[serde(default)]
+    pub work: Option<Work>,
+}
+
+/// Answer to [`Request::Sample`].
+pub type SampleReply = ProcessSamples;
+/// Answer to [`Request::Ttft`].
+pub type TtftReply = TtftParts;
+/// Answer to [`Request::Probe`].
+pub type ProbeReply = Probes;

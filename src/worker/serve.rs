@@ -1,0 +1,137 @@
+//! The worker's side of the protocol.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use serde_json::{Value, to_value};
+
+use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request};
+use crate::case::Case;
+use crate::clock::Clock;
+use crate::engine::{Engine, EngineFactory, TokenId};
+use crate::measure::{self, InvariantBroken, Prepared, Sampler};
+use crate::receipt::ProcessSamples;
+use crate::{build_info, machine, prompt};
+
+/// Answers requests from `input` on `output` until the input ends.
+///
+/// # Errors
+/// When input or output break; a request that fails is answered, not returned.
+pub fn serve(
+    factory: &dyn EngineFactory,
+    clock: &dyn Clock,
+    input: impl BufRead,
+    mut output: impl Write,
+) -> Result<()> {
+    let mut worker = Worker { factory, clock, loaded: None };
+    for line in input.lines() {
+        let line = line.context("worker: reading a request failed")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let reply = match worker.answer(&line) {
+            Ok(value) => Reply::Ok(value),
+            Err(error) if error.is::<InvariantBroken>() => Reply::Invalid(one_line(&error)),
+            Err(error) => Reply::Error(one_line(&error)),
+        };
+        serde_json::to_writer(&mut output, &reply).context("worker: writing an answer failed")?;
+        writeln!(output).and_then(|()| output.flush()).context("worker: writing an answer failed")?;
+    }
+    Ok(())
+}
+
+/// An error and its causes on one line.
+fn one_line(error: &anyhow::Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+struct Worker<'a> {
+    factory: &'a dyn EngineFactory,
+    clock: &'a dyn Clock,
+    loaded: Option<LoadedEngine>,
+}
+
+struct LoadedEngine {
+    engine: Box<dyn Engine + Send>,
+    prompt_text: Option<String>,
+    seed: u64,
+    /// Taken by the first `ttft`, which is the cold one.
+    load_ns: Option<u64>,
+    prepared: Vec<Prepared>,
+}
+
+impl Worker<'_> {
+    fn answer(&mut self, line: &str) -> Result<Value> {
+        let request: Request = serde_json::from_str(line).context("worker: not a request of protocol 1")?;
+        match request {
+            Request::Hello => value(&Hello {
+                protocol: PROTOCOL,
+                tool: env!("CARGO_PKG_VERSION").into(),
+                machine: machine::detect(),
+                build: build_info::build(),
+            }),
+            Request::Load { request, prompt_text } => {
+                let start_ns = self.clock.now_ns();
+                let engine = self.factory.load(&request)?;
+                let load_ns = self.clock.now_ns() - start_ns;
+                let reply = Loaded { engine: engine.info(), load_ns };
+                let seed = request.seed;
+                self.loaded =
+                    Some(LoadedEngine { engine, prompt_text, seed, load_ns: Some(load_ns), prepared: Vec::new() });
+                value(&reply)
+            }
+            Request::Ttft { prompt_tokens } => {
+                let clock = self.clock;
+                let loaded = self.loaded()?;
+                let prompt = loaded.prompt(prompt_tokens)?;
+                let load_ns = loaded.load_ns.take();
+                value(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
+            }
+            Request::Prepare { case } => {
+                let loaded = self.loaded()?;
+                let prepared = loaded.prepare(case)?;
+                value(&PreparedReply { output: prepared.output.clone(), work: prepared.work })
+            }
+            Request::Sample { case, count } => {
+                let clock = self.clock;
+                let samples_ns = self.loaded()?.sample(clock, case, count)?;
+                value(&ProcessSamples { samples_ns })
+            }
+            Request::Probe { threads } => value(&machine::probes::run(threads)?),
+        }
+    }
+
+    fn loaded(&mut self) -> Result<&mut LoadedEngine> {
+        self.loaded.as_mut().context("worker: no model is loaded; send load first")
+    }
+}
+
+impl LoadedEngine {
+    fn prompt(&self, tokens: usize) -> Result<Vec<TokenId>> {
+        let text = self.prompt_text.as_deref().unwrap_or(prompt::TEXT);
+        prompt::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
+    }
+
+    fn prepare(&mut self, case: Case) -> Result<&Prepared> {
+        case.ensure_fits(self.engine.info().context_tokens)?;
+        let prompt = self.prompt(case.prompt_tokens())?;
+        let prepared = measure::prepare(self.engine.as_mut(), case, prompt)?;
+        self.prepared.retain(|known| known.case != case);
+        self.prepared.push(prepared);
+        self.prepared.last().context("just pushed")
+    }
+
+    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize) -> Result<Vec<Vec<u64>>> {
+        ensure!(count > 0, "worker: zero samples of {case} were asked for; ask for at least one");
+        let Some(prepared) = self.prepared.iter().find(|known| known.case == case) else {
+            bail!("worker: {case} is not prepared; send prepare first");
+        };
+        let mut sampler = Sampler::new(self.engine.as_mut(), clock, prepared);
+        (0..count).map(|_| sampler.sample()).collect()
+    }
+}
+
+fn value<T: Serialize>(reply: &T) -> Result<Value> {
+    to_value(reply).context("worker: an answer cannot be written as JSON")
+}

@@ -1,0 +1,130 @@
+//! Case ids: what they mean, how cases are chosen, what is refused.
+
+use infergate::case::{Case, full_grid, gate_suite, select};
+use proptest::prelude::*;
+
+fn error_of(id: &str) -> String {
+    id.parse::<Case>().expect_err(id).to_string()
+}
+
+fn ids(cases: &[Case]) -> Vec<String> {
+    cases.iter().map(Case::to_string).collect()
+}
+
+fn chosen(patterns: &[&str]) -> anyhow::Result<Vec<String>> {
+    let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+    Ok(ids(&select(&patterns, &gate_suite())?))
+}
+
+#[test]
+fn an_unknown_case_is_refused_with_an_example() {
+    let bad = [
+        "",
+        "prefill",
+        "prefill/",
+        "prefill/p",
+        "prefill/128",
+        "prefill/p12x",
+        "prefill/p-1",
+        "prefill/p+1",
+        "warm/p128",
+        "generate/p128",
+        "generate/p128-o",
+        "generate/p128o64",
+        "decode/p128-o64",
+        "prefill/p99999999999999999999",
+        "prefill/p128/p128",
+        " prefill/p128",
+        "PREFILL/p128",
+    ];
+    for id in bad {
+        let error = error_of(id);
+        assert!(error.contains("is not a case id; write prefill/p128"), "{id}: {error}");
+    }
+}
+
+#[test]
+fn zero_tokens_are_refused() {
+    for id in ["prefill/p0", "decode/p0", "generate/p0-o64", "generate/p128-o0"] {
+        assert!(error_of(id).contains("zero tokens, which cannot be measured"), "{id}");
+    }
+}
+
+#[test]
+fn beyond_the_context_is_refused_before_anything_runs() {
+    let fits: Case = "generate/p768-o256".parse().expect("an id");
+    fits.ensure_fits(1024).expect("768 + 256 fit 1024");
+    let over: Case = "generate/p1024-o256".parse().expect("an id");
+    let error = over.ensure_fits(1024).expect_err("1280 do not fit 1024").to_string();
+    assert_eq!(
+        error,
+        "generate/p1024-o256 needs 1280 tokens and the model's context has 1024; choose a shorter prompt or fewer output tokens"
+    );
+}
+
+#[test]
+fn globs_choose_in_suite_order_and_once() {
+    assert_eq!(chosen(&["decode/*"]).expect("two"), ["decode/p128", "decode/p512"]);
+    assert_eq!(chosen(&["*p512", "decode/p512"]).expect("two"), ["prefill/p512", "decode/p512"]);
+    assert_eq!(chosen(&["*"]).expect("all").len(), gate_suite().len());
+    assert!(chosen(&[]).expect("none").is_empty());
+}
+
+#[test]
+fn a_case_outside_the_suite_can_be_named_in_full() {
+    assert_eq!(chosen(&["prefill/p77"]).expect("one"), ["prefill/p77"]);
+    let error = chosen(&["decode/x*"]).expect_err("nothing matches").to_string();
+    assert!(
+        error.contains("no case matches 'decode/x*'; there are prefill/p128, prefill/p512, decode/p128"),
+        "{error}"
+    );
+    assert!(chosen(&["prefill/p0"]).expect_err("zero").to_string().contains("zero tokens"));
+}
+
+#[test]
+fn the_grid_takes_the_longest_generation_the_context_allows() {
+    let longest = |context| ids(&full_grid(context)).pop().expect("a case");
+    assert_eq!(longest(1024), "generate/p768-o256");
+    assert_eq!(longest(1279), "generate/p768-o256");
+    assert_eq!(longest(1280), "generate/p1024-o256");
+    assert_eq!(full_grid(1024).len(), 9);
+    assert!(full_grid(1024).iter().all(|case| case.ensure_fits(1024).is_ok()));
+}
+
+#[test]
+fn a_case_is_its_id_in_json() {
+    let case: Case = serde_json::from_str("\"decode/p128\"").expect("an id");
+    assert_eq!(case, Case::Decode { prompt_tokens: 128 });
+    assert_eq!(serde_json::to_string(&case).expect("JSON"), "\"decode/p128\"");
+    let error = serde_json::from_str::<Case>("\"decode/p0\"").expect_err("zero").to_string();
+    assert!(error.contains("zero tokens"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn every_case_survives_its_id(prompt_tokens in 1usize.., output_tokens in 1usize..) {
+        let cases = [
+            Case::Prefill { prompt_tokens },
+            Case::Decode { prompt_tokens },
+            Case::Generate { prompt_tokens, output_tokens },
+        ];
+        for case in cases {
+            prop_assert_eq!(case.to_string().parse::<Case>().unwrap(), case);
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_case_or_an_error(id in "\\PC{0,24}", context in any::<usize>()) {
+        if let Ok(case) = id.parse::<Case>() {
+            prop_assert!(case.prompt_tokens() > 0 && case.output_tokens() > 0);
+            let _ = case.ensure_fits(context);
+        }
+    }
+
+    #[test]
+    fn no_token_count_wraps_around_the_context(prompt_tokens in usize::MAX - 4.., output_tokens in usize::MAX - 4..) {
+        for case in [Case::Generate { prompt_tokens, output_tokens }, Case::Decode { prompt_tokens }] {
+            prop_assert!(case.ensure_fits(1024).is_err());
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What several tests share.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The executable of an example of this package. `cargo test` has built it; `cargo test --test NAME` has not.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/test");
+    let path = profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if !path.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", name]).status();
+        assert!(built.expect("cargo starts").success(), "example {name} builds");
+    }
+    path
+}
