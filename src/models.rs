@@ -12,6 +12,7 @@ pub mod llama;
 pub mod local;
 pub mod qwen;
 pub mod safetensors;
+mod sentencepiece;
 pub mod source;
 pub mod spec;
 pub mod tokenizer;
