@@ -120,19 +120,22 @@ impl Baseline {
 
     /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.
     pub fn file_name(machine_class: &str, engine: &EngineInfo) -> String {
-        format!("{}/{}-{}.json", machine_class, file_word(&engine.name), file_word(&engine.model))
+        format!("{}/{}-{}.json", file_word(machine_class), file_word(&engine.name), file_word(&engine.model))
     }
 }
 
-/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes.
+/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes. Never empty,
+/// hidden or a way out of its folder: a receipt is someone else's file.
 pub(crate) fn file_word(text: &str) -> String {
     let mut word = String::new();
     for c in text.chars() {
         match c.to_ascii_lowercase() {
-            c @ ('a'..='z' | '0'..='9' | '.' | '_') => word.push(c),
+            c @ ('a'..='z' | '0'..='9' | '_') => word.push(c),
+            '.' if !word.is_empty() => word.push('.'),
             _ if word.ends_with('-') || word.is_empty() => {}
             _ => word.push('-'),
         }
     }
-    word.trim_end_matches('-').to_owned()
+    let word = word.trim_end_matches(['-', '.']);
+    if word.is_empty() { "unnamed".into() } else { word.to_owned() }
 }

@@ -7,7 +7,8 @@ use crate::support::{decode_baseline, note, row, run};
 
 #[test]
 fn a_broken_invariant_is_invalid_and_named() {
-    let broken: [(&str, fn(&mut Receipt)); 9] = [
+    type Break = fn(&mut Receipt);
+    let broken: [(&str, Break); 9] = [
         ("a sample has 2 token times instead of 1", |run| run.cases[0].processes[0].samples_ns[0] = vec![1, 2]),
         ("a sample has 0 token times instead of 1", |run| run.cases[0].processes[0].samples_ns[0].clear()),
         ("a sample took no time", |run| run.cases[0].processes[0].samples_ns[0] = vec![0]),
