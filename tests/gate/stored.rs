@@ -145,6 +145,17 @@ fn two_processes_have_no_variation() {
 }
 
 #[test]
+fn a_session_shorter_than_the_baselines_is_named() {
+    let sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns; 5])]));
+    let note_of = |head: &[u64]| {
+        let verdict = judge(&run(&[("decode/p128", head)]), Some(&baseline(&sessions)), &Policy::default());
+        note(row(&verdict.expect("a verdict"), "decode/p128", "itl_ns")).to_owned()
+    };
+    assert_eq!(note_of(&[1000; 3]), "3 processes against 5 or more in the baseline's sessions: expect more scatter");
+    assert_eq!(note_of(&[1000; 5]), "");
+}
+
+#[test]
 fn noise_decides_nothing_where_time_is_advisory() {
     let head = run(&[("decode/p128", &[500, 1000, 3000])]);
     let verdict = judge(&head, Some(&decode_baseline(&QUIET[..2])), &Policy::default()).expect("a verdict");
