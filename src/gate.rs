@@ -33,7 +33,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     policy.validate()?;
     let mut notes = Vec::new();
     if let Some(base) = base {
-        differences::ensure_same_subject(base, head)?;
+        base.ensure_same_subject(head)?;
         notes.extend(differences::notes(base, head));
     } else {
         notes.push(format!(

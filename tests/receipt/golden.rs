@@ -2,8 +2,8 @@
 
 use infergate::gate::{Policy, judge};
 use infergate::receipt::{
-    BASELINE_SCHEMA, Baseline, Document, Outcome, RECEIPT_SCHEMA, Session, Verdict, read_baseline, read_receipt,
-    read_receipt_or_baseline, to_json, write_json,
+    BASELINE_SCHEMA, Baseline, Document, Outcome, RECEIPT_SCHEMA, Receipt, Session, Verdict, read_baseline,
+    read_receipt, read_receipt_or_baseline, to_json, write_json,
 };
 
 use crate::support::{golden, golden_text, golden_value};
@@ -102,6 +102,28 @@ fn blessing_appends_a_session_and_renews_the_exact_reference() {
     assert_eq!(baseline.exact[0].output.top2_margins, [Some(0.25)]);
     assert_eq!(baseline.exact[1].output, receipt.cases[1].output, "a case that was not run keeps its reference");
     baseline.validate().expect("a sound baseline");
+}
+
+#[test]
+fn a_run_that_must_not_become_a_baseline_is_refused() {
+    let sound = read_receipt(&golden("receipt-1.json")).expect("a v1 receipt");
+    let baseline = Baseline::from_receipt(&sound);
+    baseline.ensure_accepts(&sound).expect("a sound run of the same subject");
+    type Break = fn(&mut Receipt);
+    let broken: [(&str, Break); 6] = [
+        ("the run was cut short and cannot become a baseline", |run| run.partial = true),
+        ("the run is invalid and cannot become a baseline: why", |run| run.invalid.push("why".into())),
+        ("there are no cases in it", |run| run.cases.clear()),
+        ("the baseline's model is 'synthetic:tiny' and the run's is 'other'", |run| run.engine.model = "other".into()),
+        ("the baseline's seed is '0' and the run's is '1'", |run| run.seed = 1),
+        ("machine class is 'linux-x86_64-amd-epyc-2' and the run's is 'b'", |run| run.machine.class = "b".into()),
+    ];
+    for (reason, break_it) in broken {
+        let mut run = sound.clone();
+        break_it(&mut run);
+        let error = baseline.ensure_accepts(&run).expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error}");
+    }
 }
 
 #[test]
