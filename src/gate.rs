@@ -136,5 +136,7 @@ fn invalid(head: &Receipt, record: &CaseRecord) -> Option<String> {
         ensure!(same == 1, "{}: is in the run {same} times", record.id);
         record.validate(head.partial)
     };
-    sound().err().map(|error| error.to_string())
+    let own = format!("{}: ", record.id);
+    let known = head.invalid.iter().find(|reason| reason.starts_with(&own)).cloned();
+    known.or_else(|| sound().err().map(|error| error.to_string()))
 }

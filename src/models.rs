@@ -7,6 +7,7 @@ pub mod digest;
 pub mod engine;
 pub mod gguf;
 mod gguf_header;
+pub mod hub;
 pub mod llama;
 pub mod local;
 pub mod qwen;

@@ -177,14 +177,14 @@ impl Target {
 /// One row per target and case it names.
 ///
 /// # Errors
-/// A target that names no case of the run, unless the run was cut short before it got there.
+/// A target that names no case of the run, unless the run was cut short or broken before it got there.
 pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<CaseVerdict>> {
     let mut rows = Vec::new();
     for target in targets {
         let glob = WildMatch::new(&target.cases);
         let named: Vec<_> = head.cases.iter().filter(|record| glob.matches(&record.id.to_string())).collect();
         ensure!(
-            head.partial || !named.is_empty(),
+            head.partial || !head.invalid.is_empty() || !named.is_empty(),
             "target '{target}' names no case of this run; it has {}",
             head.cases.iter().map(|record| record.id.to_string()).collect::<Vec<_>>().join(", ")
         );

@@ -10,6 +10,9 @@ use crate::engine::Cost;
 /// Longer rotary tables than any published model needs are refused, as they only fill memory.
 const MAX_CONTEXT_TOKENS: usize = 1 << 21;
 
+/// No published model has a dimension above this; products of two stay within 64 bits.
+const MAX_SIZE: usize = 1 << 24;
+
 /// The model families that share Llama's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -138,15 +141,26 @@ impl LlamaConfig {
     /// # Errors
     /// Naming the value that cannot be.
     pub fn checked(self) -> Result<Self> {
-        let sizes = [self.layers, self.hidden, self.intermediate, self.heads, self.kv_heads, self.vocab, self.context];
-        ensure!(sizes.iter().all(|&n| n > 0), "every size in the model's configuration must be above zero");
+        let sizes = [
+            ("layers", self.layers),
+            ("hidden size", self.hidden),
+            ("MLP size", self.intermediate),
+            ("heads", self.heads),
+            ("key-value heads", self.kv_heads),
+            ("head size", self.head_dim),
+            ("vocabulary", self.vocab),
+            ("context", self.context),
+        ];
+        for (name, size) in sizes {
+            ensure!((1..=MAX_SIZE).contains(&size), "a model with {name} = {size} cannot be computed");
+        }
         ensure!(
             self.heads.is_multiple_of(self.kv_heads),
             "{} attention heads cannot share {} key-value heads",
             self.heads,
             self.kv_heads
         );
-        ensure!(self.head_dim > 0 && self.head_dim.is_multiple_of(2), "a head size of {} is not even", self.head_dim);
+        ensure!(self.head_dim.is_multiple_of(2), "a head size of {} is not even", self.head_dim);
         if self.family != Family::Qwen3 {
             ensure!(
                 self.heads.checked_mul(self.head_dim) == Some(self.hidden),

@@ -1,5 +1,6 @@
 //! Checks on a GGUF header that candle leaves out: what would make it panic or allocate without bound.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -93,7 +94,8 @@ fn skip_bytes<F: Seek>(file: &mut F, bytes: u64) -> Result<()> {
 /// # Errors
 /// Naming the weight.
 pub fn check_extents(content: &Content, length: u64) -> Result<()> {
-    for (name, info) in &content.tensor_infos {
+    let in_order: BTreeMap<_, _> = content.tensor_infos.iter().collect();
+    for (name, info) in in_order {
         let elements = info.shape.dims().iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
         let block = info.ggml_dtype.block_size();
         let elements = elements.filter(|n| n.is_multiple_of(block)).with_context(|| {

@@ -48,9 +48,9 @@ impl ModelFiles {
             })
         };
         let config = needed(CONFIG)?;
-        let weights = match present(WEIGHTS_INDEX) {
-            Some(index) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
-            None => vec![needed(WEIGHTS)?],
+        let weights = match (present(WEIGHTS), present(WEIGHTS_INDEX)) {
+            (None, Some(index)) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
+            _ => vec![needed(WEIGHTS)?],
         };
         Ok(Self { config, weights, tokenizer: present(TOKENIZER) })
     }

@@ -10,6 +10,7 @@ use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
 use super::gguf::Gguf;
+use super::hub::{Files, Hub};
 use super::local::{self, ModelFiles};
 use super::safetensors::SafeTensorFiles;
 use super::spec::ModelSpec;
@@ -48,6 +49,15 @@ pub fn open(request: &LoadRequest) -> Result<Model> {
     let mut model = match &spec {
         ModelSpec::Gguf(path) => gguf(path, request)?,
         ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request)?,
+        ModelSpec::Hub(hub) => {
+            let fetched = Hub::from_env()?.fetch(hub)?;
+            let mut model = match &fetched.files {
+                Files::Gguf(path) => gguf(path, request)?,
+                Files::Directory(files) => safetensors(files, request)?,
+            };
+            model.info.revision = Some(fetched.revision);
+            model
+        }
         _ => bail!("not yet"),
     };
     model.info.model = spec.to_string();

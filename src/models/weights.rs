@@ -1,5 +1,7 @@
 //! The weights a model with Llama's layout has: names in safetensors and in GGUF, shapes.
 
+use std::collections::HashSet;
+
 use anyhow::{Result, bail, ensure};
 
 use super::config::{Family, LlamaConfig};
@@ -87,7 +89,7 @@ pub fn check(
     stored: Stored<'_>,
     all: impl Iterator<Item = String>,
 ) -> Result<()> {
-    let mut known = std::collections::HashSet::new();
+    let mut known = HashSet::new();
     for weight in weights(config) {
         let key = name(&weight);
         let Some(shape) = stored(key) else { bail!("the weight `{key}` is missing; is the file complete?") };
@@ -100,9 +102,8 @@ pub fn check(
     }
     // Old checkpoints store the rotary frequencies, and some store the tied head a second time.
     let harmless = |n: &str| n.ends_with(".rotary_emb.inv_freq") || (config.tied && n == "lm_head.weight");
-    for extra in all {
-        ensure!(
-            known.contains(&extra) || harmless(&extra),
+    if let Some(extra) = all.filter(|name| !known.contains(name) && !harmless(name)).min() {
+        bail!(
             "the weight `{extra}` is not part of the {} layout computed here; the output would be wrong without it",
             config.family.name()
         );

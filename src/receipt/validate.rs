@@ -14,7 +14,8 @@ impl Receipt {
     /// # Errors
     /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
-        ensure!(self.partial || !self.cases.is_empty(), "there are no cases in it; measure again");
+        let broken = self.partial || !self.invalid.is_empty();
+        ensure!(broken || !self.cases.is_empty(), "there are no cases in it; measure again");
         validate_probes(self.probes.as_ref())?;
         validate_distinct(self.cases.iter().map(|case| case.id))?;
         for case in &self.cases {

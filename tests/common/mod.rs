@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of them")]
 
 pub mod gguf;
+pub mod hub_server;
 
 use std::path::{Path, PathBuf};
 

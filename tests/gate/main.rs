@@ -1,0 +1,10 @@
+//! The gate decides what gate.md says it decides.
+
+mod channels;
+mod compare;
+mod exact;
+mod false_alarms;
+mod invalid;
+mod stored;
+mod support;
+mod target;
