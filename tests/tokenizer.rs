@@ -52,6 +52,24 @@ fn gguf_pre_tokenizers_give_hugging_face_ids() {
     }
 }
 
+/// Llama 2's kind, against SentencePiece itself.
+#[test]
+fn gguf_sentencepiece_gives_its_ids() {
+    let spm = json("tokenizer/spm.json");
+    let file = GgufFile::default()
+        .with("tokenizer.ggml.model", Value::Text("llama".into()))
+        .with("tokenizer.ggml.tokens", Value::Texts(serde_json::from_value(spm["tokens"].clone()).unwrap()))
+        .with("tokenizer.ggml.token_type", Value::Numbers(serde_json::from_value(spm["types"].clone()).unwrap()));
+    assert!(text(&file).map(|_| ()).unwrap_err().to_string().contains("tokenizer.ggml.scores"));
+    let scores = Value::Floats(serde_json::from_value(spm["scores"].clone()).unwrap());
+    let text = text(&file.with("tokenizer.ggml.scores", scores)).unwrap().unwrap();
+    for case in spm["cases"].as_array().unwrap() {
+        let (source, wanted) = (case["text"].as_str().unwrap(), ids(&case["ids"]));
+        assert_eq!(text.tokenize(source).unwrap(), wanted, "{source:?}");
+        assert_eq!(text.detokenize(&wanted).unwrap(), source);
+    }
+}
+
 #[test]
 fn tokenizer_json_gives_hugging_face_ids() {
     assert_cases(&Text::from_file(&fixture("tokenizer/gpt-2.json")).unwrap(), "gpt-2");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use candle_core::quantized::gguf_file::{Content, Value};
 use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
 use tokenizers::models::bpe::{BPE, Vocab};
@@ -14,6 +14,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
+use super::sentencepiece;
 use crate::engine::TokenId;
 
 /// A model's tokenizer. It adds no special tokens and drops none.
@@ -22,8 +23,8 @@ pub struct Text {
 }
 
 /// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
-const CONTROL: i64 = 3;
-const USER_DEFINED: i64 = 4;
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
 
 /// How words are cut before merging, by GGUF's name for it.
 const KNOWN_PRE_TOKENIZERS: &str = "gpt-2, smollm, llama-bpe, qwen2";
@@ -57,37 +58,22 @@ impl Text {
             Some(Value::String(kind)) => kind,
             Some(_) => bail!("the GGUF metadata tokenizer.ggml.model is not a text"),
         };
-        ensure!(
-            kind == "gpt2",
-            "tokenizer.ggml.model `{kind}` is not supported, only `gpt2` is; use the model's safetensors and tokenizer.json"
-        );
-        let pre = match content.metadata.get("tokenizer.ggml.pre") {
-            Some(Value::String(pre)) => pre.as_str(),
-            _ => bail!(
-                "the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"
+        let tokens = strings(content, "tokenizer.ggml.tokens")?;
+        let types = types(content)?;
+        let mut tokenizer = match kind.as_str() {
+            "gpt2" => byte_level(content, &tokens)?,
+            "llama" => sentencepiece::tokenizer(content, &tokens, &types)?,
+            other => bail!(
+                "tokenizer.ggml.model `{other}` is not supported, only `gpt2` and `llama` are; use the model's safetensors and tokenizer.json"
             ),
         };
-        let cut = cut(pre)?;
-        let tokens = strings(content, "tokenizer.ggml.tokens")?;
-        let merges = strings(content, "tokenizer.ggml.merges")?
-            .iter()
-            .map(|merge| merge.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())))
-            .collect::<Option<Vec<_>>>()
-            .context("the GGUF metadata tokenizer.ggml.merges has an entry that is no pair")?;
-        let vocab: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
-        let bpe = BPE::builder()
-            .vocab_and_merges(vocab, merges)
-            .ignore_merges(pre == "llama-bpe")
-            .build()
-            .map_err(one_line)
-            .context("the GGUF metadata's tokenizer is damaged")?;
-        let mut tokenizer = Tokenizer::new(bpe);
-        if pre == "qwen2" {
-            tokenizer.with_normalizer(Some(NFC)).map_err(one_line)?;
-        }
-        tokenizer.with_pre_tokenizer(Some(Sequence::new(cut)));
-        tokenizer.with_decoder(Some(ByteLevelDecoder::default()));
-        add_whole_tokens(&mut tokenizer, content, &tokens)?;
+        // Control tokens and those of the model's maker are found in a text before it is cut.
+        let whole = tokens.iter().zip(&types).filter_map(|(token, kind)| match *kind {
+            CONTROL => Some(AddedToken::from(token.clone(), true)),
+            USER_DEFINED => Some(AddedToken::from(token.clone(), false).normalized(false)),
+            _ => None,
+        });
+        tokenizer.add_tokens(whole).map_err(one_line)?;
         Self::new(tokenizer).map(Some)
     }
 
@@ -116,6 +102,34 @@ impl Text {
     }
 }
 
+/// GPT-2's kind of tokenizer: bytes written as letters, merged.
+fn byte_level(content: &Content, tokens: &[String]) -> Result<Tokenizer> {
+    let pre = match content.metadata.get("tokenizer.ggml.pre") {
+        Some(Value::String(pre)) => pre.as_str(),
+        _ => bail!("the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"),
+    };
+    let cut = cut(pre)?;
+    let merges = strings(content, "tokenizer.ggml.merges")?
+        .iter()
+        .map(|merge| merge.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())))
+        .collect::<Option<Vec<_>>>()
+        .context("the GGUF metadata tokenizer.ggml.merges has an entry that is no pair")?;
+    let vocab: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
+    let bpe = BPE::builder()
+        .vocab_and_merges(vocab, merges)
+        .ignore_merges(pre == "llama-bpe")
+        .build()
+        .map_err(one_line)
+        .context("the GGUF metadata's tokenizer is damaged")?;
+    let mut tokenizer = Tokenizer::new(bpe);
+    if pre == "qwen2" {
+        tokenizer.with_normalizer(Some(NFC)).map_err(one_line)?;
+    }
+    tokenizer.with_pre_tokenizer(Some(Sequence::new(cut)));
+    tokenizer.with_decoder(Some(ByteLevelDecoder::default()));
+    Ok(tokenizer)
+}
+
 /// The steps that cut text into words for the byte-level BPE that GGUF calls `pre`.
 fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
     let bytes = |words: bool| PreTokenizerWrapper::from(ByteLevel::new(false, true, words));
@@ -134,21 +148,14 @@ fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
     })
 }
 
-/// Control tokens and tokens of the model's maker are found in the text before it is cut.
-fn add_whole_tokens(tokenizer: &mut Tokenizer, content: &Content, tokens: &[String]) -> Result<()> {
-    let Some(types) = content.metadata.get("tokenizer.ggml.token_type") else { return Ok(()) };
-    let types = types.to_vec().ok().context("the GGUF metadata tokenizer.ggml.token_type is not a list")?;
-    let mut whole = Vec::new();
-    for (token, kind) in tokens.iter().zip(types) {
-        let kind = kind.to_i32().map(i64::from).or_else(|_| kind.to_u32().map(i64::from));
-        match kind.ok().context("the GGUF metadata tokenizer.ggml.token_type has an entry that is no number")? {
-            CONTROL => whole.push(AddedToken::from(token.clone(), true)),
-            USER_DEFINED => whole.push(AddedToken::from(token.clone(), false).normalized(false)),
-            _ => {}
-        }
-    }
-    tokenizer.add_tokens(whole).map_err(one_line)?;
-    Ok(())
+/// GGUF's type of each token; none where the file does not say.
+fn types(content: &Content) -> Result<Vec<i32>> {
+    let Some(list) = content.metadata.get("tokenizer.ggml.token_type") else { return Ok(Vec::new()) };
+    let number = |value: &Value| value.to_i32().ok().or_else(|| i32::try_from(value.to_u32().ok()?).ok());
+    list.to_vec()
+        .ok()
+        .and_then(|list| list.iter().map(number).collect())
+        .context("the GGUF metadata tokenizer.ggml.token_type is not a list of numbers")
 }
 
 fn strings(content: &Content, key: &str) -> Result<Vec<String>> {
@@ -161,6 +168,6 @@ fn strings(content: &Content, key: &str) -> Result<Vec<String>> {
 }
 
 /// An error of the tokenizers crate, without line breaks.
-fn one_line(error: impl std::fmt::Display) -> Error {
+pub(super) fn one_line(error: impl std::fmt::Display) -> Error {
     anyhow!("{}", error.to_string().lines().collect::<Vec<_>>().join(" "))
 }

@@ -7,6 +7,7 @@ pub enum Value {
     Text(String),
     Texts(Vec<String>),
     Numbers(Vec<i32>),
+    Floats(Vec<f32>),
 }
 
 /// Metadata, and whatever is put behind it.
@@ -49,6 +50,10 @@ impl GgufFile {
                 Value::Texts(list) => {
                     array(&mut out, 8, list.len());
                     list.iter().for_each(|t| text(&mut out, t));
+                }
+                Value::Floats(list) => {
+                    array(&mut out, 6, list.len());
+                    list.iter().for_each(|n| out.extend(n.to_le_bytes()));
                 }
                 Value::Numbers(list) => {
                     array(&mut out, 5, list.len());
