@@ -9,6 +9,7 @@ use common::gguf::{GgufFile, Value as Meta};
 use common::{copy_of, fixture, json, request};
 use infergate::engine::EngineFactory;
 use infergate::models::Candle;
+use infergate::prompt::seeded_ids;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -118,6 +119,11 @@ fn gguf_of_an_unsupported_kind() {
     assert_says(&gguf_error(&experts.bytes()), &["mixture-of-experts"]);
     let stretched = file("llama").with("llama.rope.scaling.type", Meta::Text("yarn".into()));
     assert_says(&gguf_error(&stretched.bytes()), &["`yarn`"]);
+    let mut unknown = fs::read(fixture("qwen2/model.gguf")).unwrap();
+    let name = b"token_embd.weight";
+    let dtype = unknown.windows(name.len()).position(|w| w == name).unwrap() + name.len() + 4 + 2 * 8;
+    unknown[dtype] = 23;
+    assert_says(&gguf_error(&unknown), &["quantization candle cannot read"]);
     let mut renamed = fs::read(fixture("qwen2/model.gguf")).unwrap();
     let at = renamed.windows(19).position(|w| w == b"blk.0.attn_q.weight").unwrap();
     renamed[at + 12] = b'x';
@@ -192,6 +198,32 @@ fn weights_that_do_not_fit_the_config() {
     assert_says(&change("attention_bias", json!(true)), &["attention_bias"]);
     assert_says(&change("rope_parameters", json!({"rope_type": "yarn", "factor": 4.0})), &["`yarn`"]);
     assert_says(&change("rope_parameters", json!({"rope_type": "llama3"})), &["factor"]);
+}
+
+/// Bytes changed anywhere in the header: the file loads and runs, or it is refused in one line.
+#[test]
+fn damaged_bytes_never_panic() {
+    for (name, weights) in [("llama/model.gguf", 10_000), ("qwen3/model.gguf", 4_000), ("qwen2/model.gguf", 4_000)] {
+        let whole = fs::read(fixture(name)).unwrap();
+        let (folder, path) = gguf(&whole);
+        for seed in 0..150 {
+            let mut bytes = whole.clone();
+            for draw in seeded_ids(6, seed, 1 << 30).chunks(2) {
+                bytes[8 + draw[0] as usize % weights] = u8::try_from(draw[1] % 256).unwrap();
+            }
+            fs::write(&path, bytes).unwrap();
+            for dtype in [None, Some("f32")] {
+                let run = Candle.load(&request(&path, dtype)).and_then(|mut engine| {
+                    engine.start(&[1, 2, 3])?;
+                    engine.next()
+                });
+                if let Err(error) = run {
+                    one_line(&error);
+                }
+            }
+        }
+        drop(folder);
+    }
 }
 
 /// Every number in config.json, replaced by what a damaged or hostile file may have.

@@ -40,9 +40,13 @@ impl Gguf {
         ensure!(readable && &magic == b"GGUF", "{what} is not a GGUF file: it does not start with the bytes GGUF");
         gguf_header::check_alignment(&mut file).with_context(|| format!("the GGUF file {what} is damaged"))?;
         file.seek(SeekFrom::Start(0))?;
-        let content = Content::read(&mut file)
-            .one_line()
-            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
+        let content = Content::read(&mut file).one_line().map_err(|error| match error.to_string() {
+            // The one thing candle refuses that no damage explains.
+            text if text.starts_with("unknown dtype") => error.context(format!(
+                "the GGUF file {what} has weights in a quantization candle cannot read; use another file"
+            )),
+            _ => error.context(format!("the GGUF file {what} is truncated or damaged; download it again")),
+        })?;
         gguf_header::check_extents(&content, length)
             .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
         Ok(Self { content, file })
