@@ -1,0 +1,68 @@
+//! A bench target understands criterion's flags, and keeps the raw samples criterion does not give away.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use infergate::receipt::read_receipt;
+
+/// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
+fn bench(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(support::example("own_engine"));
+    command.current_dir(folder).env_remove("CARGO_TARGET_DIR").env_remove("CRITERION_HOME");
+    command.arg("--bench").args(arguments).output().expect("the bench starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn list_names_the_whole_grid_and_measures_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--list"]));
+    for id in ["prefill/p128", "prefill/p768", "decode/p512", "generate/p128-o64", "generate/p1024-o256"] {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{id}:"))), "{id} is missing in {text}");
+    }
+    assert!(!folder.path().join("target/infergate/bench.json").exists());
+}
+
+#[test]
+fn a_filter_measures_what_it_names_and_the_receipt_has_every_sample() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--measurement-time", "0.01", "--nresamples", "1000", "decode/p128"]));
+    assert!(text.contains("decode/p128") && !text.contains("prefill/"), "{text}");
+    let receipt = read_receipt(&folder.path().join("target/infergate/bench.json")).expect("a receipt");
+    assert_eq!(receipt.cases.len(), 1);
+    assert_eq!(receipt.cases[0].id.to_string(), "decode/p128");
+    assert!(receipt.cases[0].processes[0].samples_ns.len() >= 10, "criterion takes ten samples or more");
+    assert_eq!((receipt.cold.len(), receipt.warm.len()), (1, 1));
+}
+
+#[test]
+fn test_mode_runs_each_bench_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--test", "prefill"]));
+    assert_eq!(text.matches("Success").count(), 3, "{text}");
+}
+
+#[test]
+fn save_baseline_is_criterions_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--measurement-time", "0.01", "--nresamples", "1000", "--save-baseline", "before", "prefill/p128"];
+    stdout(&bench(folder.path(), &arguments));
+    assert!(folder.path().join("target/criterion/prefill/p128/before").is_dir());
+}
+
+#[test]
+fn a_case_beyond_the_context_is_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("infergate.toml"), "cases = [\"generate/p2000-o256\"]\n").expect("written");
+    let output = bench(folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains("generate/p2000-o256 needs 2256 tokens"), "{error}");
+}
