@@ -33,7 +33,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     policy.validate()?;
     let mut notes = Vec::new();
     if let Some(base) = base {
-        differences::ensure_same_subject(base, head)?;
+        base.ensure_same_subject(head)?;
         notes.extend(differences::notes(base, head));
     } else {
         notes.push(format!(
@@ -112,13 +112,14 @@ fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     })
 }
 
-/// The worst case decides; a run that broke an invariant or was cut short never passes, whatever its cases say.
+/// The worst case decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
+/// say.
 fn decide(head: &Receipt, cases: Vec<CaseVerdict>, mut notes: Vec<String>) -> Verdict {
     notes.extend(head.invalid.iter().map(|reason| format!("invalid: {reason}")));
     let at_best = match (head.invalid.is_empty(), head.partial) {
         (false, _) => Some(Outcome::Invalid),
         (true, true) => Some(Outcome::Partial),
-        (true, false) => None,
+        (true, false) => head.cases.is_empty().then_some(Outcome::Failed),
     };
     let judged = Verdict::of(cases, notes);
     match at_best {

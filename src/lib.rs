@@ -1,4 +1,5 @@
-//! infergate
+#![doc = include_str!("../README.md")]
+
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod build_info;

@@ -7,6 +7,7 @@ pub mod digest;
 pub mod engine;
 pub mod gguf;
 mod gguf_header;
+pub mod gpt2;
 pub mod hub;
 pub mod llama;
 pub mod local;
@@ -15,6 +16,7 @@ pub mod safetensors;
 mod sentencepiece;
 pub mod source;
 pub mod spec;
+pub mod synthetic;
 pub mod tokenizer;
 pub mod weights;
 

@@ -141,7 +141,8 @@ pub struct TtftParts {
 impl TtftParts {
     /// The sum of the parts.
     pub fn ttft_ns(&self) -> u64 {
-        self.load_ns.unwrap_or(0) + self.tokenize_ns.unwrap_or(0) + self.prefill_ns + self.first_sample_ns.unwrap_or(0)
+        let parts = [self.load_ns, self.tokenize_ns, Some(self.prefill_ns), self.first_sample_ns];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
     }
 }
 

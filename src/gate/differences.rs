@@ -1,33 +1,11 @@
-//! What differs between baseline and run besides the code: refused, or named.
+//! What differs between baseline and run besides the code.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use anyhow::{Result, ensure};
 
 use crate::receipt::{Baseline, ProbePair, Probes, Receipt, Session};
 
 /// A probe that moved by more than this during the run is named.
 const DRIFT_NAMED: f64 = 0.10;
-
-/// Refuses a baseline of something else.
-///
-/// # Errors
-/// Names both engines, models, dtypes or seeds.
-pub(super) fn ensure_same_subject(base: &Baseline, head: &Receipt) -> Result<()> {
-    let subjects = [
-        ("engine", base.engine.name.clone(), head.engine.name.clone()),
-        ("model", base.engine.model.clone(), head.engine.model.clone()),
-        ("dtype", base.engine.dtype.clone(), head.engine.dtype.clone()),
-        ("seed", base.seed.to_string(), head.seed.to_string()),
-    ];
-    for (what, base, head) in subjects {
-        ensure!(
-            base == head,
-            "the baseline's {what} is '{base}' and the run's is '{head}'; compare like with like, or bless a baseline for '{head}'"
-        );
-    }
-    Ok(())
-}
 
 /// Every difference that may explain a verdict, one sentence each.
 pub(super) fn notes(base: &Baseline, head: &Receipt) -> Vec<String> {

@@ -43,7 +43,8 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>) -> Vec<CaseVerdict>
     rows
 }
 
-/// Why exactness across these two platforms cannot be asked for; `None` where it can.
+/// Why exactness across these two platforms cannot be asked for; `None` where it can. What neither side knows counts as
+/// equal, which is the stricter reading.
 fn differing_platform(base: &Baseline, head: &Receipt) -> Option<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let (was, is) = (&base.machine, &head.machine);

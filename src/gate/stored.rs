@@ -4,6 +4,9 @@
 //! more of them do not narrow anything. The limit comes from the spread of the sessions, as a prediction interval for one
 //! more session, and never below the policy's floor.
 //!
+//! The level holds for sessions whose logarithms are normal and independent. Rare hours far outside the rest raise several
+//! times the alarms (measured in tests/gate/false_alarms.rs), more so while there are few sessions to have shown them.
+//!
 //! *Noise never overrides regressed.* A case above its limit is regressed even where its own processes scatter beyond the
 //! variance limit: its p value rests on the spread between sessions, and otherwise a change that makes a program slower
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
@@ -146,13 +149,15 @@ impl Stored<'_> {
         };
         let tests = self.head.cases.len() as f64;
         let few = row.cv.is_none().then(|| format!("{} processes: too few for a CV", record.processes.len()));
+        let short = self.shorter_than_sessions(record);
+        let notes: Vec<String> = [noise, few, short].into_iter().flatten().collect();
         CaseVerdict {
             verdict,
             ci_low: Some((change - limit.half_width).exp()),
             ci_high: Some((change + limit.half_width).exp()),
             p_adjusted: limit.p_value(change).map(|p| (p * tests).min(1.0)),
             threshold: Some(limit.limit.exp()),
-            note: noise.or(few),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
             ..row
         }
     }
@@ -188,6 +193,15 @@ impl Stored<'_> {
             Some((session, time::summary_ns(&case.processes)?))
         };
         sessions.iter().filter_map(summary).collect()
+    }
+
+    /// A session of fewer processes scatters more than those the limit was made from.
+    fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<String> {
+        let is = record.processes.len();
+        let cases = self.base?.sessions.iter().flat_map(|session| &session.cases);
+        let was = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
+        (is < was)
+            .then(|| format!("{is} processes against {was} or more in the baseline's sessions: expect more scatter"))
     }
 
     fn noise(&self, row: &CaseVerdict) -> Option<String> {

@@ -100,6 +100,25 @@ struct HfConfig {
 }
 
 impl LlamaConfig {
+    /// The shape of SmolLM2-135M.
+    pub fn smollm2_135m() -> Self {
+        Self {
+            family: Family::Llama,
+            layers: 30,
+            hidden: 576,
+            intermediate: 1536,
+            heads: 9,
+            kv_heads: 3,
+            head_dim: 64,
+            vocab: 49152,
+            context: 8192,
+            tied: true,
+            norm_eps: 1e-5,
+            rope_theta: 100_000.0,
+            rope_scaling: None,
+        }
+    }
+
     /// Reads config.json.
     ///
     /// # Errors

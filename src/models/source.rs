@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use candle_core::DType;
 use candle_nn::VarBuilder;
 
 use super::adapter::{Adapter, Facts};
@@ -10,13 +11,14 @@ use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
 use super::gguf::Gguf;
+use super::gpt2::{Gpt2, Gpt2Config};
 use super::hub::{Files, Hub};
 use super::local::{self, ModelFiles};
 use super::safetensors::SafeTensorFiles;
 use super::spec::ModelSpec;
 use super::tokenizer::Text;
 use super::weights::Weight;
-use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, weights};
+use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
 use crate::engine::{EngineInfo, LoadRequest};
 
 /// Loads the model that `request` names.
@@ -58,7 +60,7 @@ pub fn open(request: &LoadRequest) -> Result<Model> {
             model.info.revision = Some(fetched.revision);
             model
         }
-        _ => bail!("not yet"),
+        ModelSpec::Synthetic(name) => synthetic(name, request)?,
     };
     model.info.model = spec.to_string();
     model.info.name = "candle".into();
@@ -105,9 +107,45 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
             let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
             (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
         }
-        None => bail!("gpt2"),
+        None => {
+            let config = Gpt2Config::from_hf(&json).with_context(in_config)?;
+            let vb = weights.load(|_| true)?;
+            let decoder = Gpt2::load(&config, vb, request.threads)
+                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
+        }
     };
     Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+}
+
+/// A published architecture with seeded weights.
+fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let vb = synthetic::var_builder(request.seed, DType::F32);
+    let config = match name {
+        "gpt2" => Gpt2Config::gpt2(),
+        "distilgpt2" => Gpt2Config::distilgpt2(),
+        "tiny" => Gpt2Config::tiny(),
+        _ => {
+            let config = LlamaConfig::smollm2_135m();
+            let info = llama_info(&config, "f32".into());
+            let digest = Digest::of_recipe(&format!("{name} seed {}", request.seed));
+            return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
+        }
+    };
+    let decoder = Gpt2::load(&config, vb, request.threads)?;
+    let digest = Digest::of_recipe(&format!("{name} seed {}", request.seed));
+    Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
+}
+
+fn gpt2_info(config: &Gpt2Config) -> EngineInfo {
+    EngineInfo {
+        architecture: Some("gpt2".into()),
+        dtype: "f32".into(),
+        context_tokens: config.context,
+        vocab_tokens: config.vocab,
+        ..EngineInfo::default()
+    }
 }
 
 /// On a CPU candle computes safetensors and synthetic weights in f32.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, bail, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,20 @@ impl From<&Receipt> for Session {
     }
 }
 
+impl Receipt {
+    /// Refuses a run that must not become a session of any baseline.
+    ///
+    /// # Errors
+    /// A run that was cut short, broke an invariant, or cannot be judged.
+    pub fn ensure_blessable(&self) -> Result<()> {
+        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
+        if let Some(reason) = self.invalid.first() {
+            bail!("the run is invalid and cannot become a baseline: {reason}");
+        }
+        self.validate()
+    }
+}
+
 impl Baseline {
     /// A baseline of one session.
     pub fn from_receipt(receipt: &Receipt) -> Self {
@@ -100,6 +115,44 @@ impl Baseline {
         };
         baseline.append(receipt);
         baseline
+    }
+
+    /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`Receipt::ensure_blessable`] and [`ensure_same_subject`](Self::ensure_same_subject), or a run of another machine
+    /// class; names both.
+    pub fn ensure_accepts(&self, receipt: &Receipt) -> Result<()> {
+        receipt.ensure_blessable()?;
+        self.ensure_same_subject(receipt)?;
+        ensure!(
+            self.machine.class == receipt.machine.class,
+            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
+            self.machine.class,
+            receipt.machine.class
+        );
+        Ok(())
+    }
+
+    /// Refuses a run of something else than this baseline's engine, model, dtype and seed.
+    ///
+    /// # Errors
+    /// Names both engines, models, dtypes or seeds.
+    pub fn ensure_same_subject(&self, receipt: &Receipt) -> Result<()> {
+        let (base, head) = (&self.engine, &receipt.engine);
+        let subjects = [
+            ("engine", base.name.clone(), head.name.clone()),
+            ("model", base.model.clone(), head.model.clone()),
+            ("dtype", base.dtype.clone(), head.dtype.clone()),
+            ("seed", self.seed.to_string(), receipt.seed.to_string()),
+        ];
+        for (what, base, head) in subjects {
+            ensure!(
+                base == head,
+                "the baseline's {what} is '{base}' and the run's is '{head}'; compare like with like, or bless a baseline for '{head}'"
+            );
+        }
+        Ok(())
     }
 
     /// Appends `receipt` as the newest session; its outputs and counters become the exact reference of its cases.
@@ -120,19 +173,22 @@ impl Baseline {
 
     /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.
     pub fn file_name(machine_class: &str, engine: &EngineInfo) -> String {
-        format!("{}/{}-{}.json", machine_class, file_word(&engine.name), file_word(&engine.model))
+        format!("{}/{}-{}.json", file_word(machine_class), file_word(&engine.name), file_word(&engine.model))
     }
 }
 
-/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes.
+/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes. Never empty,
+/// hidden or a way out of its folder: a receipt is someone else's file.
 pub(crate) fn file_word(text: &str) -> String {
     let mut word = String::new();
     for c in text.chars() {
         match c.to_ascii_lowercase() {
-            c @ ('a'..='z' | '0'..='9' | '.' | '_') => word.push(c),
+            c @ ('a'..='z' | '0'..='9' | '_') => word.push(c),
+            '.' if !word.is_empty() => word.push('.'),
             _ if word.ends_with('-') || word.is_empty() => {}
             _ => word.push('-'),
         }
     }
-    word.trim_end_matches('-').to_owned()
+    let word = word.trim_end_matches(['-', '.']);
+    if word.is_empty() { "unnamed".into() } else { word.to_owned() }
 }

@@ -1,7 +1,7 @@
 //! Reading, validating and writing: the one place where a file becomes a value, and a value a file.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -56,9 +56,13 @@ pub fn read_baseline(path: &Path) -> Result<Baseline> {
 /// As [`read_receipt`].
 pub fn read_receipt_or_baseline(path: &Path) -> Result<Document> {
     let place = path.display();
-    let size = fs::metadata(path).with_context(|| format!("{place}: cannot be read"))?.len();
+    let file = fs::File::open(path).with_context(|| format!("{place}: cannot be read"))?;
+    let size = file.metadata().with_context(|| format!("{place}: cannot be read"))?.len();
     ensure!(size <= MAX_FILE_BYTES, "{place}: {size} bytes are too many for a receipt; is this another file?");
-    let text = fs::read_to_string(path).with_context(|| format!("{place}: cannot be read"))?;
+    let mut text = String::new();
+    // A pipe or a device has no size beforehand.
+    let read = file.take(MAX_FILE_BYTES).read_to_string(&mut text);
+    read.with_context(|| format!("{place}: cannot be read as text; is this another file?"))?;
     parse(&text).with_context(|| format!("{place}: not a usable file"))
 }
 
@@ -89,10 +93,11 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_json::from_value(value).context("a field is missing or not of its type; samples are non-negative integers")
 }
 
-/// `document` as JSON: one field a line, lists on one line, a newline at the end.
+/// `document` as JSON: one field a line, lists on one line, a newline at the end. A float that is not finite becomes
+/// `null`, the word for undefined.
 ///
 /// # Errors
-/// When a float is not finite.
+/// When a map's key is not text; no document here has one.
 pub fn to_json<T: Serialize>(document: &T) -> Result<String> {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, FieldPerLine::default());

@@ -74,21 +74,23 @@ fn on_another_platform_a_near_tie_is_advisory_and_a_clear_choice_is_not() {
 
 #[test]
 fn each_part_of_the_platform_counts() {
-    let change: [fn(&mut Receipt); 4] = [
-        |head| head.machine.os = "macos".into(),
-        |head| head.machine.libc = None,
-        |head| head.machine.instruction_set = None,
-        |head| head.threads = 4,
+    type Change = fn(&mut Receipt);
+    let change: [(&str, Change); 5] = [
+        ("other operating system (macos, baseline linux)", |head| head.machine.os = "macos".into()),
+        ("other architecture (aarch64, baseline x86_64)", |head| head.machine.arch = "aarch64".into()),
+        ("other libc (unknown, baseline glibc 2.36)", |head| head.machine.libc = None),
+        ("other instruction set (unknown, baseline avx512)", |head| head.machine.instruction_set = None),
+        ("other thread count (4, baseline 2)", |head| head.threads = 4),
     ];
     let mut base = decode_baseline(&[1000; 8]);
     base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
-    for change in change {
+    for (what, change) in change {
         let mut head = counted(9, 9);
         change(&mut head);
         let verdict = judged(&head, &base);
         let row = row(&verdict, "decode/p128", "allocations_per_token");
         assert_eq!(row.verdict, Outcome::Advisory);
-        assert!(note(row).contains("advisory: other"), "{row:?}");
+        assert!(note(row).contains(&format!("advisory: {what}")), "{row:?}");
     }
     assert_eq!(counter_verdict(&counted(9, 9), &base), (Outcome::CounterRegressed, 1));
 }

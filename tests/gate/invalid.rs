@@ -7,7 +7,8 @@ use crate::support::{decode_baseline, note, row, run};
 
 #[test]
 fn a_broken_invariant_is_invalid_and_named() {
-    let broken: [(&str, fn(&mut Receipt)); 9] = [
+    type Break = fn(&mut Receipt);
+    let broken: [(&str, Break); 9] = [
         ("a sample has 2 token times instead of 1", |run| run.cases[0].processes[0].samples_ns[0] = vec![1, 2]),
         ("a sample has 0 token times instead of 1", |run| run.cases[0].processes[0].samples_ns[0].clear()),
         ("a sample took no time", |run| run.cases[0].processes[0].samples_ns[0] = vec![0]),
@@ -70,6 +71,9 @@ fn what_the_run_found_broken_itself_never_passes() {
 
 #[test]
 fn a_run_of_nothing_is_not_a_pass() {
-    let verdict = judge(&run(&[]), None, &Policy::default()).expect("a verdict");
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Failed, 2));
+    // The weights' bytes still equal the baseline's, which is not enough.
+    for base in [None, Some(decode_baseline(&[1000; 8]))] {
+        let verdict = judge(&run(&[]), base.as_ref(), &Policy::default()).expect("a verdict");
+        assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Failed, 2));
+    }
 }

@@ -145,6 +145,17 @@ fn two_processes_have_no_variation() {
 }
 
 #[test]
+fn a_session_shorter_than_the_baselines_is_named() {
+    let sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns; 5])]));
+    let note_of = |head: &[u64]| {
+        let verdict = judge(&run(&[("decode/p128", head)]), Some(&baseline(&sessions)), &Policy::default());
+        note(row(&verdict.expect("a verdict"), "decode/p128", "itl_ns")).to_owned()
+    };
+    assert_eq!(note_of(&[1000; 3]), "3 processes against 5 or more in the baseline's sessions: expect more scatter");
+    assert_eq!(note_of(&[1000; 5]), "");
+}
+
+#[test]
 fn noise_decides_nothing_where_time_is_advisory() {
     let head = run(&[("decode/p128", &[500, 1000, 3000])]);
     let verdict = judge(&head, Some(&decode_baseline(&QUIET[..2])), &Policy::default()).expect("a verdict");
@@ -209,12 +220,13 @@ fn the_fraction_of_the_hardware_limit_uses_the_better_probe_and_is_not_clamped()
     assert_eq!(fraction(&head), None, "no probes");
     let mut pair = probes(20e9, 500e9);
     pair.after.as_mut().expect("after").memory_read_bytes_per_s = 40e9;
+    pair.before.matrix_flops_per_s = 250e9;
     head.probes = Some(pair);
     // 20 MB at 40 GB/s are 0.5 ms, 0.1 GFLOP at 500 GFLOP/s are 0.2 ms, of 1 ms.
     assert_near(fraction(&head), 0.7);
     pair.after = None;
     head.probes = Some(pair);
-    assert_near(fraction(&head), 1.2);
+    assert_near(fraction(&head), 1.4);
     head.cases[0].work = None;
     assert_eq!(fraction(&head), None, "no work");
 }

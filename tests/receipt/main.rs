@@ -1,0 +1,7 @@
+//! Receipts, baselines and verdicts as files: read forever, refused with a sentence, written whole or not at all.
+
+mod golden;
+mod refused;
+mod schemas;
+mod support;
+mod written;
