@@ -1,21 +1,189 @@
-//! shim
-use std::path::*;
+//! `infergate.toml`, environment variables and flags: one table of keys, one [`Config`].
+//!
+//! A key `runs` can be given as `runs = 5` in `infergate.toml`, as `INFERGATE_RUNS=5` and as `--runs 5`; the later wins. A
+//! key of a table, `bench.package`, is `INFERGATE_BENCH_PACKAGE` and `--bench-package`.
+
+mod file;
+pub mod keys;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+use anyhow::{Context, Result, bail};
+
+use crate::case::Case;
+use crate::engine::LoadRequest;
+use crate::gate::{Policy, Target};
+use crate::prompt;
+use keys::{KEYS, Key, Value};
+
+/// The file's name.
+pub const FILE_NAME: &str = "infergate.toml";
+
+/// Everything that can be set. Each field is the key of the same name in [`keys::KEYS`], which documents it.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Config {
-    pub grid: Vec<String>,
+    pub model: String,
+    pub dtype: Option<String>,
     pub threads: usize,
     pub seed: u64,
+    pub prompt: Option<PathBuf>,
+    pub cases: Vec<String>,
+    pub runs: usize,
+    pub seconds_per_case: f64,
+    pub policy: Policy,
+    pub baselines: PathBuf,
+    pub bench: BenchTarget,
 }
+
+/// The bench target that is the worker, `[bench]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct BenchTarget {
+    pub package: Option<String>,
+    pub target: String,
+    pub features: Vec<String>,
+    pub profile: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: "synthetic:gpt2".into(),
+            dtype: None,
+            threads: available_parallelism().map_or(1, usize::from),
+            seed: 1,
+            prompt: None,
+            cases: Vec::new(),
+            runs: 5,
+            seconds_per_case: 3.0,
+            policy: Policy::default(),
+            baselines: "baselines".into(),
+            bench: BenchTarget { target: "inference".into(), ..BenchTarget::default() },
+        }
+    }
+}
+
 impl Config {
-    pub fn load(_p: &Path) -> anyhow::Result<Self> {
-        Ok(Self { grid: vec![], threads: 2, seed: 1 })
+    /// The file in `folder` or the nearest above it (up to the repository's root), then the environment.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not TOML (with line and column), an unknown key (with the nearest known one), a
+    /// value out of range.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let mut config = Self::default();
+        if let Some(path) = find(folder) {
+            let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            config.apply_file(&path, &text)?;
+        }
+        for key in KEYS {
+            let name = key.environment();
+            if let Some(value) = env::var_os(&name).filter(|value| !value.is_empty()) {
+                let value = value.into_string().ok().with_context(|| format!("{name}: is not UTF-8"))?;
+                config.apply_text(key, &[value]).with_context(|| name.clone())?;
+            }
+        }
+        Ok(config)
     }
-    pub fn load_request(&self) -> crate::engine::LoadRequest {
-        crate::engine::LoadRequest { model: "synthetic:gpt2".into(), dtype: None, threads: 2, seed: 1 }
+
+    /// Overlays the keys of `text`, which stands in the file `path`; paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn apply_file(&mut self, path: &Path, text: &str) -> Result<()> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for entry in file::parse(path, text)? {
+            let key = entry.key;
+            let value = match key.name {
+                "prompt" | "baselines" => entry.value.relative_to(folder),
+                _ => entry.value,
+            };
+            self.apply(key, value).with_context(|| entry.place)?;
+        }
+        Ok(())
     }
-    pub fn prompt_text(&self) -> anyhow::Result<String> {
-        Ok(crate::prompt::TEXT.into())
+
+    /// Sets `key` from a flag's or variable's words. A list is several words, or one with commas between its entries.
+    ///
+    /// # Errors
+    /// A value that is not of the key's kind or out of its range, by the key's name.
+    pub fn apply_text(&mut self, key: &Key, words: &[String]) -> Result<()> {
+        self.apply(key, key.parse_words(words)?)
     }
+
+    fn apply(&mut self, key: &Key, value: Value) -> Result<()> {
+        key.check(&value)?;
+        match (key.name, value) {
+            ("model", Value::Text(text)) => self.model = text,
+            ("dtype", Value::Text(text)) => self.dtype = Some(text),
+            ("threads", Value::Count(count)) => self.threads = usize::try_from(count)?,
+            ("seed", Value::Count(count)) => self.seed = count,
+            ("prompt", Value::Text(text)) => self.prompt = Some(text.into()),
+            ("cases", Value::List(list)) => self.cases = cases(list)?,
+            ("runs", Value::Count(count)) => self.runs = usize::try_from(count)?,
+            ("seconds_per_case", Value::Number(number)) => self.seconds_per_case = number,
+            ("alpha", Value::Number(number)) => self.policy.alpha = number,
+            ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,
+            ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
+            ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
+            ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
+            ("targets", Value::List(list)) => {
+                self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
+            }
+            ("baselines", Value::Text(text)) => self.baselines = text.into(),
+            ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
+            ("bench.target", Value::Text(text)) => self.bench.target = text,
+            ("bench.features", Value::List(list)) => self.bench.features = list,
+            ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
+            (name, value) => bail!("{name}: {value:?} is not of its kind"),
+        }
+        Ok(())
+    }
+
+    /// What an engine factory is asked for.
+    pub fn load_request(&self) -> LoadRequest {
+        LoadRequest { model: self.model.clone(), dtype: self.dtype.clone(), threads: self.threads, seed: self.seed }
+    }
+
+    /// The text prompts are cut from.
+    ///
+    /// # Errors
+    /// When the file of the key `prompt` cannot be read. The text itself never shows in an error.
+    pub fn prompt_text(&self) -> Result<String> {
+        match &self.prompt {
+            None => Ok(prompt::TEXT.to_owned()),
+            Some(path) => fs::read_to_string(path)
+                .with_context(|| format!("{}: the prompt cannot be read; give a UTF-8 text file", path.display())),
+        }
+    }
+
+    /// Where receipts go that nobody named a place for.
     pub fn target_folder(&self) -> PathBuf {
-        "target/infergate".into()
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        target.join("infergate")
     }
+}
+
+/// A pattern is checked where the cases are known; an id can be checked now.
+fn cases(list: Vec<String>) -> Result<Vec<String>> {
+    for id in list.iter().filter(|id| !id.contains(['*', '?'])) {
+        id.parse::<Case>()?;
+    }
+    Ok(list)
+}
+
+fn find(folder: &Path) -> Option<PathBuf> {
+    for folder in folder.ancestors() {
+        let path = folder.join(FILE_NAME);
+        if path.is_file() {
+            return Some(path);
+        }
+        if folder.join(".git").exists() {
+            return None;
+        }
+    }
+    None
 }

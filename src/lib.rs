@@ -4,7 +4,10 @@
 pub mod bench;
 pub mod build_info;
 pub mod case;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod clock;
+#[cfg(any(feature = "bench", feature = "cli"))]
 pub mod config;
 pub mod engine;
 pub mod gate;
@@ -15,13 +18,8 @@ pub mod models;
 pub mod process;
 pub mod prompt;
 pub mod receipt;
+pub mod report;
 pub mod stats;
 pub mod suite;
 pub mod trace;
 pub mod worker;
-#[cfg(feature = "cli")]
-pub mod cli {
-    pub fn main(_a: std::env::ArgsOs) -> i32 {
-        0
-    }
-}

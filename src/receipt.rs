@@ -19,7 +19,9 @@ use crate::trace::Trace;
 
 pub(crate) use baseline::file_word;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
-pub use store::{Document, json_schemas, read_baseline, read_receipt, read_receipt_or_baseline, to_json, write_json};
+pub use store::{
+    Document, ensure_writable, json_schemas, read_baseline, read_receipt, read_receipt_or_baseline, to_json, write_json,
+};
 pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
 
 /// Schema name of a [`Receipt`].

@@ -82,7 +82,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
 fn grid(engine: &dyn Engine, config: &Config) -> Result<Vec<Case>> {
     let context_tokens = engine.info().context_tokens;
     let default = full_grid(context_tokens);
-    let cases = if config.grid.is_empty() { default } else { select(&config.grid, &default)? };
+    let cases = if config.cases.is_empty() { default } else { select(&config.cases, &default)? };
     for case in &cases {
         case.ensure_fits(context_tokens)?;
     }

@@ -128,6 +128,23 @@ pub fn write_json<T: Serialize>(path: &Path, document: &T) -> Result<()> {
     })
 }
 
+/// Whether [`write_json`] could write `path` now: its folder is made and a file in it opened and removed. Minutes of
+/// measuring should not end at a file that cannot be written.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn ensure_writable(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let probe = fs::create_dir_all(folder).and_then(|()| tempfile::NamedTempFile::new_in(folder));
+    let is_folder = path.is_dir();
+    probe
+        .map(drop)
+        .and_then(|()| if is_folder { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) })
+        .with_context(|| {
+            format!("{}: cannot be written; check the folder's permissions and the space left", path.display())
+        })
+}
+
 /// A temporary file is private to its owner; a receipt is as readable as any other file.
 fn set_usual_permissions(file: &fs::File) -> io::Result<()> {
     #[cfg(unix)]

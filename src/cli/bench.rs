@@ -1,0 +1,84 @@
+//! `bench`: measure the suite and keep a receipt.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::{bench_target, flags, output, progress};
+use crate::config::Config;
+use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
+use crate::report::terminal;
+use crate::suite::{self, SuiteRequest};
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("bench")
+        .about("Measure the suite in fresh processes and write a receipt")
+        .args(flags::measure())
+        .arg(out())
+        .arg(flags::json("Write the receipt here as well"))
+        .after_help(
+            "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
+             cargo xtask bench --cases prefill/p256 --out before.json",
+        )
+}
+
+/// `--out FILE`, where the receipt goes.
+pub fn out() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("FILE")
+        .help("Where the receipt goes [default: target/infergate/receipt.json]")
+        .value_parser(value_parser!(PathBuf))
+}
+
+/// Measures, writes the receipt, prints it.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let receipt = measure(&config, matches)?;
+    output::report(&terminal::receipt(&receipt));
+    Ok(exit_code(&receipt))
+}
+
+/// Builds the bench target, runs the suite and keeps the receipt, whole or partial.
+///
+/// # Errors
+/// As [`suite::run`]; a receipt that cannot be written.
+pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
+    let out = flags::path(matches, "out").unwrap_or_else(|| config.target_folder().join("receipt.json"));
+    ensure_writable(&out)?;
+    let prompt_text = config.prompt.is_some().then(|| config.prompt_text()).transpose()?;
+    let worker = match flags::path(matches, "worker") {
+        Some(worker) => worker,
+        None => bench_target::build(&config.bench)?,
+    };
+    let request = SuiteRequest {
+        worker,
+        load: config.load_request(),
+        cases: config.cases.clone(),
+        runs: config.runs,
+        seconds_per_case: config.seconds_per_case,
+        prompt_text,
+    };
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let line = progress::Line::new();
+    let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
+    line.finish();
+    let receipt = receipt?;
+    write_json(&out, &receipt)?;
+    if let Some(json) = flags::path(matches, "json").filter(|_| matches.try_contains_id("receipt").is_err()) {
+        write_json(&json, &receipt)?;
+    }
+    output::say(&format!("receipt: {}", out.display()));
+    Ok(receipt)
+}
+
+/// A receipt that is not whole or not sound is no success, whatever was measured.
+fn exit_code(receipt: &Receipt) -> i32 {
+    match (receipt.invalid.is_empty(), receipt.partial) {
+        (true, false) => 0,
+        (false, _) => Outcome::Invalid.exit_code(),
+        (true, true) => Outcome::Partial.exit_code(),
+    }
+}

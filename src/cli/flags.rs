@@ -1,0 +1,89 @@
+//! Flags made from the table of keys, and back into a [`Config`].
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+use crate::config::Config;
+use crate::config::keys::{KEYS, Key, Kind};
+
+/// Keys that say what is measured.
+const MEASURE: &[&str] = &["model", "dtype", "threads", "seed", "prompt", "cases", "runs", "seconds_per_case"];
+/// Keys that say how the bench target is built.
+const BUILD: &[&str] = &["bench.package", "bench.target", "bench.features", "bench.profile"];
+/// Keys that say how it is judged.
+const JUDGE: &[&str] =
+    &["alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
+
+/// Flags of a command that measures: what, and how it is built.
+pub fn measure() -> Vec<Arg> {
+    let worker = Arg::new("worker")
+        .long("worker")
+        .value_name("PATH")
+        .help("Bench binary that was built already")
+        .value_parser(value_parser!(PathBuf));
+    [args(MEASURE, "What to measure"), args(BUILD, "Bench target"), vec![worker.help_heading("Bench target")]].concat()
+}
+
+/// Flags of a command that judges.
+pub fn judge() -> Vec<Arg> {
+    args(JUDGE, "How to judge")
+}
+
+/// The flag of one key.
+pub fn one(name: &'static str) -> Vec<Arg> {
+    args(&[name], "Settings")
+}
+
+/// `--json FILE`.
+pub fn json(what: &'static str) -> Arg {
+    Arg::new("json").long("json").value_name("FILE").help(what).value_parser(value_parser!(PathBuf))
+}
+
+fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {
+    let known = names.iter().filter_map(|name| Key::find(name));
+    known.map(|key| arg(key).help_heading(heading)).collect()
+}
+
+fn arg(key: &'static Key) -> Arg {
+    let default = key.default.filter(|default| *default != "[]").map(|default| format!(" [default: {default}]"));
+    let arg = Arg::new(key.name).long(key.flag()).help(format!("{}{}", key.doc, default.unwrap_or_default()));
+    match key.kind {
+        Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL"),
+        Kind::List => arg.action(ArgAction::Append).value_name(value_name(key)),
+        Kind::Text => arg.value_name(value_name(key)),
+        Kind::Count(..) | Kind::Number(..) => arg.value_name("N").allow_negative_numbers(true),
+    }
+}
+
+fn value_name(key: &Key) -> &'static str {
+    match key.name {
+        "model" => "SPEC",
+        "cases" => "GLOB",
+        "targets" => "LIMIT",
+        "prompt" | "baselines" => "PATH",
+        _ => "NAME",
+    }
+}
+
+/// `infergate.toml`, then the environment, then this command's flags.
+///
+/// # Errors
+/// As [`Config::load`]; a flag's value out of range, by the flag.
+pub fn config(matches: &ArgMatches) -> Result<Config> {
+    let mut config = Config::load(&env::current_dir().context("the current folder cannot be read")?)?;
+    for key in KEYS {
+        if let Ok(Some(words)) = matches.try_get_many::<String>(key.name) {
+            let words: Vec<String> = words.cloned().collect();
+            config.apply_text(key, &words).with_context(|| format!("--{}", key.flag()))?;
+        }
+    }
+    Ok(config)
+}
+
+/// The path of the flag `name`, if it was given.
+pub fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
+    matches.get_one::<PathBuf>(name).cloned()
+}

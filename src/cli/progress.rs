@@ -1,0 +1,57 @@
+//! A progress line with the time left, on stderr, drawn between timed regions only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::suite::Progress;
+
+/// The line. Nothing is drawn when stderr is not a terminal.
+pub struct Line {
+    bar: ProgressBar,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {eta} left") {
+            bar.set_style(style);
+        }
+        Self { bar }
+    }
+
+    /// Moves on.
+    pub fn show(&self, progress: &Progress) {
+        self.bar.set_length(progress.total_steps as u64);
+        self.bar.set_position(progress.done_steps as u64);
+        self.bar.set_message(progress.label.clone());
+        self.bar.tick();
+    }
+
+    /// Wipes the line.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the process at once.
+///
+/// # Errors
+/// When the signal handler cannot be installed.
+pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = cancelled.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        super::output::say(
+            "interrupted: finishing the running sample, keeping what was measured (again: stop at once)",
+        );
+    })
+    .context("Ctrl-C cannot be handled here")?;
+    Ok(cancelled)
+}

@@ -1,0 +1,34 @@
+//! `schema`: the JSON Schemas of the file formats, and `infergate.toml` with its defaults.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::output;
+use crate::config::keys;
+use crate::receipt::json_schemas;
+
+/// Its flags.
+pub fn command() -> Command {
+    let folder = Arg::new("out").long("out").value_name("FOLDER").value_parser(value_parser!(PathBuf));
+    Command::new("schema")
+        .about("Print the commented infergate.toml, or write the JSON Schemas of the file formats")
+        .arg(folder.help("Write the JSON Schemas into this folder"))
+        .after_help("Examples:\n  cargo xtask schema > infergate.toml\n  cargo xtask schema --out schemas")
+}
+
+/// Prints or writes.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let Some(folder) = matches.get_one::<PathBuf>("out") else {
+        output::report(&keys::commented_file());
+        return Ok(0);
+    };
+    let cannot = || format!("{}: the schemas cannot be written", folder.display());
+    fs::create_dir_all(folder).with_context(cannot)?;
+    for (name, schema) in json_schemas() {
+        fs::write(folder.join(name), schema).with_context(cannot)?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,93 @@
+//! From the text of `infergate.toml` to keys and values, each with its place.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{KEYS, Key, Value};
+
+/// One key of the file.
+pub struct Entry {
+    /// Which.
+    pub key: &'static Key,
+    /// Its value, not yet checked for range.
+    pub value: Value,
+    /// File, line and column.
+    pub place: String,
+}
+
+/// Every key in `text`.
+///
+/// # Errors
+/// Text that is not TOML, unknown keys, values of another kind; each with line and column.
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Entry>> {
+    let place = |offset: usize| {
+        let before = &text[..offset.min(text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!("{}:{line}:{column}", path.display())
+    };
+    let table = match DeTable::parse(text) {
+        Ok(table) => table.into_inner(),
+        Err(error) => bail!(
+            "{}: not TOML: {}",
+            place(error.span().map_or(0, |span| span.start)),
+            error.message().lines().next().unwrap_or_default()
+        ),
+    };
+    let mut entries = Vec::new();
+    collect(&table, "", &place, &mut entries)?;
+    Ok(entries)
+}
+
+fn collect(table: &DeTable, prefix: &str, place: &dyn Fn(usize) -> String, entries: &mut Vec<Entry>) -> Result<()> {
+    for (name, value) in table {
+        let full = format!("{prefix}{}", name.get_ref());
+        let here = place(name.span().start);
+        let holds_keys = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
+        if let (Some(inner), true) = (value.get_ref().as_table(), holds_keys) {
+            collect(inner, &format!("{full}."), place, entries)?;
+            continue;
+        }
+        let Some(key) = Key::find(&full) else {
+            bail!("{here}: unknown key '{full}'; did you mean '{}'?", nearest(&full));
+        };
+        let Some(value) = convert(value) else {
+            bail!("{here}: {full} takes {}", key.expected());
+        };
+        entries.push(Entry { key, value: widen(key, value), place: here });
+    }
+    Ok(())
+}
+
+fn convert(value: &Spanned<DeValue>) -> Option<Value> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(Value::Text(text.to_string())),
+        DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok().map(Value::Count),
+        DeValue::Float(digits) => digits.as_str().parse().ok().map(Value::Number),
+        DeValue::Boolean(on) => Some(Value::Switch(*on)),
+        DeValue::Array(items) => {
+            let texts = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
+            texts.collect::<Option<_>>().map(Value::List)
+        }
+        DeValue::Datetime(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// `3` is a number too.
+fn widen(key: &Key, value: Value) -> Value {
+    match (key.kind, value) {
+        (super::keys::Kind::Number(..), Value::Count(count)) => Value::Number(count as f64),
+        (_, value) => value,
+    }
+}
+
+fn nearest(name: &str) -> &'static str {
+    let distance = |key: &&Key| {
+        let bare = key.name.rsplit('.').next().unwrap_or(key.name);
+        strsim::damerau_levenshtein(name, key.name).min(strsim::damerau_levenshtein(name, bare))
+    };
+    KEYS.iter().min_by_key(distance).map_or("model", |key| key.name)
+}

@@ -1,0 +1,254 @@
+//! The one table of keys: name, kind, default and what it means. File, environment, flags and `infergate.toml` all come
+//! from it.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+
+/// A key's value.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value {
+    Text(String),
+    Count(u64),
+    Number(f64),
+    Switch(bool),
+    List(Vec<String>),
+}
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Any text but an empty one.
+    Text,
+    /// A whole number from the first to the second.
+    Count(u64, u64),
+    /// A number from the first to the second, both allowed.
+    Number(f64, f64),
+    /// `true` or `false`.
+    Switch,
+    /// Several texts.
+    List,
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// As in `infergate.toml`; a key of a table has its name in front: `bench.target`.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its default as TOML; `None` where the default is to leave it out.
+    pub default: Option<&'static str>,
+    /// A value to show where there is no default.
+    pub example: &'static str,
+    /// One line on what it does.
+    pub doc: &'static str,
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    example: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, default, example, doc }
+}
+
+/// Every key, in the order of `infergate.toml`.
+pub const KEYS: &[Key] = &[
+    key(
+        "model",
+        Kind::Text,
+        Some("\"synthetic:gpt2\""),
+        "",
+        "Model: synthetic:gpt2 (also distilgpt2, smollm2-135m, tiny), a .gguf file, a folder, or hf:ORG/NAME[@REV][/FILE.gguf]",
+    ),
+    key(
+        "dtype",
+        Kind::Text,
+        None,
+        "\"f32\"",
+        "Compute type; f32 dequantizes a GGUF at load; left out: as the file has it",
+    ),
+    key(
+        "threads",
+        Kind::Count(1, 4096),
+        None,
+        "2",
+        "Threads to compute with; left out: every core this process may use",
+    ),
+    key("seed", Kind::Count(0, i64::MAX as u64), Some("1"), "", "Seed of synthetic weights and prompts"),
+    key(
+        "prompt",
+        Kind::Text,
+        None,
+        "\"prompts/alice.txt\"",
+        "Text file that prompts are cut from; left out: a public-domain text that comes with infergate",
+    ),
+    key(
+        "cases",
+        Kind::List,
+        Some("[]"),
+        "[\"decode/*\", \"prefill/p256\"]",
+        "Cases, ids or globs; empty: the gate's suite of five (the full grid for `cargo bench`)",
+    ),
+    key("runs", Kind::Count(1, 1000), Some("5"), "", "Fresh processes of one session"),
+    key(
+        "seconds_per_case",
+        Kind::Number(0.0, 3600.0),
+        Some("3.0"),
+        "",
+        "Time to sample one case in one process; at least 3 samples, at most 200",
+    ),
+    key(
+        "alpha",
+        Kind::Number(1e-9, 0.499),
+        Some("0.01"),
+        "",
+        "Chance that an unchanged program is called regressed, over the whole suite",
+    ),
+    key(
+        "stored_floor",
+        Kind::Number(1.001, 100.0),
+        Some("1.10"),
+        "",
+        "The stored channel never calls a ratio below this regressed",
+    ),
+    key(
+        "cv_limit",
+        Kind::Number(1e-6, 100.0),
+        Some("0.20"),
+        "",
+        "A case whose process medians vary more than this (std / mean) is unstable",
+    ),
+    key("min_sessions", Kind::Count(2, 1000), Some("8"), "", "Sessions a baseline needs before its time is judged"),
+    key(
+        "require_baseline",
+        Kind::Switch,
+        Some("false"),
+        "",
+        "Whether a run without a comparable baseline fails (exit 4) instead of being advisory",
+    ),
+    key(
+        "targets",
+        Kind::List,
+        Some("[]"),
+        "[\"prefill/p128 ttft_ms < 2500\", \"decode/* tokens_per_s > 20\"]",
+        "Absolute limits, one `CASE METRIC < VALUE` or `>` each, in whatever unit the metric names",
+    ),
+    key("baselines", Kind::Text, Some("\"baselines\""), "", "Folder of the committed baselines"),
+    key(
+        "bench.package",
+        Kind::Text,
+        None,
+        "\"my-engine\"",
+        "Package of the bench target; left out: the one of the current folder",
+    ),
+    key("bench.target", Kind::Text, Some("\"inference\""), "", "Bench target that is the measured worker"),
+    key("bench.features", Kind::List, Some("[]"), "[\"cuda\"]", "Features to build it with"),
+    key(
+        "bench.profile",
+        Kind::Text,
+        None,
+        "\"release-lto\"",
+        "Profile to build it with; left out: cargo's own for benches",
+    ),
+];
+
+impl Key {
+    /// The key of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The flag without its dashes: `seconds-per-case`, `bench-package`.
+    pub fn flag(&self) -> String {
+        self.name.replace(['_', '.'], "-")
+    }
+
+    /// The environment variable: `INFERGATE_SECONDS_PER_CASE`.
+    pub fn environment(&self) -> String {
+        format!("INFERGATE_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// Reads the words of a flag or a variable.
+    ///
+    /// # Errors
+    /// When they are not of this key's kind.
+    pub fn parse_words(&self, words: &[String]) -> Result<Value> {
+        let word = words.first().map(|word| word.trim()).unwrap_or_default();
+        let wrong = || format!("'{word}' is not {}", self.expected());
+        match self.kind {
+            Kind::Text => Ok(Value::Text(word.to_owned())),
+            Kind::Count(..) => word.parse().map(Value::Count).or_else(|_| bail!(wrong())),
+            Kind::Number(..) => word.parse().map(Value::Number).or_else(|_| bail!(wrong())),
+            Kind::Switch => word.parse().map(Value::Switch).or_else(|_| bail!(wrong())),
+            Kind::List => {
+                let entries = words.iter().flat_map(|word| word.split(',')).map(str::trim);
+                Ok(Value::List(entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()))
+            }
+        }
+    }
+
+    /// Refuses a value out of range.
+    ///
+    /// # Errors
+    /// Naming the key and its range.
+    pub fn check(&self, value: &Value) -> Result<()> {
+        let good = match (self.kind, value) {
+            (Kind::Text, Value::Text(text)) => !text.is_empty(),
+            (Kind::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
+            (Kind::Number(least, most), Value::Number(number)) => (least..=most).contains(number),
+            (Kind::Switch, Value::Switch(_)) | (Kind::List, Value::List(_)) => true,
+            _ => false,
+        };
+        ensure!(good, "{} takes {}", self.name, self.expected());
+        Ok(())
+    }
+
+    /// What it takes, in words.
+    pub fn expected(&self) -> String {
+        match self.kind {
+            Kind::Text => "a text that is not empty".into(),
+            Kind::Count(least, most) if most > u64::from(u32::MAX) => format!("a whole number from {least}"),
+            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Switch => "true or false".into(),
+            Kind::List => "a list of texts".into(),
+        }
+    }
+}
+
+impl Value {
+    /// A text that is a relative path, as seen from `folder`.
+    pub fn relative_to(self, folder: &Path) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(folder.join(text).to_string_lossy().into_owned()),
+            other => other,
+        }
+    }
+}
+
+/// `infergate.toml` with every key at its default; a key without one is commented out.
+pub fn commented_file() -> String {
+    let mut text = String::from(
+        "# Every key of infergate at its default. A key can also be given as a flag (--runs 5) or as an environment variable\n\
+         # (INFERGATE_RUNS=5); a flag wins over a variable, a variable over this file.\n",
+    );
+    let mut table = "";
+    for key in KEYS {
+        let (in_table, name) = key.name.split_once('.').unwrap_or(("", key.name));
+        if in_table != table {
+            text += &format!("\n[{in_table}]\n");
+            table = in_table;
+        }
+        text += &format!("\n# {}.\n", key.doc);
+        match key.default {
+            Some(default) => text += &format!("{name} = {default}\n"),
+            None => text += &format!("# {name} = {}\n", key.example),
+        }
+    }
+    text
+}

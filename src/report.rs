@@ -1,0 +1,7 @@
+//! Reports for people. They read receipts and verdicts; they never measure and never judge.
+
+pub mod blessing;
+pub mod checkup;
+pub mod table;
+pub mod terminal;
+pub mod units;

@@ -1,0 +1,204 @@
+//! Receipts and verdicts on a terminal.
+
+use std::fmt::Write as _;
+
+use super::table::{Style, Table};
+use super::units::{self, MISSING};
+use crate::case::Phase;
+use crate::engine::EngineInfo;
+use crate::gate::{limit_fraction, summary_ns, variation};
+use crate::receipt::{CaseRecord, CaseVerdict, Channel, Machine, Outcome, Receipt, TtftParts, Verdict};
+use crate::stats::{median, percentile};
+
+/// Metrics whose rows are the table; every other row is listed below it when it has something to say.
+const TIMES: [&str; 3] = ["ttft_ns", "itl_ns", "e2e_ns"];
+
+/// Who was measured, where: one line.
+pub fn subject(receipt: &Receipt) -> String {
+    engine(&receipt.engine, receipt.threads, &receipt.machine)
+}
+
+/// As [`subject`], from its parts.
+pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
+    let plural = if threads == 1 { "" } else { "s" };
+    format!(
+        "{} ({}) on {} {}, {threads} thread{plural}, {}",
+        engine.model, engine.dtype, engine.name, engine.version, machine.class
+    )
+}
+
+/// A verdict: a line a case, what else there is to say, and the decision last.
+pub fn verdict(verdict: &Verdict, subject: &str) -> String {
+    let mut text = format!("\n{subject}\n\n");
+    let mut table = Table::new(&["case", "base", "head", "change", "fails above", "of hardware", "output", "verdict"]);
+    for row in verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())) {
+        let output = verdict.cases.iter().find(|other| other.id == row.id && other.metric == "output");
+        table.row(vec![
+            (row.id.clone(), Style::Plain),
+            (units::duration(row.base), Style::Plain),
+            (units::duration(row.head), Style::Plain),
+            (change(row), Style::Plain),
+            (row.threshold.map_or_else(|| MISSING.into(), |limit| units::signed_percent(limit - 1.0)), Style::Dim),
+            (units::percent(row.limit_fraction), Style::Dim),
+            output.map_or((MISSING.into(), Style::Dim), output_cell),
+            (row.verdict.words().into(), style(row.verdict)),
+        ]);
+    }
+    text += &table.render();
+
+    let mut remarks: Vec<String> = verdict.cases.iter().filter_map(remark).collect();
+    remarks.extend(verdict.notes.iter().cloned());
+    remarks.dedup();
+    if !remarks.is_empty() {
+        text.push('\n');
+        for remark in remarks {
+            let _ = writeln!(text, "- {remark}");
+        }
+    }
+    let words = style(verdict.verdict).paint(verdict.verdict.words());
+    let _ = writeln!(text, "\nverdict: {words} (exit {}){}", verdict.exit_code, reason(verdict));
+    text
+}
+
+fn change(row: &CaseVerdict) -> String {
+    let Some(ratio) = row.ratio else { return MISSING.into() };
+    let change = units::signed_percent(ratio - 1.0);
+    match (row.ci_low, row.ci_high) {
+        (Some(low), Some(high)) => {
+            format!("{change} ({} to {})", units::signed_percent(low - 1.0), units::signed_percent(high - 1.0))
+        }
+        _ => change,
+    }
+}
+
+fn output_cell(row: &CaseVerdict) -> (String, Style) {
+    let words = match row.verdict {
+        Outcome::Pass => "same",
+        Outcome::OutputChanged => "changed",
+        Outcome::Advisory if row.note.as_deref().is_some_and(|note| note.contains("instead of")) => "near tie",
+        Outcome::Advisory => "new",
+        other => other.words(),
+    };
+    (words.into(), style(row.verdict))
+}
+
+/// What a row says that the table does not: the note of every row, and targets and counters by value.
+fn remark(row: &CaseVerdict) -> Option<String> {
+    let is_target = row.channel == Channel::Stored && !TIMES.contains(&row.metric.as_str());
+    match (&row.note, is_target) {
+        (Some(note), _) if note.starts_with(&row.id) => Some(note.clone()),
+        (Some(note), _) => Some(format!("{}: {note}", row.id)),
+        (None, true) => {
+            let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.4}"));
+            Some(format!(
+                "{}: {} {} with a target of {}: {}",
+                row.id,
+                row.metric,
+                number(row.head),
+                number(row.threshold),
+                row.verdict.words()
+            ))
+        }
+        (None, false) => None,
+    }
+}
+
+/// The first row that decided, where the decision was not to pass.
+fn reason(verdict: &Verdict) -> String {
+    let row = verdict.cases.iter().find(|row| row.verdict == verdict.verdict && verdict.exit_code != 0);
+    row.map_or_else(String::new, |row| format!(": {} {}", row.id, row.metric))
+}
+
+fn style(outcome: Outcome) -> Style {
+    match outcome {
+        Outcome::Advisory => Style::Dim,
+        _ => match outcome.exit_code() {
+            0 => Style::Good,
+            3 => Style::Warn,
+            _ => Style::Bad,
+        },
+    }
+}
+
+/// A receipt: every metric of every case, then time to first token in parts.
+pub fn receipt(receipt: &Receipt) -> String {
+    let mut text = format!("\n{}\n\n", subject(receipt));
+    let mut table = Table::new(&[
+        "case",
+        "time",
+        "TTFT",
+        "ITL p50",
+        "TPOT",
+        "decode",
+        "throughput",
+        "CV",
+        "samples",
+        "of hardware",
+    ]);
+    for case in &receipt.cases {
+        table.row(case_row(case, receipt).into_iter().map(|cell| (cell, Style::Plain)).collect());
+    }
+    text += &table.render();
+    for (name, starts) in [("cold", &receipt.cold), ("warm", &receipt.warm)] {
+        if let Some(line) = ttft_line(name, starts) {
+            text += &format!("\n{line}");
+        }
+    }
+    text += "\n";
+    for reason in &receipt.invalid {
+        let _ = writeln!(text, "{} {reason}", Style::Warn.paint("invalid:"));
+    }
+    if receipt.partial {
+        let _ = writeln!(text, "{} the run was cut short", Style::Warn.paint("partial:"));
+    }
+    text
+}
+
+fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
+    let traces = || case.processes.iter().flat_map(|process| process.traces());
+    let middle = |values: Vec<f64>| median(&values);
+    let time_ns = summary_ns(&case.processes);
+    let is = |phase: Phase| case.id.phase() == phase;
+    let ttft =
+        (!is(Phase::Decode)).then(|| middle(traces().filter_map(|t| Some(t.ttft_ns()? as f64)).collect())).flatten();
+    let itl: Vec<f64> = if is(Phase::Decode) {
+        case.processes.iter().flat_map(|process| process.times_ns()).map(|ns| ns as f64).collect()
+    } else {
+        traces().flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect()
+    };
+    let generated = is(Phase::Generate);
+    let tpot = generated.then(|| middle(traces().filter_map(|t| t.tpot_ns()).collect())).flatten();
+    let step = tpot.or(if is(Phase::Decode) { time_ns } else { None });
+    let throughput = generated.then(|| middle(traces().filter_map(|t| t.output_tokens_per_s()).collect())).flatten();
+    let samples: usize = case.processes.iter().map(|process| process.samples_ns.len()).sum();
+    let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), time_ns);
+    vec![
+        case.id.to_string(),
+        units::duration(time_ns),
+        units::duration(ttft),
+        units::duration(percentile(&itl, 0.5).and_then(|p50| p50.value)),
+        units::duration(tpot),
+        units::tokens_per_s(step.filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns)),
+        units::tokens_per_s(throughput),
+        units::percent(variation(&case.processes)),
+        samples.to_string(),
+        units::percent(fraction),
+    ]
+}
+
+/// The parts of the start whose TTFT is the middle one, so that they add up.
+fn ttft_line(name: &str, starts: &[TtftParts]) -> Option<String> {
+    let mut sorted: Vec<&TtftParts> = starts.iter().collect();
+    sorted.sort_by_key(|parts| parts.ttft_ns());
+    let parts = sorted.get(sorted.len().checked_sub(1)? / 2)?;
+    let part = |ns: Option<u64>| units::duration(ns.map(|ns| ns as f64));
+    let load = if name == "cold" { format!("load {} + ", part(parts.load_ns)) } else { String::new() };
+    Some(format!(
+        "{name} TTFT at {} tokens: {} = {load}tokenize {} + prefill {} + first sample {}",
+        parts.prompt_tokens,
+        part(Some(parts.ttft_ns())),
+        part(parts.tokenize_ns),
+        part(Some(parts.prefill_ns)),
+        part(parts.first_sample_ns)
+    ))
+}
