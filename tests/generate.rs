@@ -1,38 +1,22 @@
 //! `cargo run --example generate` shows that a model is real: text, or one line of JSON, or one line of error.
 
 mod common;
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
 
 use common::hub_server::{HubServer, REPO};
 use common::{fixture, json};
 use serde_json::Value;
-
-/// The example's executable, built if it is not fresh.
-static GENERATE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["build", "--quiet", "--example", "generate", "--message-format", "json"]);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let output = cargo.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = String::from_utf8(output.stdout).unwrap();
-    let executables = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["executable"].as_str().map(PathBuf::from));
-    executables.last().expect("cargo names the executable")
-});
+use support::example;
 
 fn generate(model: &Path, more: &[&str]) -> Output {
     command(model, more).output().unwrap()
 }
 
 fn command(model: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(GENERATE.as_path());
+    let mut command = Command::new(example("generate"));
     command.arg("--model").arg(model).args(more).env_remove("HF_TOKEN").env("HF_HUB_OFFLINE", "1");
     command
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use candle_core::{Device, Tensor};
 use common::{fixture, ids, json, request};
-use infergate::engine::{Cost, Engine, EngineFactory, EngineInfo, TokenId};
+use infergate::engine::{Cost, Engine, EngineFactory, EngineInfo, LoadRequest, TokenId, check_contract};
 use infergate::models::decoder::Decoder;
 use infergate::models::digest::{Digest, file_sha256};
 use infergate::models::{CANDLE_VERSION, Candle, CandleEngine};
@@ -100,6 +100,23 @@ fn rewinding_gives_the_same_steps_again() {
         assert!(engine.rewind().unwrap(), "{model}");
         assert_eq!((0..3).map(|_| engine.next().unwrap()).collect::<Vec<_>>(), steps, "{model}");
     }
+}
+
+#[test]
+fn synthetic_models_come_from_their_seed() {
+    let load = |seed| Candle.load(&LoadRequest { seed, ..request("synthetic:tiny", None) }).unwrap();
+    let mut engine = load(1);
+    check_contract(engine.as_mut()).unwrap();
+    assert_eq!(engine.info(), load(1).info());
+    assert_eq!(engine.info().model, "synthetic:tiny");
+    assert_eq!(engine.tokenize("text").unwrap(), None);
+    let mut other = load(2);
+    assert_ne!(engine.info().weights_sha256, other.info().weights_sha256);
+    let output =
+        |engine: &mut dyn Engine| [engine.start(&[1, 2, 3]).unwrap(), engine.next().unwrap(), engine.next().unwrap()];
+    assert_ne!(output(engine.as_mut()), output(other.as_mut()));
+    let error = Candle.load(&request("synthetic:tiny", Some("bf16"))).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("`bf16`"), "{error}");
 }
 
 #[test]

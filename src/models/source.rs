@@ -109,7 +109,8 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
         }
         None => {
             let config = Gpt2Config::from_hf(&json).with_context(in_config)?;
-            let vb = weights.load(|_| true)?;
+            // Old checkpoints store the causal mask of each layer as if it were a weight.
+            let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
             let decoder = Gpt2::load(&config, vb, request.threads)
                 .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
             (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
@@ -129,12 +130,12 @@ fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
         _ => {
             let config = LlamaConfig::smollm2_135m();
             let info = llama_info(&config, "f32".into());
-            let digest = Digest::of_recipe(&format!("{name} seed {}", request.seed));
+            let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
             return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
         }
     };
     let decoder = Gpt2::load(&config, vb, request.threads)?;
-    let digest = Digest::of_recipe(&format!("{name} seed {}", request.seed));
+    let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
 }
 
