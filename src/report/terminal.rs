@@ -46,9 +46,8 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     }
     text += &table.render();
 
-    let mut remarks: Vec<String> = verdict.cases.iter().filter_map(remark).collect();
+    let mut remarks = remarks(&verdict.cases);
     remarks.extend(verdict.notes.iter().cloned());
-    remarks.dedup();
     if !remarks.is_empty() {
         text.push('\n');
         for remark in remarks {
@@ -82,6 +81,24 @@ fn output_cell(row: &CaseVerdict) -> (String, Style) {
     (words.into(), style(row.verdict))
 }
 
+/// What the rows say, the same words of several cases once.
+fn remarks(rows: &[CaseVerdict]) -> Vec<String> {
+    let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
+    let mut single = Vec::new();
+    for row in rows {
+        match row.note.as_deref().filter(|note| !note.starts_with(&row.id)) {
+            Some(note) => match grouped.iter_mut().find(|(_, known)| *known == note) {
+                Some((ids, _)) if ids.contains(&row.id.as_str()) => {}
+                Some((ids, _)) => ids.push(&row.id),
+                None => grouped.push((vec![&row.id], note)),
+            },
+            None => single.extend(remark(row).filter(|remark| !single.contains(remark))),
+        }
+    }
+    single.extend(grouped.into_iter().map(|(ids, note)| format!("{}: {note}", ids.join(", "))));
+    single
+}
+
 /// What a row says that the table does not: the note of every row, and targets and counters by value.
 fn remark(row: &CaseVerdict) -> Option<String> {
     let is_target = row.channel == Channel::Stored && !TIMES.contains(&row.metric.as_str());
@@ -106,7 +123,9 @@ fn remark(row: &CaseVerdict) -> Option<String> {
 /// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
 fn reason(verdict: &Verdict) -> String {
     if verdict.exit_code == 0 {
-        return String::new();
+        let mut times = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str()));
+        let judged = times.any(|row| row.verdict != Outcome::Advisory);
+        return if judged { String::new() } else { ", time is shown and not judged".into() };
     }
     let Some(row) = verdict.cases.iter().find(|row| row.verdict == verdict.verdict) else {
         let note = verdict.notes.iter().find(|note| note.starts_with(verdict.verdict.words())).or(verdict.notes.last());

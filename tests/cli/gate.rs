@@ -9,7 +9,7 @@ fn without_a_baseline_time_is_advisory_unless_one_is_required() {
     let sandbox = Sandbox::new();
     let said = sandbox.measure("gate", "fake", &[]).code(0);
     assert!(stdout(&said).contains("time is advisory; make one with `cargo infergate bless`"), "{}", stdout(&said));
-    assert_eq!(decision(&said), "verdict: pass (exit 0)");
+    assert_eq!(decision(&said), "verdict: pass (exit 0), time is shown and not judged");
 
     let said = sandbox.run(&["gate", "--receipt", "target/infergate/receipt.json", "--require-baseline"]).code(4);
     assert!(decision(&said).starts_with("verdict: not comparable (exit 4), prefill/p8: "), "{}", decision(&said));
@@ -19,10 +19,10 @@ fn without_a_baseline_time_is_advisory_unless_one_is_required() {
 fn a_blessed_session_is_compared_with() {
     let sandbox = Sandbox::new();
     sandbox.measure("bless", "fake", &[]).success();
-    let said = sandbox.measure("gate", "fake:slow", &[]).code(0);
+    let said = sandbox.gate("fake:slow", &[]).code(0);
     assert!(stdout(&said).contains("1 sessions of 8: time is advisory, 7 are missing"), "{}", stdout(&said));
 
-    let said = sandbox.measure("gate", "fake:other-output", &[]).code(1);
+    let said = sandbox.gate("fake:other-output", &[]).code(1);
     assert!(decision(&said).starts_with("verdict: output changed (exit 1)"), "{}", decision(&said));
 }
 
@@ -30,10 +30,11 @@ fn a_blessed_session_is_compared_with() {
 fn with_eight_sessions_a_slowdown_fails_and_the_same_passes() {
     let sandbox = Sandbox::new();
     sandbox.baseline(8);
-    let said = sandbox.measure("gate", "fake", &["--json", "verdict.json"]).code(0);
+    let said = sandbox.gate("fake", &[]).code(0);
     assert!(stdout(&said).contains("within limit"), "{}", stdout(&said));
+    assert_eq!(decision(&said), "verdict: pass (exit 0)");
 
-    let said = sandbox.measure("gate", "fake:slow", &[]).code(1);
+    let said = sandbox.gate("fake:slow", &[]).code(1);
     assert!(
         decision(&said).starts_with("verdict: regressed (exit 1), decode/p8: "),
         "the reason names the case: {}",
@@ -45,9 +46,9 @@ fn with_eight_sessions_a_slowdown_fails_and_the_same_passes() {
 fn a_missed_target_fails_without_any_baseline() {
     let sandbox = Sandbox::new();
     sandbox.write("infergate.toml", "targets = ['prefill/p8 ttft_ms < 1000', 'decode/* tokens_per_s > 1000']\n");
-    let said = sandbox.measure("gate", "fake", &[]).code(1);
+    let said = sandbox.gate("fake", &[]).code(1);
     assert!(decision(&said).starts_with("verdict: target missed (exit 1), decode/p8: "), "{}", decision(&said));
-    sandbox.measure("gate", "fake", &["--targets", "prefill/p8 ttft_ms < 1000"]).code(0);
+    sandbox.gate("fake", &["--targets", "prefill/p8 ttft_ms < 1000"]).code(0);
 }
 
 #[test]

@@ -11,7 +11,9 @@ use crate::sandbox::Sandbox;
 /// Starts a gate that would take minutes, sends SIGINT to `whom` (`PID` or `-PID`, the whole group) when its second
 /// process starts, and gives its exit code and everything it said.
 fn interrupt(sandbox: &Sandbox, whom: impl Fn(u32) -> String) -> (Option<i32>, String) {
-    let mut gate = sandbox.measuring("gate", "fake", &["--runs=1000"]);
+    sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
+    let mut gate = sandbox.process(&["gate", "--model", "fake"]);
+    gate.arg("--worker").arg(crate::support::example("fake_engine"));
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
