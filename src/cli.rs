@@ -23,6 +23,7 @@ use crate::receipt::Outcome;
 /// Runs the command line and gives the process's exit code. Errors go to stderr as one line.
 pub fn main(args: ArgsOs) -> i32 {
     let (program, args) = program_and_args(args.collect());
+    output::set_program_name(program);
     let matches = match command(program).try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => {
@@ -54,6 +55,13 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
 
 /// The whole command line, for its help and its tests.
 pub fn command(program: &'static str) -> Command {
+    let commands =
+        [gate::command(), bench::command(), compare::command(), bless::command(), doctor::command(), schema::command()];
+    let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
+    let commands = commands.map(|command| match examples(&command) {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    });
     Command::new(program)
         .bin_name(program)
         .version(env!("CARGO_PKG_VERSION"))
@@ -64,14 +72,7 @@ pub fn command(program: &'static str) -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands([
-            gate::command(),
-            bench::command(),
-            compare::command(),
-            bless::command(),
-            doctor::command(),
-            schema::command(),
-        ])
+        .subcommands(commands)
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

@@ -13,7 +13,7 @@ use crate::measure::{InvariantBroken, first_difference};
 use crate::receipt::{
     Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
 };
-use crate::worker::{Client, PreparedReply};
+use crate::worker::{Client, Interrupted, PreparedReply};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
@@ -62,7 +62,9 @@ pub fn run(request: &SuiteRequest, progress: &mut dyn FnMut(&Progress), cancelle
     );
     let mut suite = Suite::new(request, cancelled);
     let outcome = suite.measure(progress);
-    let stopped = cancelled.load(Ordering::Relaxed);
+    // The worker may hear of Ctrl-C before we do.
+    let interrupted = outcome.as_ref().is_err_and(|error| error.is::<Interrupted>());
+    let stopped = interrupted || cancelled.load(Ordering::Relaxed);
     match outcome {
         Err(error) if !stopped => Err(error),
         _ => suite.into_receipt(stopped),
@@ -231,7 +233,7 @@ impl<'a> Suite<'a> {
             let count = chunk.min(wanted - samples.samples_ns.len());
             match client.sample(case, count) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),
-                Err(_) if self.is_cancelled() => break,
+                Err(error) if self.is_cancelled() || error.is::<Interrupted>() => break,
                 Err(error) => return Err(error),
             }
         }

@@ -27,7 +27,7 @@ use crate::case::Case;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::receipt::{Build, Machine, Output, Probes, ProcessSamples, TtftParts, Work};
 
-pub use client::Client;
+pub use client::{Client, Interrupted};
 #[cfg(feature = "bench")]
 pub use serve::serve;
 

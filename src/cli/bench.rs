@@ -37,6 +37,9 @@ pub fn out() -> Arg {
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let receipt = measure(&config, matches)?;
+    if let Some(json) = flags::path(matches, "json") {
+        write_json(&json, &receipt)?;
+    }
     output::report(&terminal::receipt(&receipt));
     Ok(exit_code(&receipt))
 }
@@ -47,7 +50,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 /// As [`suite::run`]; a receipt that cannot be written.
 pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.target_folder().join("receipt.json"));
-    ensure_writable(&out)?;
+    let json = flags::path(matches, "json");
+    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
+        ensure_writable(path)?;
+    }
     let prompt_text = config.prompt.is_some().then(|| config.prompt_text()).transpose()?;
     let worker = match flags::path(matches, "worker") {
         Some(worker) => worker,
@@ -67,10 +73,8 @@ pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
     line.finish();
     let receipt = receipt?;
     write_json(&out, &receipt)?;
-    if let Some(json) = flags::path(matches, "json").filter(|_| matches.try_contains_id("receipt").is_err()) {
-        write_json(&json, &receipt)?;
-    }
-    output::say(&format!("receipt: {}", out.display()));
+    let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
+    output::say(&format!("{kept} {}", out.display()));
     Ok(receipt)
 }
 

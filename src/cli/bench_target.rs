@@ -41,7 +41,8 @@ pub fn build(target: &BenchTarget) -> Result<PathBuf> {
     for line in BufReader::new(messages).lines() {
         let message: Value =
             serde_json::from_str(&line.context("cargo's messages cannot be read")?).unwrap_or_default();
-        if message["reason"] == "compiler-artifact" && message["target"]["name"] == target.target.as_str() {
+        let built = &message["target"];
+        if message["reason"] == "compiler-artifact" && built["name"] == *target.target && built["kind"][0] == "bench" {
             executable = message["executable"].as_str().map(PathBuf::from).or(executable);
         }
     }

@@ -1,8 +1,9 @@
 //! `bless`: write or refresh this machine class's baseline, after showing what changes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{bench, flags, output};
@@ -37,36 +38,42 @@ pub fn command() -> Command {
         )
 }
 
-/// Measures or reads, shows, writes.
+/// Measures or reads, shows, and writes only when every receipt is good.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
-    let receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
+    let mut receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
         Some(paths) => paths.map(|path| read_receipt(path)).collect::<Result<_>>()?,
         None => vec![bench::measure(&config, matches)?],
     };
-    let dry_run = matches.get_flag("dry-run");
+    receipts.sort_by(|a, b| a.created.cmp(&b.created));
+    let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
     for receipt in &receipts {
         receipt.ensure_blessable()?;
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
-        let before = path.is_file().then(|| read_baseline(&path)).transpose()?;
+        let before = match refreshed.remove(&path) {
+            Some(before) => Some(before),
+            None => path.is_file().then(|| read_baseline(&path)).transpose()?,
+        };
         let after = appended(before.as_ref(), receipt, &path)?;
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));
-        if !dry_run {
-            write_json(&path, &after)?;
-        }
-        if let Some(json) = flags::path(matches, "json") {
-            write_json(&json, &after)?;
-        }
+        refreshed.insert(path, after);
     }
-    if dry_run {
-        output::say("dry run: nothing was written");
+    if let (Some(json), Some(last)) = (flags::path(matches, "json"), refreshed.values().last()) {
+        write_json(&json, last)?;
+    }
+    if matches.get_flag("dry-run") {
+        output::say("dry run: no baseline was written");
+        return Ok(0);
+    }
+    for (path, baseline) in &refreshed {
+        write_json(path, baseline)?;
     }
     Ok(0)
 }
 
 fn appended(before: Option<&Baseline>, receipt: &Receipt, path: &Path) -> Result<Baseline> {
     let Some(before) = before else { return Ok(Baseline::from_receipt(receipt)) };
-    before.ensure_accepts(receipt)?;
+    before.ensure_accepts(receipt).with_context(|| format!("{}: not blessed", path.display()))?;
     ensure!(
         before.sessions.iter().all(|session| session.created != receipt.created),
         "{}: the session of {} is in it already; measure a new one",

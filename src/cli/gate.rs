@@ -41,9 +41,6 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     config.policy.validate()?;
     let json = flags::path(matches, "json");
-    if let Some(json) = &json {
-        crate::receipt::ensure_writable(json)?;
-    }
     let receipt = match flags::path(matches, "receipt") {
         Some(path) => read_receipt(&path)?,
         None => bench::measure(&config, matches)?,

@@ -1,15 +1,31 @@
 //! What goes to the terminal: results to stdout, words about them to stderr. Colours only where they are wanted.
 
 use std::io::Write;
+use std::sync::OnceLock;
+
+/// As every text here is written.
+const USUAL_NAME: &str = "cargo xtask";
+
+static NAME: OnceLock<&str> = OnceLock::new();
+
+/// From now on every text names this program as it was started, `cargo infergate` in other repositories.
+pub fn set_program_name(name: &'static str) {
+    let _ = NAME.set(name);
+}
+
+/// `text` with this program's name as it was started.
+pub fn named(text: &str) -> String {
+    text.replace(USUAL_NAME, NAME.get().unwrap_or(&USUAL_NAME))
+}
 
 /// Prints a report to stdout. A closed pipe is not an error of ours.
 pub fn report(text: &str) {
-    let _ = anstream::stdout().write_all(text.as_bytes());
+    let _ = anstream::stdout().write_all(named(text).as_bytes());
 }
 
 /// Says something about what is going on, to stderr.
 pub fn say(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", named(text));
 }
 
 /// An error and its causes on one line.

@@ -1,5 +1,6 @@
-//! A progress line with the time left, on stderr, drawn between timed regions only.
+//! A progress line with the time left, on stderr, drawn between timed regions only. In a log: a line a process.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,9 +9,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::suite::Progress;
 
-/// The line. Nothing is drawn when stderr is not a terminal.
+/// The line.
 pub struct Line {
     bar: ProgressBar,
+    /// What was said last, where stderr is not a terminal.
+    said: RefCell<String>,
 }
 
 impl Line {
@@ -20,15 +23,24 @@ impl Line {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {eta} left") {
             bar.set_style(style);
         }
-        Self { bar }
+        Self { bar, said: RefCell::default() }
     }
 
     /// Moves on.
     pub fn show(&self, progress: &Progress) {
+        if self.bar.is_hidden() {
+            return self.say(progress.label.split(':').next().unwrap_or_default());
+        }
         self.bar.set_length(progress.total_steps as u64);
         self.bar.set_position(progress.done_steps as u64);
         self.bar.set_message(progress.label.clone());
         self.bar.tick();
+    }
+
+    fn say(&self, stage: &str) {
+        if self.said.replace(stage.to_owned()) != stage {
+            super::output::say(stage);
+        }
     }
 
     /// Wipes the line.

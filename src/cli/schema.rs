@@ -1,14 +1,15 @@
 //! `schema`: the JSON Schemas of the file formats, and `infergate.toml` with its defaults.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::output;
+use super::{flags, output};
 use crate::config::keys;
-use crate::receipt::json_schemas;
+use crate::receipt::{json_schemas, write_json};
 
 /// Its flags.
 pub fn command() -> Command {
@@ -16,11 +17,17 @@ pub fn command() -> Command {
     Command::new("schema")
         .about("Print the commented infergate.toml, or write the JSON Schemas of the file formats")
         .arg(folder.help("Write the JSON Schemas into this folder"))
+        .arg(flags::json("Write the JSON Schemas into this one file, by name"))
         .after_help("Examples:\n  cargo xtask schema > infergate.toml\n  cargo xtask schema --out schemas")
 }
 
 /// Prints or writes.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
+    if let Some(json) = flags::path(matches, "json") {
+        let schemas = json_schemas().into_iter().map(|(name, schema)| Ok((name, serde_json::from_str(&schema)?)));
+        write_json(&json, &schemas.collect::<Result<BTreeMap<&str, serde_json::Value>>>()?)?;
+        return Ok(0);
+    }
     let Some(folder) = matches.get_one::<PathBuf>("out") else {
         output::report(&keys::commented_file());
         return Ok(0);

@@ -36,17 +36,26 @@ pub struct Sight {
 /// The checkup as text.
 pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
     let mut text = format!("machine class {}\n\n", checkup.machine.class);
-    let mut table = Table::new(&["", "looked at", "found", "advice"]);
+    let mut table = Table::new(&["", "looked at", "found"]);
     for finding in &checkup.findings {
-        let (mark, style) = if finding.noisy { ("noisy", Style::Warn) } else { ("ok", Style::Dim) };
+        let (mark, style) = match (finding.noisy, finding.found == doctor::NOT_READABLE) {
+            (true, _) => ("noisy", Style::Warn),
+            (false, true) => ("unknown", Style::Dim),
+            (false, false) => ("ok", Style::Good),
+        };
         table.row(vec![
             (mark.into(), style),
             (finding.subject.clone(), Style::Plain),
             (finding.found.clone(), Style::Plain),
-            (finding.advice.clone().unwrap_or_default(), Style::Plain),
         ]);
     }
     text += &table.left_aligned().render();
+    text += "\nadvice\n";
+    for finding in &checkup.findings {
+        if let Some(advice) = &finding.advice {
+            let _ = writeln!(text, "- {}: {advice}", finding.subject);
+        }
+    }
     text += "\nsmallest slowdown the stored channel calls here\n";
     if checkup.sight.is_empty() {
         text += "unknown: this machine class has no baseline; make one with `cargo xtask bless`\n";

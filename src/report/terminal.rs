@@ -6,9 +6,9 @@ use super::table::{Style, Table};
 use super::units::{self, MISSING};
 use crate::case::Phase;
 use crate::engine::EngineInfo;
-use crate::gate::{limit_fraction, summary_ns, variation};
+use crate::gate::{TargetMetric, limit_fraction, summary_ns, variation};
 use crate::receipt::{CaseRecord, CaseVerdict, Channel, Machine, Outcome, Receipt, TtftParts, Verdict};
-use crate::stats::{median, percentile};
+use crate::stats::percentile;
 
 /// Metrics whose rows are the table; every other row is listed below it when it has something to say.
 const TIMES: [&str; 3] = ["ttft_ns", "itl_ns", "e2e_ns"];
@@ -46,9 +46,8 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     }
     text += &table.render();
 
-    let mut remarks: Vec<String> = verdict.cases.iter().filter_map(remark).collect();
+    let mut remarks = remarks(&verdict.cases);
     remarks.extend(verdict.notes.iter().cloned());
-    remarks.dedup();
     if !remarks.is_empty() {
         text.push('\n');
         for remark in remarks {
@@ -82,6 +81,24 @@ fn output_cell(row: &CaseVerdict) -> (String, Style) {
     (words.into(), style(row.verdict))
 }
 
+/// What the rows say, the same words of several cases once.
+fn remarks(rows: &[CaseVerdict]) -> Vec<String> {
+    let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
+    let mut single = Vec::new();
+    for row in rows {
+        match row.note.as_deref().filter(|note| !note.starts_with(&row.id)) {
+            Some(note) => match grouped.iter_mut().find(|(_, known)| *known == note) {
+                Some((ids, _)) if ids.contains(&row.id.as_str()) => {}
+                Some((ids, _)) => ids.push(&row.id),
+                None => grouped.push((vec![&row.id], note)),
+            },
+            None => single.extend(remark(row).filter(|remark| !single.contains(remark))),
+        }
+    }
+    single.extend(grouped.into_iter().map(|(ids, note)| format!("{}: {note}", ids.join(", "))));
+    single
+}
+
 /// What a row says that the table does not: the note of every row, and targets and counters by value.
 fn remark(row: &CaseVerdict) -> Option<String> {
     let is_target = row.channel == Channel::Stored && !TIMES.contains(&row.metric.as_str());
@@ -103,10 +120,25 @@ fn remark(row: &CaseVerdict) -> Option<String> {
     }
 }
 
-/// The first row that decided, where the decision was not to pass.
+/// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
 fn reason(verdict: &Verdict) -> String {
-    let row = verdict.cases.iter().find(|row| row.verdict == verdict.verdict && verdict.exit_code != 0);
-    row.map_or_else(String::new, |row| format!(": {} {}", row.id, row.metric))
+    if verdict.exit_code == 0 {
+        let mut times = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str()));
+        let judged = times.any(|row| row.verdict != Outcome::Advisory);
+        return if judged { String::new() } else { ", time is shown and not judged".into() };
+    }
+    let Some(row) = verdict.cases.iter().find(|row| row.verdict == verdict.verdict) else {
+        let note = verdict.notes.iter().find(|note| note.starts_with(verdict.verdict.words())).or(verdict.notes.last());
+        return note.map_or_else(String::new, |note| format!(", {note}"));
+    };
+    match (remark(row), row.ratio, row.threshold) {
+        (Some(remark), ..) => format!(", {remark}"),
+        (None, Some(ratio), Some(limit)) => {
+            let (change, limit) = (units::signed_percent(ratio - 1.0), units::signed_percent(limit - 1.0));
+            format!(", {}: {} {change}, and it fails above {limit}", row.id, row.metric)
+        }
+        _ => format!(", {}: {}", row.id, row.metric),
+    }
 }
 
 fn style(outcome: Outcome) -> Style {
@@ -154,36 +186,42 @@ pub fn receipt(receipt: &Receipt) -> String {
     text
 }
 
+/// The numbers are those that targets are judged by: medians over processes of each process's median.
 fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
-    let traces = || case.processes.iter().flat_map(|process| process.traces());
-    let middle = |values: Vec<f64>| median(&values);
-    let time_ns = summary_ns(&case.processes);
     let is = |phase: Phase| case.id.phase() == phase;
-    let ttft =
-        (!is(Phase::Decode)).then(|| middle(traces().filter_map(|t| Some(t.ttft_ns()? as f64)).collect())).flatten();
-    let itl: Vec<f64> = if is(Phase::Decode) {
-        case.processes.iter().flat_map(|process| process.times_ns()).map(|ns| ns as f64).collect()
-    } else {
-        traces().flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect()
-    };
-    let generated = is(Phase::Generate);
-    let tpot = generated.then(|| middle(traces().filter_map(|t| t.tpot_ns()).collect())).flatten();
-    let step = tpot.or(if is(Phase::Decode) { time_ns } else { None });
-    let throughput = generated.then(|| middle(traces().filter_map(|t| t.output_tokens_per_s()).collect())).flatten();
+    let ms = |metric: TargetMetric| units::duration(metric.value(case).map(|ms| ms * 1e6));
+    let generated = |text: String| if is(Phase::Generate) { text } else { MISSING.into() };
+    let time_ns = summary_ns(&case.processes);
     let samples: usize = case.processes.iter().map(|process| process.samples_ns.len()).sum();
     let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), time_ns);
     vec![
         case.id.to_string(),
         units::duration(time_ns),
-        units::duration(ttft),
-        units::duration(percentile(&itl, 0.5).and_then(|p50| p50.value)),
-        units::duration(tpot),
-        units::tokens_per_s(step.filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns)),
-        units::tokens_per_s(throughput),
+        ms(TargetMetric::TtftMs),
+        itl_p50(case, samples),
+        generated(ms(TargetMetric::TpotMs)),
+        units::tokens_per_s(TargetMetric::TokensPerS.value(case)),
+        generated(units::tokens_per_s(TargetMetric::OutputTokensPerS.value(case))),
         units::percent(variation(&case.processes)),
         samples.to_string(),
         units::percent(fraction),
     ]
+}
+
+/// The p50 of all gaps. Gaps of one request are not independent: it takes as many requests as a p50 takes samples.
+fn itl_p50(case: &CaseRecord, requests: usize) -> String {
+    let gaps: Vec<f64> = match case.id.phase() {
+        Phase::Prefill => return MISSING.into(),
+        Phase::Decode => case.processes.iter().flat_map(|process| process.times_ns()).map(|ns| ns as f64).collect(),
+        Phase::Generate => {
+            let traces = case.processes.iter().flat_map(|process| process.traces());
+            traces.flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect()
+        }
+    };
+    match percentile(&gaps, 0.5) {
+        Some(p50) if requests < p50.needed => format!("{MISSING} (takes {})", p50.needed),
+        p50 => units::duration(p50.and_then(|p50| p50.value)),
+    }
 }
 
 /// The parts of the start whose TTFT is the middle one, so that they add up.

@@ -1,8 +1,9 @@
 //! The other side of the protocol: a worker process, asked line by line.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
@@ -120,11 +121,36 @@ impl Client {
 
     fn died(&mut self) -> anyhow::Error {
         let how = match self.child.wait() {
+            Ok(status) if was_interrupted(status) => return Interrupted(self.name.clone()).into(),
             Ok(status) => status.to_string(),
             Err(_) => "unknown status".into(),
         };
         anyhow!("{}: the worker ended early ({how}); its own words are above", self.name)
     }
+}
+
+/// A worker that Ctrl-C ended: the terminal sends it to every process of the command, in no order.
+#[derive(Debug)]
+pub struct Interrupted(String);
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: the worker was interrupted", self.0)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+#[cfg(unix)]
+fn was_interrupted(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal().is_some_and(|signal| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal))
+}
+
+#[cfg(not(unix))]
+fn was_interrupted(status: ExitStatus) -> bool {
+    const STATUS_CONTROL_C_EXIT: u32 = 0xC000_013A;
+    status.code() == Some(STATUS_CONTROL_C_EXIT.cast_signed())
 }
 
 impl Drop for Client {

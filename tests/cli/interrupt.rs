@@ -1,0 +1,53 @@
+//! Ctrl-C keeps what was measured, marks it partial, and never passes.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use infergate::receipt::read_receipt;
+
+use crate::sandbox::Sandbox;
+
+/// Starts a gate that would take minutes, sends SIGINT to `whom` (`PID` or `-PID`, the whole group) when its second
+/// process starts, and gives its exit code and everything it said.
+fn interrupt(sandbox: &Sandbox, whom: impl Fn(u32) -> String) -> (Option<i32>, String) {
+    sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
+    let mut gate = sandbox.process(&["gate", "--model", "fake"]);
+    gate.arg("--worker").arg(crate::support::example("fake_engine"));
+    gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut gate = gate.spawn().expect("starts");
+    let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
+    let mut said = String::new();
+    while !said.contains("process 2 of 1000") {
+        assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+    }
+    let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
+    assert!(killed.success());
+    // Workers share stderr: it ends only when none is left behind.
+    stderr.read_to_string(&mut said).expect("readable");
+    let mut report = String::new();
+    gate.stdout.take().expect("piped").read_to_string(&mut report).expect("readable");
+    (gate.wait().expect("ends").code(), said + &report)
+}
+
+fn assert_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) {
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("interrupted; what was measured is kept in target/infergate/receipt.json"), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let receipt = read_receipt(&sandbox.path("target/infergate/receipt.json")).expect("kept");
+    assert!(receipt.partial && !receipt.cases.is_empty());
+}
+
+#[test]
+fn a_signal_to_the_gate_keeps_a_partial_receipt() {
+    let sandbox = Sandbox::new();
+    let outcome = interrupt(&sandbox, |id| id.to_string());
+    assert_kept(&sandbox, outcome);
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
+    let sandbox = Sandbox::new();
+    let outcome = interrupt(&sandbox, |id| format!("-{id}"));
+    assert_kept(&sandbox, outcome);
+}

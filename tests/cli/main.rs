@@ -1,0 +1,11 @@
+//! The command line, run as a user runs it, on a fake engine that keeps virtual time.
+
+mod bad_input;
+mod bless;
+mod commands;
+mod gate;
+#[cfg(unix)]
+mod interrupt;
+mod sandbox;
+#[path = "../support/mod.rs"]
+mod support;
