@@ -23,7 +23,7 @@ fn main() -> Result<()> {
         let mut again = std::process::Command::new(std::env::current_exe()?);
         again.arg(threads.to_string()).env(STARTED, "1");
         let unset = |(name, _): &(String, String)| std::env::var_os(name).is_none();
-        return Err(again.envs(parallel::environment(threads).into_iter().filter(unset)).exec().into());
+        return Err(again.envs(parallel::environment_for_team().into_iter().filter(unset)).exec().into());
     }
     let started = Instant::now();
     let mut model = Gpt2::load(&Gpt2Config::gpt2(), synthetic::var_builder(1, DType::F32), threads)?;

@@ -228,8 +228,9 @@ fn counts_weights_and_work() {
     // All weights but 1023 rows of the position table.
     assert_eq!(cost.decode_bytes_fixed, 4.0 * (124_439_808.0 - 1023.0 * 768.0));
     assert_eq!(cost.decode_bytes_per_context_token, 73_728.0);
-    assert_eq!(cost.prefill_flops_per_token, 2.0 * 84_934_656.0);
-    assert_eq!(cost.prefill_flops_per_pair, 36_864.0);
+    // Eleven blocks of 12 * 768^2 weights, and the last block's keys and values.
+    assert_eq!(cost.prefill_flops_per_token, 2.0 * (11.0 * 7_077_888.0 + 1_179_648.0));
+    assert_eq!(cost.prefill_flops_per_pair, 33_792.0);
     let model = load("gpt2-erf", 2);
     assert_eq!(model.parameters() as usize, tensors("gpt2-erf").values().map(|t| t.elem_count()).sum::<usize>());
     assert_eq!(model.weight_bytes(), 4 * model.parameters());

@@ -112,17 +112,17 @@ impl Gpt2Config {
     ///
     /// - Bytes of a decoded token: every weight once but the position table, of which one row is read; plus keys and
     ///   values, `2 * n_layer * n_embd` floats a token of context.
-    /// - FLOPs of a prompt token: two per weight of the blocks' four matrices. The head runs for the last position only and
-    ///   is left out.
-    /// - FLOPs of an attended pair (i, j <= i): two for the score and two for the sum, per layer and channel.
+    /// - FLOPs of a prompt token: two per weight of the blocks' four matrices; of the last block only keys and values are
+    ///   needed at every position. What runs for the last position alone (that block's rest, the head) is left out.
+    /// - FLOPs of an attended pair (i, j <= i): two for the score and two for the sum, per channel and layer but the last.
     pub fn cost(&self) -> Cost {
         let (e, f, layers) = (self.n_embd as f64, self.inner() as f64, self.n_layer as f64);
         let positions = (self.n_positions.saturating_sub(1) * self.n_embd) as f64;
         Cost {
             decode_bytes_fixed: 4.0 * (self.parameters() as f64 - positions),
             decode_bytes_per_context_token: 4.0 * 2.0 * layers * e,
-            prefill_flops_per_token: 2.0 * layers * (4.0 * e * e + 2.0 * e * f),
-            prefill_flops_per_pair: 4.0 * layers * e,
+            prefill_flops_per_token: 2.0 * ((layers - 1.0) * (4.0 * e * e + 2.0 * e * f) + 2.0 * e * e),
+            prefill_flops_per_pair: 4.0 * (layers - 1.0) * e,
         }
     }
 

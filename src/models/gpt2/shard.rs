@@ -1,0 +1,242 @@
+//! What one rank holds of a GPT-2 and computes with it: its heads, its part of every MLP, its part of the vocabulary.
+
+use anyhow::{Context, Result};
+use candle_core::{DType, Device, Tensor};
+use candle_nn::{LayerNorm, Module, VarBuilder, ops};
+
+use super::{Activation, Gpt2Config};
+use crate::engine::TokenId;
+use crate::models::parallel::{Member, share};
+
+/// Queries whose attention is computed at once; keys behind the block's last query are never touched.
+const QUERY_BLOCK: usize = 64;
+
+type Candle<T> = candle_core::Result<T>;
+
+/// What every rank needs whole.
+pub(super) struct Shared {
+    pub config: Gpt2Config,
+    wte: Tensor,
+    wpe: Tensor,
+    ln_f: LayerNorm,
+    /// `[QUERY_BLOCK, n_positions + QUERY_BLOCK]`, `-inf` where the column exceeds the row by more than `n_positions`. A
+    /// block's causal mask is a part of it.
+    mask: Tensor,
+}
+
+/// One rank's part of the weights.
+pub(super) struct Shard {
+    heads: usize,
+    blocks: Vec<Block>,
+    /// `[part of the vocabulary, n_embd]`, a view of the token embedding.
+    head: Tensor,
+}
+
+struct Block {
+    ln_1: LayerNorm,
+    /// `[n_embd, 3 * heads * head_dim]`: queries (already scaled), keys, values.
+    qkv: Linear,
+    proj: Linear,
+    ln_2: LayerNorm,
+    fc: Linear,
+    mlp_proj: Linear,
+}
+
+/// Weight `[in, out]`. The bias of a product whose partial sums are added belongs to rank 0.
+struct Linear {
+    weight: Tensor,
+    bias: Option<Tensor>,
+}
+
+/// Keys and values of one rank's heads in one layer, `[heads, n_positions, head_dim]` each.
+pub(super) struct LayerCache {
+    k: Tensor,
+    v: Tensor,
+}
+
+impl Linear {
+    fn forward(&self, x: &Tensor) -> Candle<Tensor> {
+        self.columns(x, 0, self.weight.dim(1)?)
+    }
+
+    /// The output's columns `start..start + len` alone.
+    fn columns(&self, x: &Tensor, start: usize, len: usize) -> Candle<Tensor> {
+        let y = x.matmul(&self.weight.narrow(1, start, len)?)?;
+        match &self.bias {
+            Some(bias) => y.broadcast_add(&bias.narrow(0, start, len)?),
+            None => Ok(y),
+        }
+    }
+}
+
+/// One tensor, with an error that names it.
+fn tensor(vb: &VarBuilder, shape: &[usize], name: &str) -> Result<Tensor> {
+    vb.get(shape, name).with_context(|| {
+        let prefix = vb.prefix();
+        let dot = if prefix.is_empty() { "" } else { "." };
+        format!("GPT-2 weights: no tensor {prefix}{dot}{name} of shape {shape:?}; the weights do not match config.json")
+    })
+}
+
+fn layer_norm(vb: &VarBuilder, config: &Gpt2Config, name: &str) -> Result<LayerNorm> {
+    let weight = tensor(vb, &[config.n_embd], &format!("{name}.weight"))?;
+    let bias = tensor(vb, &[config.n_embd], &format!("{name}.bias"))?;
+    Ok(LayerNorm::new(weight, bias, config.layer_norm_epsilon))
+}
+
+/// A Conv1D: weight `[input, output]` and bias `[output]`.
+fn conv1d(vb: &VarBuilder, input: usize, output: usize, name: &str) -> Result<(Tensor, Tensor)> {
+    Ok((tensor(vb, &[input, output], &format!("{name}.weight"))?, tensor(vb, &[output], &format!("{name}.bias"))?))
+}
+
+/// Loads everything, cut into `ranks` shards.
+pub(super) fn load(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<(Shared, Vec<Shard>)> {
+    let wte = tensor(vb, &[config.vocab_size, config.n_embd], "wte.weight")?;
+    let mut shards = Vec::with_capacity(ranks);
+    for rank in 0..ranks {
+        let words = share(config.vocab_size, ranks, rank);
+        shards.push(Shard {
+            heads: share(config.n_head, ranks, rank).len(),
+            blocks: Vec::with_capacity(config.n_layer),
+            head: wte.narrow(0, words.start, words.len())?,
+        });
+    }
+    for layer in 0..config.n_layer {
+        for (shard, block) in shards.iter_mut().zip(load_block(config, &vb.pp(format!("h.{layer}")), ranks)?) {
+            shard.blocks.push(block);
+        }
+    }
+    let shared = Shared {
+        config: config.clone(),
+        wte,
+        wpe: tensor(vb, &[config.n_positions, config.n_embd], "wpe.weight")?,
+        ln_f: layer_norm(vb, config, "ln_f")?,
+        mask: mask(config.n_positions)?,
+    };
+    Ok((shared, shards))
+}
+
+fn load_block(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<Vec<Block>> {
+    let (e, f, dim) = (config.n_embd, config.inner(), config.head_dim());
+    let (ln_1, ln_2) = (layer_norm(vb, config, "ln_1")?, layer_norm(vb, config, "ln_2")?);
+    let (c_attn, c_attn_bias) = conv1d(vb, e, 3 * e, "attn.c_attn")?;
+    let (c_proj, c_proj_bias) = conv1d(vb, e, e, "attn.c_proj")?;
+    let (fc, fc_bias) = conv1d(vb, e, f, "mlp.c_fc")?;
+    let (mlp_proj, mlp_proj_bias) = conv1d(vb, f, e, "mlp.c_proj")?;
+    let scale = if config.scale_attn_weights { 1.0 / (dim as f64).sqrt() } else { 1.0 };
+    (0..ranks)
+        .map(|rank| {
+            let heads = share(config.n_head, ranks, rank);
+            let (start, width) = (heads.start * dim, heads.len() * dim);
+            let inner = share(f, ranks, rank);
+            let of_rank_0 = |bias: &Tensor| (rank == 0).then(|| bias.clone());
+            let qkv = |all: &Tensor, axis: usize| -> Candle<Tensor> {
+                let part = |i: usize| all.narrow(axis, i * e + start, width);
+                Tensor::cat(&[(part(0)? * scale)?, part(1)?, part(2)?], axis)?.contiguous()
+            };
+            Ok(Block {
+                ln_1: ln_1.clone(),
+                qkv: Linear { weight: qkv(&c_attn, 1)?, bias: Some(qkv(&c_attn_bias, 0)?) },
+                proj: Linear { weight: c_proj.narrow(0, start, width)?, bias: of_rank_0(&c_proj_bias) },
+                ln_2: ln_2.clone(),
+                fc: Linear {
+                    weight: fc.narrow(1, inner.start, inner.len())?.contiguous()?,
+                    bias: Some(fc_bias.narrow(0, inner.start, inner.len())?),
+                },
+                mlp_proj: Linear {
+                    weight: mlp_proj.narrow(0, inner.start, inner.len())?,
+                    bias: of_rank_0(&mlp_proj_bias),
+                },
+            })
+        })
+        .collect()
+}
+
+fn mask(n_positions: usize) -> Candle<Tensor> {
+    let columns = n_positions + QUERY_BLOCK;
+    let values: Vec<f32> = (0..QUERY_BLOCK)
+        .flat_map(|row| (0..columns).map(move |col| if col > n_positions + row { f32::NEG_INFINITY } else { 0.0 }))
+        .collect();
+    Tensor::from_vec(values, (QUERY_BLOCK, columns), &Device::Cpu)
+}
+
+impl Shard {
+    /// An empty cache for this rank's heads.
+    pub fn cache(&self, config: &Gpt2Config) -> Result<Vec<LayerCache>> {
+        let zeros = || Tensor::zeros((self.heads, config.n_positions, config.head_dim()), DType::F32, &Device::Cpu);
+        self.blocks.iter().map(|_| Ok(LayerCache { k: zeros()?, v: zeros()? })).collect()
+    }
+
+    /// Reads `tokens` behind `past` cached ones; gives the last position's logits for this rank's part of the vocabulary.
+    pub fn forward(
+        &self,
+        shared: &Shared,
+        member: &mut Member,
+        tokens: &[TokenId],
+        cache: &[LayerCache],
+        past: usize,
+    ) -> Candle<Tensor> {
+        let ids = Tensor::new(tokens, &Device::Cpu)?;
+        let mut x = (shared.wte.index_select(&ids, 0)? + shared.wpe.narrow(0, past, tokens.len())?)?;
+        for (layer, (block, cache)) in self.blocks.iter().zip(cache).enumerate() {
+            let normed = block.ln_1.forward(&x)?;
+            let width = self.heads * shared.config.head_dim();
+            let (q, kv) = if layer + 1 < self.blocks.len() {
+                let qkv = block.qkv.forward(&normed)?;
+                (qkv.narrow(1, 0, width)?, qkv.narrow(1, width, 2 * width)?)
+            } else {
+                // Behind the last layer's keys and values only the last position is of use.
+                let last = tokens.len() - 1;
+                x = x.narrow(0, last, 1)?;
+                (
+                    block.qkv.columns(&normed.narrow(0, last, 1)?, 0, width)?,
+                    block.qkv.columns(&normed, width, 2 * width)?,
+                )
+            };
+            let mixed = self.attention(shared, &q, &kv, cache, past)?;
+            x = add_all(x, member.exchange(block.proj.forward(&mixed)?)?)?;
+            let inner = block.fc.forward(&block.ln_2.forward(&x)?)?;
+            let inner = activate(shared.config.activation, &inner)?;
+            x = add_all(x, member.exchange(block.mlp_proj.forward(&inner)?)?)?;
+        }
+        shared.ln_f.forward(&x)?.matmul(&self.head.t()?)?.squeeze(0)
+    }
+
+    /// Causal attention of the last `q` rows of the sequence, `[rows, width]`, after `kv`, `[len, 2 * width]`, is cached.
+    fn attention(&self, shared: &Shared, q: &Tensor, kv: &Tensor, cache: &LayerCache, past: usize) -> Candle<Tensor> {
+        let (len, rows) = (kv.dim(0)?, q.dim(0)?);
+        let dim = shared.config.head_dim();
+        let width = self.heads * dim;
+        // [n, width] to [heads, n, head_dim].
+        let by_head = |x: &Tensor, n: usize| x.reshape((n, self.heads, dim))?.transpose(0, 1);
+        cache.k.slice_set(&by_head(&kv.narrow(1, 0, width)?, len)?.contiguous()?, 1, past)?;
+        cache.v.slice_set(&by_head(&kv.narrow(1, width, width)?, len)?.contiguous()?, 1, past)?;
+        let mut parts = Vec::with_capacity(rows.div_ceil(QUERY_BLOCK));
+        for start in (0..rows).step_by(QUERY_BLOCK) {
+            let n = QUERY_BLOCK.min(rows - start);
+            let before = past + len - rows + start;
+            let keys = before + n;
+            let q = by_head(&q.narrow(0, start, n)?, n)?;
+            let mut scores = q.matmul(&cache.k.narrow(1, 0, keys)?.t()?)?;
+            if n > 1 {
+                let mask = shared.mask.narrow(0, 0, n)?.narrow(1, shared.config.n_positions - before, keys)?;
+                scores = scores.broadcast_add(&mask)?;
+            }
+            let mixed = ops::softmax_last_dim(&scores)?.matmul(&cache.v.narrow(1, 0, keys)?)?;
+            parts.push(mixed.transpose(0, 1)?.reshape((n, width))?);
+        }
+        if parts.len() == 1 { Ok(parts.remove(0)) } else { Tensor::cat(&parts, 0) }
+    }
+}
+
+fn add_all(x: Tensor, partials: Vec<Tensor>) -> Candle<Tensor> {
+    partials.iter().try_fold(x, |sum, partial| sum + partial)
+}
+
+/// The MLP's nonlinearity.
+fn activate(activation: Activation, x: &Tensor) -> Candle<Tensor> {
+    match activation {
+        Activation::GeluNew => x.gelu(),
+        Activation::Gelu => x.gelu_erf(),
+    }
+}
