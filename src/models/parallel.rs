@@ -15,6 +15,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// Turns of a waiting rank before it offers its core to others.
 const SPINS: usize = 2_000;
 
+/// glibc's allocator: transparent huge pages, and large buffers kept for the next operation. As it comes, each one is mapped
+/// from the kernel and given back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main
+/// arena may grow beyond 64 MB.
+const ALLOCATOR: &str = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1:\
+                         glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296";
+
 /// Environment variables for a process whose models compute on candle's own thread pools, with `threads` threads.
 pub fn environment(threads: usize) -> Vec<(String, String)> {
     // candle's second pool spins between operations beside rayon's threads; more spinning only takes their cores.
@@ -27,9 +33,11 @@ pub fn environment_for_team() -> Vec<(String, String)> {
 }
 
 fn variables(threads: &[(&str, &str)]) -> Vec<(String, String)> {
-    // Large buffers from transparent huge pages.
-    let allocator = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-    threads.iter().chain([&allocator]).map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    threads
+        .iter()
+        .chain([&("GLIBC_TUNABLES", ALLOCATOR)])
+        .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Threads that compute one pass together, a rank each.
