@@ -42,7 +42,7 @@ struct Block {
     mlp_proj: Linear,
 }
 
-/// Weight `[in, out]`. The bias of a product whose partial sums are added belongs to rank 0.
+/// Weight `[in, out]` and bias `[1, out]`. The bias of a product whose partial sums are added belongs to rank 0.
 struct Linear {
     weight: Tensor,
     bias: Option<Tensor>,
@@ -56,16 +56,17 @@ pub(super) struct LayerCache {
 
 impl Linear {
     fn forward(&self, x: &Tensor) -> Candle<Tensor> {
-        self.columns(x, 0, self.weight.dim(1)?)
-    }
-
-    /// The output's columns `start..start + len` alone.
-    fn columns(&self, x: &Tensor, start: usize, len: usize) -> Candle<Tensor> {
-        let y = x.matmul(&self.weight.narrow(1, start, len)?)?;
+        let y = x.matmul(&self.weight)?;
         match &self.bias {
-            Some(bias) => y.broadcast_add(&bias.narrow(0, start, len)?),
+            Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
         }
+    }
+
+    /// The part that computes the output's columns `start..start + len` alone.
+    fn columns(&self, start: usize, len: usize) -> Candle<Self> {
+        let part = |tensor: &Tensor| tensor.narrow(1, start, len);
+        Ok(Self { weight: part(&self.weight)?, bias: self.bias.as_ref().map(part).transpose()? })
     }
 }
 
@@ -84,9 +85,12 @@ fn layer_norm(vb: &VarBuilder, config: &Gpt2Config, name: &str) -> Result<LayerN
     Ok(LayerNorm::new(weight, bias, config.layer_norm_epsilon))
 }
 
-/// A Conv1D: weight `[input, output]` and bias `[output]`.
+/// A Conv1D: weight `[input, output]` and bias `[1, output]`.
 fn conv1d(vb: &VarBuilder, input: usize, output: usize, name: &str) -> Result<(Tensor, Tensor)> {
-    Ok((tensor(vb, &[input, output], &format!("{name}.weight"))?, tensor(vb, &[output], &format!("{name}.bias"))?))
+    Ok((
+        tensor(vb, &[input, output], &format!("{name}.weight"))?,
+        tensor(vb, &[output], &format!("{name}.bias"))?.reshape((1, output))?,
+    ))
 }
 
 /// Loads everything, cut into `ranks` shards.
@@ -130,18 +134,18 @@ fn load_block(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<Vec<
             let (start, width) = (heads.start * dim, heads.len() * dim);
             let inner = share(f, ranks, rank);
             let of_rank_0 = |bias: &Tensor| (rank == 0).then(|| bias.clone());
-            let qkv = |all: &Tensor, axis: usize| -> Candle<Tensor> {
-                let part = |i: usize| all.narrow(axis, i * e + start, width);
-                Tensor::cat(&[(part(0)? * scale)?, part(1)?, part(2)?], axis)?.contiguous()
+            let qkv = |all: &Tensor| -> Candle<Tensor> {
+                let part = |i: usize| all.narrow(1, i * e + start, width);
+                Tensor::cat(&[(part(0)? * scale)?, part(1)?, part(2)?], 1)?.contiguous()
             };
             Ok(Block {
                 ln_1: ln_1.clone(),
-                qkv: Linear { weight: qkv(&c_attn, 1)?, bias: Some(qkv(&c_attn_bias, 0)?) },
+                qkv: Linear { weight: qkv(&c_attn)?, bias: Some(qkv(&c_attn_bias)?) },
                 proj: Linear { weight: c_proj.narrow(0, start, width)?, bias: of_rank_0(&c_proj_bias) },
                 ln_2: ln_2.clone(),
                 fc: Linear {
                     weight: fc.narrow(1, inner.start, inner.len())?.contiguous()?,
-                    bias: Some(fc_bias.narrow(0, inner.start, inner.len())?),
+                    bias: Some(fc_bias.narrow(1, inner.start, inner.len())?),
                 },
                 mlp_proj: Linear {
                     weight: mlp_proj.narrow(0, inner.start, inner.len())?,
@@ -180,18 +184,19 @@ impl Shard {
         let mut x = (shared.wte.index_select(&ids, 0)? + shared.wpe.narrow(0, past, tokens.len())?)?;
         for (layer, (block, cache)) in self.blocks.iter().zip(cache).enumerate() {
             let normed = block.ln_1.forward(&x)?;
-            let width = self.heads * shared.config.head_dim();
-            let (q, kv) = if layer + 1 < self.blocks.len() {
-                let qkv = block.qkv.forward(&normed)?;
-                (qkv.narrow(1, 0, width)?, qkv.narrow(1, width, 2 * width)?)
+            let dim = shared.config.head_dim();
+            // [n, heads * dim] to [heads, n, dim], for any number of heads.
+            let by_head = |x: Tensor| x.reshape((x.dim(0)?, (), dim))?.transpose(0, 1);
+            let (q, kv) = if layer + 1 < self.blocks.len() || tokens.len() == 1 {
+                let qkv = by_head(block.qkv.forward(&normed)?)?;
+                (qkv.narrow(0, 0, self.heads)?, qkv.narrow(0, self.heads, 2 * self.heads)?)
             } else {
                 // Behind the last layer's keys and values only the last position is of use.
-                let last = tokens.len() - 1;
+                let (last, width) = (tokens.len() - 1, self.heads * dim);
                 x = x.narrow(0, last, 1)?;
-                (
-                    block.qkv.columns(&normed.narrow(0, last, 1)?, 0, width)?,
-                    block.qkv.columns(&normed, width, 2 * width)?,
-                )
+                let q = block.qkv.columns(0, width)?.forward(&normed.narrow(0, last, 1)?)?;
+                let kv = block.qkv.columns(width, 2 * width)?.forward(&normed)?;
+                (by_head(q)?, by_head(kv)?)
             };
             let mixed = self.attention(shared, &q, &kv, cache, past)?;
             x = add_all(x, member.exchange(block.proj.forward(&mixed)?)?)?;
@@ -202,30 +207,30 @@ impl Shard {
         shared.ln_f.forward(&x)?.matmul(&self.head.t()?)?.squeeze(0)
     }
 
-    /// Causal attention of the last `q` rows of the sequence, `[rows, width]`, after `kv`, `[len, 2 * width]`, is cached.
+    /// Caches `kv`, `[2 * heads, len, head_dim]`, then lets `q`, `[heads, rows, head_dim]`, attend to all up to itself; its
+    /// rows are the sequence's last. Gives `[rows, heads * head_dim]`.
     fn attention(&self, shared: &Shared, q: &Tensor, kv: &Tensor, cache: &LayerCache, past: usize) -> Candle<Tensor> {
-        let (len, rows) = (kv.dim(0)?, q.dim(0)?);
-        let dim = shared.config.head_dim();
-        let width = self.heads * dim;
-        // [n, width] to [heads, n, head_dim].
-        let by_head = |x: &Tensor, n: usize| x.reshape((n, self.heads, dim))?.transpose(0, 1);
-        cache.k.slice_set(&by_head(&kv.narrow(1, 0, width)?, len)?.contiguous()?, 1, past)?;
-        cache.v.slice_set(&by_head(&kv.narrow(1, width, width)?, len)?.contiguous()?, 1, past)?;
-        let mut parts = Vec::with_capacity(rows.div_ceil(QUERY_BLOCK));
-        for start in (0..rows).step_by(QUERY_BLOCK) {
+        let (heads, rows, dim) = q.dims3()?;
+        cache.k.slice_set(&kv.narrow(0, 0, heads)?.contiguous()?, 1, past)?;
+        cache.v.slice_set(&kv.narrow(0, heads, heads)?.contiguous()?, 1, past)?;
+        let first = past + kv.dim(1)? - rows;
+        let block = |start: usize| {
             let n = QUERY_BLOCK.min(rows - start);
-            let before = past + len - rows + start;
+            let before = first + start;
             let keys = before + n;
-            let q = by_head(&q.narrow(0, start, n)?, n)?;
+            let q = if n < rows { &q.narrow(1, start, n)? } else { q };
             let mut scores = q.matmul(&cache.k.narrow(1, 0, keys)?.t()?)?;
             if n > 1 {
                 let mask = shared.mask.narrow(0, 0, n)?.narrow(1, shared.config.n_positions - before, keys)?;
                 scores = scores.broadcast_add(&mask)?;
             }
             let mixed = ops::softmax_last_dim(&scores)?.matmul(&cache.v.narrow(1, 0, keys)?)?;
-            parts.push(mixed.transpose(0, 1)?.reshape((n, width))?);
+            mixed.transpose(0, 1)?.reshape((n, heads * dim))
+        };
+        if rows <= QUERY_BLOCK {
+            return block(0);
         }
-        if parts.len() == 1 { Ok(parts.remove(0)) } else { Tensor::cat(&parts, 0) }
+        Tensor::cat(&(0..rows).step_by(QUERY_BLOCK).map(block).collect::<Candle<Vec<_>>>()?, 0)
     }
 }
 
