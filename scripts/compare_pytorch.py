@@ -1,100 +1,92 @@
 #!/usr/bin/env python3
-"""GPT-2 124M f32 with random weights: this repository's engine against PyTorch, turn by turn in one run.
+"""GPT-2 124M f32, greedy: this repository's candle model against PyTorch, taking turns in one run.
 
-Run from the repository's root:
+    cargo build --release --example gpt2_speed
+    python scripts/compare_pytorch.py [--threads 2] [--rounds 7]
 
-    pip install torch transformers
-    cargo bench --no-run
-    python scripts/compare_pytorch.py [--rounds 7] [--threads 2]
-
-The engine is the bench binary as a worker (the line protocol of src/worker.rs). PyTorch is transformers'
-GPT2LMHeadModel with sdpa attention and its KV cache; both read token ids and give greedy ids. Prints the median time of
-each and the median of the ratios of neighbours, worker / PyTorch.
+Needs torch and transformers. Both have random weights and a KV cache; PyTorch runs transformers' GPT2LMHeadModel with
+sdpa attention, computing the last position's logits only, under inference_mode. Prints the median of each, and the
+median over rounds of candle's time by PyTorch's.
 """
 
 import argparse
-import json
 import os
+import pathlib
 import statistics
 import subprocess
 import time
 
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--threads", type=int, default=2)
+parser.add_argument("--rounds", type=int, default=7)
+parser.add_argument("--only", default="", help="only cases whose name contains this")
+parser.add_argument("--no-torch", action="store_true", help="time candle alone")
+args = parser.parse_args()
 
-class Worker:
-    def __init__(self, threads):
-        build = ["cargo", "bench", "--no-run", "--bench", "inference", "--message-format=json", "--quiet"]
-        messages = subprocess.run(build, check=True, stdout=subprocess.PIPE, text=True).stdout
-        artifacts = [json.loads(line) for line in messages.splitlines() if line.startswith("{")]
-        program = next(a["executable"] for a in artifacts if a.get("executable"))
-        environment = dict(os.environ, INFERGATE_MODEL="synthetic:gpt2", INFERGATE_THREADS=str(threads))
-        self.process = subprocess.Popen([program, "--infergate-worker"], env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.ask(op="load", request={"model": "synthetic:gpt2", "dtype": None, "threads": threads, "seed": 1})
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        reply = json.loads(self.process.stdout.readline())
-        assert "ok" in reply, reply
-        return reply["ok"]
-
-    def prepare(self, case):
-        self.ask(op="prepare", case=case)
-
-    def time_s(self, case):
-        return self.ask(op="sample", case=case, count=1)["samples_ns"][0][-1] / 1e9
+CASES = ["prefill 128", "prefill 512", "prefill 1000", "decode 128", "generate 128 64"]
+cases = [case for case in CASES if args.only in case]
+root = pathlib.Path(__file__).resolve().parent.parent
+target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+process = subprocess.Popen([target / "release/examples/gpt2_speed", str(args.threads)], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, text=True, bufsize=1)
+process.stdout.readline()
 
 
-class PyTorch:
-    def __init__(self, threads):
-        import torch
-        from transformers import GPT2Config, GPT2LMHeadModel
-        self.torch = torch
-        torch.set_num_threads(threads)
-        self.model = GPT2LMHeadModel(GPT2Config(attn_implementation="sdpa")).eval()
-
-    def start(self, tokens):
-        ids = self.torch.arange(tokens).reshape(1, -1) * 7 % 50257
-        out = self.model(ids, use_cache=True, logits_to_keep=1)
-        return out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
-
-    def step(self, cache, token):
-        out = self.model(token, past_key_values=cache, use_cache=True)
-        return out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
-
-    def time_s(self, case):
-        phase, size = case.split("/p")
-        prompt, _, output = size.partition("-o")
-        with self.torch.inference_mode():
-            if phase == "decode":
-                state = self.start(int(prompt))
-                begin = time.perf_counter()
-                self.step(*state)
-                return time.perf_counter() - begin
-            begin = time.perf_counter()
-            state = self.start(int(prompt))
-            for _ in range(int(output or 1) - 1):
-                state = self.step(*state)
-            return time.perf_counter() - begin
+def candle(case):
+    process.stdin.write(case + "\n")
+    return int(process.stdout.readline())
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cases", nargs="*", default=["prefill/p128", "prefill/p512", "prefill/p1000", "decode/p128",
-                                                       "generate/p128-o64"])
-    options = parser.parse_args()
-    worker, pytorch = Worker(options.threads), PyTorch(options.threads)
-    print(f"| case | infergate on candle (ms) | PyTorch {pytorch.torch.__version__} (ms) | ratio |\n|---|---|---|---|")
-    for case in options.cases:
-        worker.prepare(case)
-        pytorch.time_s(case)
-        rounds = options.rounds * (4 if case.startswith("decode") else 1)
-        pairs = [(worker.time_s(case), pytorch.time_s(case)) for _ in range(rounds)]
-        ours, theirs = (statistics.median(side) * 1e3 for side in zip(*pairs))
-        ratio = statistics.median(a / b for a, b in pairs)
-        print(f"| {case} | {ours:.1f} | {theirs:.1f} | {ratio:.2f} |", flush=True)
+if not args.no_torch:
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel._from_config(GPT2Config(), attn_implementation="sdpa").eval()
 
 
-main()
+def pytorch(case):
+    name, prompt, *new = case.split()
+    ids = torch.randint(0, 50257, (1, int(prompt)))
+
+    def step(ids, cache=None):
+        out = model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return out.logits[:, -1].argmax(-1, keepdim=True), out.past_key_values
+
+    with torch.inference_mode():
+        if name == "decode":
+            token, cache = step(ids)
+            steps = []
+            for _ in range(8):
+                start = time.perf_counter_ns()
+                token, cache = step(token, cache)
+                token.item()
+                steps.append(time.perf_counter_ns() - start)
+                cache.crop(int(prompt))
+            return sorted(steps)[4]
+        start = time.perf_counter_ns()
+        token, cache = step(ids)
+        token.item()
+        for _ in range(int(new[0]) - 1 if new else 0):
+            token, cache = step(token, cache)
+            token.item()
+        return time.perf_counter_ns() - start
+
+
+sides = [candle] if args.no_torch else [candle, pytorch]
+print(f"| case | {' | '.join(side.__name__ + ' (ms)' for side in sides)} | ratio |\n|---|{'---|' * len(sides)}---|")
+for case in cases:
+    for side in sides:
+        side(case)
+    rounds = []
+    for turn in range(args.rounds):
+        # Who goes first changes, so that neither always runs on the other's caches.
+        order = sides if turn % 2 else sides[::-1]
+        times = {side.__name__: side(case) for side in order}
+        rounds.append([times[side.__name__] for side in sides])
+    medians = [f"{statistics.median(times) / 1e6:.1f}" for times in zip(*rounds)]
+    ratio = "-" if args.no_torch else f"{statistics.median(own / other for own, other in rounds):.2f}"
+    print(f"| {case} | {' | '.join(medians)} | {ratio} |", flush=True)
+process.stdin.close()
+process.wait()

@@ -11,6 +11,7 @@ pub mod gpt2;
 pub mod hub;
 pub mod llama;
 pub mod local;
+pub mod parallel;
 pub mod qwen;
 pub mod safetensors;
 mod sentencepiece;
@@ -42,10 +43,7 @@ impl EngineFactory for Candle {
     }
 
     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {
-        vec![
-            ("RAYON_NUM_THREADS".into(), request.threads.to_string()),
-            ("CANDLE_BARRIER_POOL_SPIN_LIMIT".into(), "200".into()),
-        ]
+        if source::is_gpt2(request) { parallel::environment_for_team() } else { parallel::environment(request.threads) }
     }
 }
 

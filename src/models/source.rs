@@ -30,6 +30,19 @@ pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
     Ok(CandleEngine::new(decoder, info, text, digest))
 }
 
+/// Whether `request` names a model that computes in a [`Team`](super::parallel::Team), as far as can be told before anything
+/// is fetched.
+pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
+    match request.model.parse() {
+        Ok(ModelSpec::Synthetic(name)) => name != "smollm2-135m",
+        Ok(ModelSpec::Directory(path)) => {
+            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_json(&files.config));
+            json.is_ok_and(|json| local::architecture(&json).is_ok_and(|name| name == "gpt2"))
+        }
+        _ => false,
+    }
+}
+
 /// A loaded model before it becomes an engine.
 pub struct Model {
     /// The model itself.
@@ -108,7 +121,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
             (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
         }
         None => {
-            let config = Gpt2Config::from_hf(&json).with_context(in_config)?;
+            let config: Gpt2Config = serde_json::from_value(json.clone()).with_context(in_config)?;
             // Old checkpoints store the causal mask of each layer as if it were a weight.
             let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
             let decoder = Gpt2::load(&config, vb, request.threads)
@@ -143,8 +156,8 @@ fn gpt2_info(config: &Gpt2Config) -> EngineInfo {
     EngineInfo {
         architecture: Some("gpt2".into()),
         dtype: "f32".into(),
-        context_tokens: config.context,
-        vocab_tokens: config.vocab,
+        context_tokens: config.n_positions,
+        vocab_tokens: config.vocab_size,
         ..EngineInfo::default()
     }
 }
@@ -195,5 +208,5 @@ fn environment(request: &LoadRequest) -> Vec<(String, String)> {
         let value = std::env::var(&name).unwrap_or_else(|_| "unset".into());
         (name, value)
     });
-    found.chain([("threads".to_owned(), candle_core::utils::get_num_threads().to_string())]).collect()
+    found.chain([("candle_threads".to_owned(), candle_core::utils::get_num_threads().to_string())]).collect()
 }

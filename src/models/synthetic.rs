@@ -1,77 +1,76 @@
-//! Seeded weights: any tensor a model asks for, the same on every machine, without a download.
+//! Seeded weights: any tensor a model asks for, the same on every machine, with nothing downloaded.
 
-use candle_core::{DType, Device, Error, Shape, Tensor};
+use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 use rayon::prelude::*;
 
-/// Standard deviation of embeddings.
+/// Standard deviation of an embedding.
 const EMBEDDING_STD: f32 = 0.02;
-/// Standard deviation of every other matrix. Larger than a trained model's start, so that what a block adds outweighs the
-/// token it was given and greedy output does not repeat one token for ever.
-const MATRIX_STD: f32 = 0.05;
-/// Weights one task makes.
-const BLOCK: usize = 1 << 16;
+/// Values made by one task.
+const CHUNK: usize = 1 << 16;
 
-/// A [`VarBuilder`] whose tensors are drawn from a generator seeded by `seed` and the tensor's name: norms are 1, biases
-/// 0, matrices roughly normal.
+/// Weights made from `seed` and each tensor's name: norm weights are 1, biases 0, all others close to normal, embeddings
+/// with a standard deviation of 0.02, matrices with one over the square root of their narrow side (0.036 for GPT-2).
+///
+/// Smaller matrices would leave the residual stream to the embedding, and a tied head would repeat the last token for ever.
+///
+/// Every name exists, in whatever shape it is asked for. A value is an integer times one f32 constant, so it does not
+/// depend on the machine or on the number of threads.
 pub fn var_builder(seed: u64, dtype: DType) -> VarBuilder<'static> {
-    VarBuilder::from_backend(Box::new(Seeded { seed }), dtype, Device::Cpu)
+    VarBuilder::from_backend(Box::new(Synthetic { seed }), dtype, Device::Cpu)
 }
 
-struct Seeded {
+struct Synthetic {
     seed: u64,
 }
 
-impl SimpleBackend for Seeded {
-    fn get(&self, shape: Shape, name: &str, _: Init, dtype: DType, device: &Device) -> candle_core::Result<Tensor> {
-        let count = shape.elem_count();
-        let values = if name.ends_with(".bias") {
-            vec![0.0; count]
-        } else if shape.rank() == 1 {
-            vec![1.0; count]
-        } else {
-            let embedding = ["wte.weight", "wpe.weight", "embed_tokens.weight"].iter().any(|end| name.ends_with(end));
-            normal(self.seed ^ name_hash(name), count, if embedding { EMBEDDING_STD } else { MATRIX_STD })
+impl SimpleBackend for Synthetic {
+    fn get(&self, shape: Shape, name: &str, _: Init, dtype: DType, device: &Device) -> Result<Tensor> {
+        let parts: Vec<&str> = name.split('.').collect();
+        let norm = parts.iter().any(|part| part.starts_with("ln_") || part.contains("norm"));
+        let tensor = match parts.last() {
+            Some(&"bias") => Tensor::zeros(shape, DType::F32, device)?,
+            _ if norm => Tensor::ones(shape, DType::F32, device)?,
+            _ => {
+                let embedding = parts.iter().any(|part| part.contains("embed") || matches!(*part, "wte" | "wpe"));
+                let narrow = shape.dims().iter().copied().min().unwrap_or(1).max(1);
+                let std = if embedding { EMBEDDING_STD } else { (narrow as f32).sqrt().recip() };
+                Tensor::from_vec(normal(self.seed, name, shape.elem_count(), std), shape, device)?
+            }
         };
-        Tensor::from_vec(values, shape, device)?.to_dtype(dtype)
+        tensor.to_dtype(dtype)
     }
 
-    fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle_core::Result<Tensor> {
-        Err(Error::Msg(format!("synthetic weights need a shape for `{name}`")))
+    fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
+        Err(Error::Msg(format!("synthetic weights: {name} was asked for without a shape")))
     }
 
-    fn contains_tensor(&self, name: &str) -> bool {
-        // A tied head is the embedding; there is no second one.
-        name != "lm_head.weight"
+    fn contains_tensor(&self, _: &str) -> bool {
+        true
     }
 }
 
-/// FNV-1a, Fowler, Noll and Vo.
-fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// `count` values with mean 0 and standard deviation `std`: each the sum of four 16-bit uniforms of one SplitMix64 number.
-/// Integers up to one exact conversion, so that no machine rounds differently.
-fn normal(seed: u64, count: usize, std: f32) -> Vec<f32> {
-    /// sqrt(12 / 4) / 2^16: four uniforms on 0..2^16 have a standard deviation of 2^16 sqrt(4 / 12).
-    const UNIT: f32 = 2.642_824_6e-5;
-    let mut values = vec![0.0; count];
-    values.par_chunks_mut(BLOCK).enumerate().for_each(|(block, values)| {
-        for (offset, value) in values.iter_mut().enumerate() {
-            let z = splitmix(seed, (block * BLOCK + offset) as u64);
-            let sum = (z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48);
-            *value = (sum as f32 - 131_070.0) * UNIT * std;
+/// `len` values: the sum of four 16-bit uniforms, centred and scaled to the standard deviation `std`.
+fn normal(seed: u64, name: &str, len: usize, std: f32) -> Vec<f32> {
+    // Four uniforms on 0..65536 sum to a variance of 4 * 65536^2 / 12.
+    let scale = std / (65536.0 * (1.0f32 / 3.0).sqrt());
+    let stream = name.bytes().fold(mix(seed), |hash, byte| mix(hash ^ u64::from(byte)));
+    let mut values = vec![0f32; len];
+    values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
+        for (i, value) in values.iter_mut().enumerate() {
+            let bits = mix(stream.wrapping_add((chunk * CHUNK + i) as u64));
+            let sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
+            *value = (sum as i32 - 2 * 65535) as f32 * scale;
         }
     });
     values
 }
 
-/// The `index`-th number of SplitMix64 (Steele, Lea and Flood 2014) with this seed.
-fn splitmix(seed: u64, index: u64) -> u64 {
-    let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// SplitMix64's step and finaliser.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
 }

@@ -1,61 +1,61 @@
-//! [`Gpt2Config`]: the parts of Hugging Face's config.json that the family's models differ in.
+//! [`Gpt2Config`]: the shape of a GPT-2, as Hugging Face's `config.json` writes it.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::engine::Cost;
 
-/// The MLP's activation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The nonlinearity between the two halves of the MLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Activation {
-    /// The tanh approximation of GELU, as GPT-2 was trained with.
+    /// The tanh approximation of GELU.
+    #[default]
+    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
     GeluNew,
-    /// GELU with the error function.
+    /// The exact GELU, `x * Phi(x)`.
+    #[serde(rename = "gelu")]
     Gelu,
 }
 
-/// Sizes of a GPT-2 model.
-#[derive(Debug, Clone, PartialEq)]
+/// The shape of a GPT-2. Deserialises from Hugging Face's `config.json`; keys that do not change the output are ignored.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Gpt2Config {
-    /// Tokens of the vocabulary.
-    pub vocab: usize,
-    /// The context: learned positions.
-    pub context: usize,
-    /// Width.
-    pub width: usize,
-    /// Blocks.
-    pub layers: usize,
-    /// Attention heads.
-    pub heads: usize,
-    /// Width of the MLP's hidden layer.
-    pub inner: usize,
-    /// Epsilon of the layer norms.
-    pub epsilon: f32,
-    /// The MLP's activation.
+    /// Number of tokens.
+    pub vocab_size: usize,
+    /// Longest sequence, in tokens.
+    #[serde(alias = "n_ctx")]
+    pub n_positions: usize,
+    /// Width of the residual stream.
+    pub n_embd: usize,
+    /// Number of blocks.
+    pub n_layer: usize,
+    /// Attention heads of a block; they divide `n_embd`.
+    pub n_head: usize,
+    /// Width of the MLP; `None` is `4 * n_embd`.
+    #[serde(default)]
+    pub n_inner: Option<usize>,
+    /// Added to the variance in every layer norm.
+    #[serde(default = "default_epsilon")]
+    pub layer_norm_epsilon: f64,
+    /// The MLP's nonlinearity.
+    #[serde(default, rename = "activation_function")]
     pub activation: Activation,
+    /// Whether attention scores are divided by the square root of the head's width.
+    #[serde(default = "yes")]
+    pub scale_attn_weights: bool,
+    /// A variant this implementation refuses.
+    #[serde(default)]
+    pub scale_attn_by_inverse_layer_idx: bool,
+    /// A variant this implementation refuses.
+    #[serde(default)]
+    pub add_cross_attention: bool,
+    /// Whether the output head is the token embedding; `false` is refused.
+    #[serde(default = "yes")]
+    pub tie_word_embeddings: bool,
 }
 
-#[derive(Deserialize)]
-struct HuggingFace {
-    vocab_size: usize,
-    #[serde(alias = "n_ctx")]
-    n_positions: usize,
-    n_embd: usize,
-    n_layer: usize,
-    n_head: usize,
-    n_inner: Option<usize>,
-    layer_norm_epsilon: Option<f32>,
-    activation_function: Option<String>,
-    #[serde(default = "yes")]
-    scale_attn_weights: bool,
-    #[serde(default)]
-    scale_attn_by_inverse_layer_idx: bool,
-    #[serde(default)]
-    add_cross_attention: bool,
-    #[serde(default = "yes")]
-    tie_word_embeddings: bool,
+fn default_epsilon() -> f64 {
+    1e-5
 }
 
 fn yes() -> bool {
@@ -66,91 +66,99 @@ impl Gpt2Config {
     /// GPT-2 124M.
     pub fn gpt2() -> Self {
         Self {
-            vocab: 50257,
-            context: 1024,
-            width: 768,
-            layers: 12,
-            heads: 12,
-            inner: 3072,
-            epsilon: 1e-5,
+            vocab_size: 50257,
+            n_positions: 1024,
+            n_embd: 768,
+            n_layer: 12,
+            n_head: 12,
+            n_inner: None,
+            layer_norm_epsilon: default_epsilon(),
             activation: Activation::GeluNew,
+            scale_attn_weights: true,
+            scale_attn_by_inverse_layer_idx: false,
+            add_cross_attention: false,
+            tie_word_embeddings: true,
         }
     }
 
-    /// DistilGPT-2 82M: half of GPT-2's blocks.
+    /// DistilGPT-2, 82M: GPT-2 with half the blocks.
     pub fn distilgpt2() -> Self {
-        Self { layers: 6, ..Self::gpt2() }
+        Self { n_layer: 6, ..Self::gpt2() }
     }
 
-    /// Small enough to load in milliseconds, with GPT-2's context.
+    /// A model for tests: 2 blocks, 32 wide, 2 heads, 512 tokens, the context of GPT-2.
     pub fn tiny() -> Self {
-        Self { vocab: 512, width: 32, layers: 2, heads: 2, inner: 128, ..Self::gpt2() }
+        Self { vocab_size: 512, n_embd: 32, n_layer: 2, n_head: 2, ..Self::gpt2() }
     }
 
-    /// From the text of config.json, parsed.
+    /// Width of the MLP.
+    pub fn inner(&self) -> usize {
+        self.n_inner.unwrap_or(4 * self.n_embd)
+    }
+
+    /// Width of a head.
+    pub fn head_dim(&self) -> usize {
+        self.n_embd / self.n_head
+    }
+
+    /// Number of weights, the head counted once with the embedding it shares.
+    pub fn parameters(&self) -> u64 {
+        let (e, f) = (self.n_embd as u64, self.inner() as u64);
+        let block = 4 * e + (e * 3 * e + 3 * e) + (e * e + e) + (e * f + f) + (f * e + e);
+        (self.vocab_size + self.n_positions) as u64 * e + self.n_layer as u64 * block + 2 * e
+    }
+
+    /// The unavoidable work with f32 weights.
+    ///
+    /// - Bytes of a decoded token: every weight once but the position table, of which one row is read; plus keys and
+    ///   values, `2 * n_layer * n_embd` floats a token of context.
+    /// - FLOPs of a prompt token: two per weight of the blocks' four matrices; of the last block only keys and values are
+    ///   needed at every position. What runs for the last position alone (that block's rest, the head) is left out.
+    /// - FLOPs of an attended pair (i, j <= i): two for the score and two for the sum, per channel and layer but the last.
+    pub fn cost(&self) -> Cost {
+        let (e, f, layers) = (self.n_embd as f64, self.inner() as f64, self.n_layer as f64);
+        let positions = (self.n_positions.saturating_sub(1) * self.n_embd) as f64;
+        Cost {
+            decode_bytes_fixed: 4.0 * (self.parameters() as f64 - positions),
+            decode_bytes_per_context_token: 4.0 * 2.0 * layers * e,
+            prefill_flops_per_token: 2.0 * ((layers - 1.0) * (4.0 * e * e + 2.0 * e * f) + 2.0 * e * e),
+            prefill_flops_per_pair: 4.0 * (layers - 1.0) * e,
+        }
+    }
+
+    /// Refuses what this implementation would compute wrongly.
     ///
     /// # Errors
-    /// When a size is missing, or the configuration asks for a variant that is not computed here.
-    pub fn from_hf(json: &Value) -> Result<Self> {
-        let hf = HuggingFace::deserialize(json).context("not a GPT-2 configuration")?;
-        let activation = match hf.activation_function.as_deref() {
-            None | Some("gelu_new" | "gelu_pytorch_tanh") => Activation::GeluNew,
-            Some("gelu") => Activation::Gelu,
-            Some(other) => bail!("activation_function `{other}` is not supported; gelu_new and gelu are"),
-        };
-        ensure!(hf.scale_attn_weights, "scale_attn_weights = false is not supported");
-        ensure!(!hf.scale_attn_by_inverse_layer_idx, "scale_attn_by_inverse_layer_idx = true is not supported");
-        ensure!(!hf.add_cross_attention, "add_cross_attention = true is not supported");
-        ensure!(hf.tie_word_embeddings, "tie_word_embeddings = false is not supported");
-        let config = Self {
-            vocab: hf.vocab_size,
-            context: hf.n_positions,
-            width: hf.n_embd,
-            layers: hf.n_layer,
-            heads: hf.n_head,
-            inner: hf.n_inner.unwrap_or(4 * hf.n_embd),
-            epsilon: hf.layer_norm_epsilon.unwrap_or(1e-5),
-            activation,
-        };
-        let sizes = [config.vocab, config.context, config.width, config.layers, config.heads, config.inner];
-        ensure!(sizes.iter().all(|size| (1..=1 << 24).contains(size)), "a size is zero or beyond reason");
-        ensure!(
-            config.width.is_multiple_of(config.heads),
-            "n_embd {} is not a multiple of n_head {}",
-            config.width,
-            config.heads
-        );
-        Ok(config)
-    }
-
-    /// Width of one head.
-    pub fn head_width(&self) -> usize {
-        self.width / self.heads
-    }
-
-    /// Number of weights, the tied head counted once.
-    pub fn parameters(&self) -> u64 {
-        let (e, i) = (self.width, self.inner);
-        let block = (3 * e * e + 3 * e) + (e * e + e) + (e * i + i) + (i * e + e) + 4 * e;
-        (self.vocab * e + self.context * e + self.layers * block + 2 * e) as u64
-    }
-
-    /// Weights that multiply a token's activations: two operations each for every token.
-    fn matrix_weights(&self) -> f64 {
-        let (e, i) = (self.width as f64, self.inner as f64);
-        self.layers as f64 * (4.0 * e * e + 2.0 * e * i)
-    }
-
-    /// Work per token in f32. A step reads every block and the head once, and the keys and values of its context; a prompt
-    /// token costs two operations a weight, and four a width and layer for each token it attends to (Kaplan et al. 2020,
-    /// table 1). The head is computed for one position of a prompt only and left out there.
-    pub fn cost(&self) -> Cost {
-        let kv = (self.layers * 2 * self.width) as f64;
-        Cost {
-            decode_bytes_fixed: 4.0 * (self.matrix_weights() + (self.vocab * self.width) as f64),
-            decode_bytes_per_context_token: 4.0 * kv,
-            prefill_flops_per_token: 2.0 * self.matrix_weights(),
-            prefill_flops_per_pair: 2.0 * kv,
+    /// The first key that is impossible or not supported.
+    pub fn validate(&self) -> Result<()> {
+        for (key, value) in [
+            ("vocab_size", self.vocab_size),
+            ("n_positions", self.n_positions),
+            ("n_embd", self.n_embd),
+            ("n_layer", self.n_layer),
+            ("n_head", self.n_head),
+            ("n_inner", self.inner()),
+        ] {
+            ensure!(value > 0, "GPT-2 config: {key} is 0; it must be above zero");
         }
+        ensure!(
+            self.n_embd.is_multiple_of(self.n_head),
+            "GPT-2 config: n_embd {} is no multiple of n_head {}; check config.json",
+            self.n_embd,
+            self.n_head
+        );
+        ensure!(
+            self.layer_norm_epsilon > 0.0 && self.layer_norm_epsilon.is_finite(),
+            "GPT-2 config: layer_norm_epsilon {} must be above zero",
+            self.layer_norm_epsilon
+        );
+        for (key, unsupported) in [
+            ("scale_attn_by_inverse_layer_idx=true", self.scale_attn_by_inverse_layer_idx),
+            ("add_cross_attention=true", self.add_cross_attention),
+            ("tie_word_embeddings=false", !self.tie_word_embeddings),
+        ] {
+            ensure!(!unsupported, "GPT-2 config: {key} is not supported; use a model without it");
+        }
+        Ok(())
     }
 }
