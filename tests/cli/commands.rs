@@ -43,20 +43,16 @@ fn bench_keeps_a_receipt_and_shows_it() {
 #[test]
 fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
     let sandbox = Sandbox::new();
-    sandbox.write(
-        "infergate.toml",
-        "runs = 2\nthreads = 1\nseconds_per_case = 0\ncases = ['decode/p8']\nmodel = 'fake'\n",
-    );
-    let processes = |environment: Option<&str>, flags: &[&str]| {
-        let mut process = sandbox.process(&["bench"]);
-        process.arg("--worker").arg(crate::support::example("fake_engine")).args(flags);
-        process.envs(environment.map(|runs| ("INFERGATE_RUNS", runs)));
-        assert_cmd::Command::from_std(process).assert().success();
-        read_receipt(&sandbox.path("target/infergate/receipt.json")).expect("kept").cases[0].processes.len()
+    sandbox.baseline(1);
+    sandbox.write("infergate.toml", "min_sessions = 30\n");
+    let missing = |environment: Option<&str>, flags: &[&str]| {
+        let mut process = sandbox.process(&["doctor"]);
+        process.args(flags).envs(environment.map(|sessions| ("INFERGATE_MIN_SESSIONS", sessions)));
+        stdout(&assert_cmd::Command::from_std(process).assert().success())
     };
-    assert_eq!(processes(None, &[]), 2);
-    assert_eq!(processes(Some("3"), &[]), 3);
-    assert_eq!(processes(Some("3"), &["--runs", "1"]), 1);
+    assert!(missing(None, &[]).contains("unknown, 29 more sessions needed"));
+    assert!(missing(Some("20"), &[]).contains("unknown, 19 more sessions needed"));
+    assert!(missing(Some("20"), &["--min-sessions", "10"]).contains("unknown, 9 more sessions needed"));
 }
 
 #[test]
