@@ -206,6 +206,13 @@ fn a_config_that_would_be_computed_wrongly_is_refused() {
 }
 
 #[test]
+fn an_old_config_file_is_read() {
+    let json = r#"{"model_type":"gpt2","vocab_size":50257,"n_ctx":1024,"n_positions":1024,"n_embd":768,"n_layer":12,
+        "n_head":12,"layer_norm_epsilon":1e-5,"activation_function":"gelu_new","task_specific_params":{}}"#;
+    assert_eq!(serde_json::from_str::<Gpt2Config>(json).unwrap(), Gpt2Config::gpt2());
+}
+
+#[test]
 fn what_does_not_fit_is_refused_and_leaves_the_cache_alone() {
     let mut model = load("gpt2-new", 2);
     let case = &cases("gpt2-new")[3];

@@ -22,8 +22,7 @@ pub enum Activation {
 pub struct Gpt2Config {
     /// Number of tokens.
     pub vocab_size: usize,
-    /// Longest sequence, in tokens.
-    #[serde(alias = "n_ctx")]
+    /// Longest sequence, in tokens. Older files repeat it as `n_ctx`, which transformers ignores too.
     pub n_positions: usize,
     /// Width of the residual stream.
     pub n_embd: usize,
