@@ -129,7 +129,7 @@ fn an_engine_says_who_it_is() {
     assert_eq!((f32.model.as_str(), f32.dtype.as_str(), f32.context_tokens), ("llama", "f32", 64));
     assert_eq!(f32.parameters, info.parameters);
     assert_eq!(f32.weight_bytes, f32.parameters.map(|n| 4 * n));
-    assert!(info.settings.contains_key("threads") && info.settings.contains_key("RAYON_NUM_THREADS"));
+    assert!(info.settings.contains_key("candle_threads") && info.settings.contains_key("RAYON_NUM_THREADS"));
     // Shards: one digest, that of one of them it is not.
     let shards = Candle.load(&request(fixture("qwen2"), None)).unwrap().info().weights_sha256.unwrap();
     assert_ne!(shards, file_sha256(&fixture("qwen2/model-00001-of-00002.safetensors")).unwrap());

@@ -31,7 +31,8 @@ pub fn build(target: &BenchTarget) -> Result<PathBuf> {
     }
     // Variables cargo set for this process describe this process, and would make cargo build anew.
     for name in env::vars_os().map(|(name, _)| name) {
-        if name.to_string_lossy().starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR" {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR" {
             command.env_remove(name);
         }
     }

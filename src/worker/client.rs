@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, WORKER_ARGUMENT};
 use crate::case::Case;
@@ -44,13 +45,17 @@ impl Client {
             bail!("{name}: the worker has no stdin or stdout");
         };
         let mut client = Self { name, child, input, output: BufReader::new(output) };
-        let hello: Hello = client.ask(&Request::Hello)?;
+        // The version first: the rest of another version's hello may look different.
+        let hello: Value = client.ask(&Request::Hello)?;
         ensure!(
-            hello.protocol == PROTOCOL,
+            hello["protocol"] == PROTOCOL,
             "{}: speaks worker protocol {} and this infergate {PROTOCOL}; build both with the same infergate",
             client.name,
-            hello.protocol
+            hello["protocol"]
         );
+        let hello = serde_json::from_value(hello).with_context(|| {
+            format!("{}: the worker does not say who it is as protocol {PROTOCOL} asks", client.name)
+        })?;
         Ok((client, hello))
     }
 
