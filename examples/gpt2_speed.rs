@@ -5,7 +5,6 @@
 //! `generate P N`: prefill and N tokens, greedily.
 
 use std::io::{BufRead, Write};
-use std::os::unix::process::CommandExt;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -13,18 +12,12 @@ use candle_core::DType;
 use infergate::models::decoder::Decoder;
 use infergate::models::gpt2::{Gpt2, Gpt2Config};
 use infergate::models::{parallel, synthetic};
+use infergate::process::ensure_environment;
 use infergate::prompt::seeded_ids;
-
-const STARTED: &str = "GPT2_SPEED_STARTED";
 
 fn main() -> Result<()> {
     let threads: usize = std::env::args().nth(1).context("how many threads?")?.parse().context("threads: a number")?;
-    if std::env::var_os(STARTED).is_none() {
-        let mut again = std::process::Command::new(std::env::current_exe()?);
-        again.arg(threads.to_string()).env(STARTED, "1");
-        let unset = |(name, _): &(String, String)| std::env::var_os(name).is_none();
-        return Err(again.envs(parallel::environment_for_team().into_iter().filter(unset)).exec().into());
-    }
+    ensure_environment(&parallel::environment_for_team())?;
     let started = Instant::now();
     let mut model = Gpt2::load(&Gpt2Config::gpt2(), synthetic::var_builder(1, DType::F32), threads)?;
     println!("loaded {}", started.elapsed().as_nanos());
