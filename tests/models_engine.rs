@@ -125,6 +125,9 @@ fn an_engine_says_who_it_is() {
     assert_eq!((info.name.as_str(), info.model.as_str(), info.dtype.as_str()), ("candle", "model.gguf", "q8_0"));
     assert_eq!(info.architecture.as_deref(), Some("llama"));
     assert_eq!(info.weights_sha256, Some(file_sha256(&fixture("llama/model.gguf")).unwrap()));
+    // Dequantized it computes other numbers, and must not be compared with the file as it is.
+    let recast = Candle.load(&request(fixture("llama/model.gguf"), Some("f32"))).unwrap().info();
+    assert_eq!((recast.model.as_str(), recast.dtype.as_str()), ("model.gguf as f32", "f32"));
     let f32 = Candle.load(&request(fixture("llama"), None)).unwrap().info();
     assert_eq!((f32.model.as_str(), f32.dtype.as_str(), f32.context_tokens), ("llama", "f32", 64));
     assert_eq!(f32.parameters, info.parameters);

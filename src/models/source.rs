@@ -76,6 +76,10 @@ pub fn open(request: &LoadRequest) -> Result<Model> {
         ModelSpec::Synthetic(name) => synthetic(name, request)?,
     };
     model.info.model = spec.to_string();
+    if request.dtype.as_deref() == Some("f32") && model.info.model.ends_with(".gguf") {
+        // Other numbers than the file's: a subject, and a baseline, of its own.
+        model.info.model += " as f32";
+    }
     model.info.name = "candle".into();
     model.info.version = CANDLE_VERSION.into();
     model.info.settings.extend(environment(request));
