@@ -236,7 +236,7 @@ impl<'a> Suite<'a> {
             let count = chunk.min(wanted - samples.samples_ns.len());
             match client.sample(case, count) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),
-                Err(_) if self.is_cancelled() => break,
+                Err(error) if self.is_cancelled() || error.is::<Interrupted>() => break,
                 Err(error) => return Err(error),
             }
         }
