@@ -11,7 +11,7 @@ use crate::receipt::{Baseline, Receipt};
 /// Outputs, counters and medians before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
     let sessions = |baseline: Option<&Baseline>| baseline.map_or(0, |baseline| baseline.sessions.len());
-    let mut text = format!("\n{}: {} sessions, {} before\n\n", path.display(), sessions(Some(after)), sessions(before));
+    let mut text = format!("\n{}\nsessions: {} -> {}\n\n", path.display(), sessions(before), sessions(Some(after)));
     let mut table = Table::new(&["case", "median before", "this session", "change", "output", "counters"]);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));

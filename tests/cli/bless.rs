@@ -15,7 +15,7 @@ fn a_new_baseline_is_shown_and_written_below_the_machine_class() {
     let sandbox = Sandbox::new();
     let receipt = sandbox.receipt("fake", "receipt.json");
     let said = sandbox.run(&["bless", "--receipt", "receipt.json"]).success();
-    assert!(stdout(&said).contains("1 sessions, 0 before"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("sessions: 0 -> 1"), "{}", stdout(&said));
     let baseline = read_baseline(&sandbox.path(&baseline_file(&receipt))).expect("written");
     assert_eq!(baseline.sessions.len(), 1);
     assert_eq!(baseline.exact.len(), 2);
@@ -28,7 +28,7 @@ fn an_appended_session_shows_changed_outputs() {
     let receipt = sandbox.receipt("fake:other-output", "receipt.json");
     let said = sandbox.run(&["bless", "--receipt", "receipt.json"]).success();
     let report = stdout(&said);
-    assert!(report.contains("2 sessions, 1 before") && report.contains("changes"), "{report}");
+    assert!(report.contains("sessions: 1 -> 2") && report.contains("changes"), "{report}");
     let baseline = read_baseline(&sandbox.path(&baseline_file(&receipt))).expect("written");
     assert_eq!(baseline.exact[0].output, receipt.cases[0].output);
 }
