@@ -77,6 +77,8 @@ impl Config {
         let mut config = Self::default();
         if let Some(path) = find(folder) {
             let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            // From any folder below the file the gate must find the same baselines.
+            config.baselines = path.parent().unwrap_or(Path::new("")).join(config.baselines);
             config.apply_file(&path, &text)?;
         }
         for key in KEYS {

@@ -77,6 +77,7 @@ fn faults_have_line_and_column() {
     for (text, expected) in [
         ("seed = 1\nruns = ", "infergate.toml:2:"),
         ("seed = 1\n  sede = 2", "infergate.toml:2:3: unknown key 'sede'; did you mean 'seed'?"),
+        ("[bnech]\ntarget = 'x'", "infergate.toml:1:2: unknown key 'bnech'; did you mean 'bench'?"),
         ("[bench]\npakage = 'x'", "infergate.toml:2:1: unknown key 'bench.pakage'; did you mean 'bench.package'?"),
         ("runs = 0", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
         ("runs = -3", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
@@ -117,4 +118,15 @@ fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
 fn a_missing_prompt_file_is_named() {
     let line = format!("{:#}", apply("prompt = 'none.txt'").expect("valid").prompt_text().expect_err("not there"));
     assert!(line.contains("none.txt: the prompt cannot be read"), "{line}");
+}
+
+/// A gate started in a subfolder must not miss its baseline and pass.
+#[test]
+fn baselines_lie_beside_the_file_from_every_folder_below_it() {
+    let repository = tempfile::tempdir().expect("a folder");
+    let below = repository.path().join("crates/engine");
+    fs::create_dir_all(&below).expect("folders");
+    fs::write(repository.path().join("infergate.toml"), "runs = 2\n").expect("written");
+    let config = Config::load(&below).expect("loads");
+    assert_eq!(config.baselines, repository.path().join("baselines"));
 }

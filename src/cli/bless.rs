@@ -23,7 +23,8 @@ pub fn command() -> Command {
                 .value_name("FILE")
                 .action(ArgAction::Append)
                 .help("Bless this receipt instead of measuring; repeatable")
-                .value_parser(value_parser!(PathBuf)),
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(flags::measure_ids()),
         )
         .arg(
             Arg::new("dry-run")

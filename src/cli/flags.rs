@@ -27,6 +27,11 @@ pub fn measure() -> Vec<Arg> {
     [args(MEASURE, "What to measure"), args(BUILD, "Bench target"), vec![worker.help_heading("Bench target")]].concat()
 }
 
+/// The ids of what makes no sense beside a receipt that exists already.
+pub fn measure_ids() -> impl Iterator<Item = &'static str> {
+    MEASURE.iter().chain(BUILD).copied().chain(["worker", "out"])
+}
+
 /// Flags of a command that judges.
 pub fn judge() -> Vec<Arg> {
     args(JUDGE, "How to judge")

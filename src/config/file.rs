@@ -84,10 +84,12 @@ fn widen(key: &Key, value: Value) -> Value {
     }
 }
 
+/// The known key or table that `name` most likely means.
 fn nearest(name: &str) -> &'static str {
-    let distance = |key: &&Key| {
-        let bare = key.name.rsplit('.').next().unwrap_or(key.name);
-        strsim::damerau_levenshtein(name, key.name).min(strsim::damerau_levenshtein(name, bare))
+    let tables = KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table);
+    let distance = |known: &&str| {
+        let bare = known.rsplit('.').next().unwrap_or(known);
+        strsim::damerau_levenshtein(name, known).min(strsim::damerau_levenshtein(name, bare))
     };
-    KEYS.iter().min_by_key(distance).map_or("model", |key| key.name)
+    KEYS.iter().map(|key| key.name).chain(tables).min_by_key(distance).unwrap_or("model")
 }

@@ -1,6 +1,6 @@
 //! The gate's exit codes.
 
-use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 #[test]
 fn without_a_baseline_time_is_advisory_unless_one_is_required() {
@@ -88,4 +88,14 @@ fn a_baseline_of_another_seed_is_refused() {
     sandbox.save(&receipt, "other.json");
     let line = error(sandbox.run(&["gate", "--receipt", "other.json"]));
     assert!(line.contains("the baseline's seed is '1' and the run's is '7'"), "{line}");
+}
+
+#[test]
+fn what_to_measure_makes_no_sense_beside_a_receipt() {
+    let sandbox = Sandbox::new();
+    sandbox.receipt("fake", "head.json");
+    for flags in [["--model", "fake"], ["--runs", "9"], ["--out", "other.json"]] {
+        let said = sandbox.run(&[&["gate", "--receipt", "head.json"], flags.as_slice()].concat()).code(2);
+        assert!(stderr(&said).contains("cannot be used with"), "{}", stderr(&said));
+    }
 }
