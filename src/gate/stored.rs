@@ -128,7 +128,7 @@ impl Stored<'_> {
             let missing = self.policy.min_sessions.saturating_sub(summaries.len());
             let noise = self.noise(&row).map(|noise| format!("; {noise}")).unwrap_or_default();
             let note = format!(
-                "{} sessions of {}: time is advisory, {missing} are missing{noise}",
+                "{} of {} sessions: time is advisory, {missing} are missing{noise}",
                 summaries.len(),
                 self.policy.min_sessions
             );

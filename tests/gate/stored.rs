@@ -102,7 +102,7 @@ fn fewer_than_eight_sessions_are_advisory_and_say_how_many_are_missing() {
         .expect("a verdict");
     let row = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!((row.verdict, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
-    assert!(note(row).contains("5 sessions of 8: time is advisory, 3 are missing"), "{row:?}");
+    assert!(note(row).contains("5 of 8 sessions: time is advisory, 3 are missing"), "{row:?}");
     assert_eq!((row.threshold, row.ci_low, row.p_adjusted), (None, None, None));
     assert!(row.ratio.expect("the ratio is shown") > 4.9);
 }
@@ -114,7 +114,7 @@ fn a_case_counts_only_in_the_sessions_that_ran_it() {
     let head = run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[500; 3]), ("prefill/p7", &[9; 3])]);
     let verdict = judge(&head, Some(&baseline(&sessions)), &Policy::default()).expect("a verdict");
     assert_eq!(row(&verdict, "decode/p128", "itl_ns").verdict, Outcome::WithinLimit);
-    assert!(note(row(&verdict, "prefill/p128", "ttft_ns")).contains("1 sessions of 8"));
+    assert!(note(row(&verdict, "prefill/p128", "ttft_ns")).contains("1 of 8 sessions"));
     let unknown = row(&verdict, "prefill/p7", "ttft_ns");
     assert_eq!((unknown.verdict, unknown.base, unknown.ratio), (Outcome::Advisory, None, None));
     assert!(note(unknown).contains("no session of this case"), "{unknown:?}");
