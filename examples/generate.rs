@@ -68,7 +68,7 @@ fn run(args: &Args) -> Result<()> {
     ensure_environment(&Candle.environment(&request))?;
     let mut engine = Candle.load(&request)?;
     let prompt = prompt_ids(args, engine.as_ref())?;
-    ensure_fits(prompt.len() + args.max_new, engine.info().context_tokens)?;
+    ensure_fits(prompt.len().saturating_add(args.max_new), engine.info().context_tokens)?;
     let output = generate(args, engine.as_mut(), &prompt)?;
     if args.json {
         let text = engine.detokenize(&output)?;

@@ -27,18 +27,19 @@ use anyhow::Result;
 use crate::clock::MonotonicClock;
 use crate::config::Config;
 use crate::engine::EngineFactory;
+use crate::measure::InvariantBroken;
 use crate::process;
 use crate::worker::{self, WORKER_ARGUMENT};
 
 pub use arguments::Arguments;
 
-/// The whole of a bench target's `main`. Errors go to stderr as one line; exit code 2 then.
+/// The whole of a bench target's `main`. Errors go to stderr as one line; exit code 2 then, 3 for a broken invariant.
 pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match run(factory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<InvariantBroken>() { 3 } else { 2 })
         }
     }
 }

@@ -72,6 +72,10 @@ pub fn compare(base: &Document, head: &Document, policy: &Policy) -> Result<Verd
             if receipt.partial {
                 verdict.notes.insert(1, "the base run was cut short: only what it measured is compared".into());
             }
+            if !receipt.invalid.is_empty() && verdict.verdict.severity() < Outcome::Invalid.severity() {
+                verdict.notes.extend(receipt.invalid.iter().map(|reason| format!("invalid: the base run: {reason}")));
+                (verdict.verdict, verdict.exit_code) = (Outcome::Invalid, Outcome::Invalid.exit_code());
+            }
             Ok(verdict)
         }
     }

@@ -236,7 +236,12 @@ impl<'a> Suite<'a> {
             let count = chunk.min(wanted - samples.samples_ns.len());
             match client.sample(case, count) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),
-                Err(error) if self.is_cancelled() || error.is::<Interrupted>() => break,
+                Err(_) if self.is_cancelled() => break,
+                // The samples so far are kept, and whoever ended the worker wanted the run to end.
+                Err(error) if error.is::<Interrupted>() => {
+                    self.cancelled.store(true, Ordering::Relaxed);
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }

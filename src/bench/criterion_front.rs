@@ -68,8 +68,8 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                     Duration::from_nanos(total_ns)
                 });
             });
-            if let Some(prepared) = prepared {
-                recorder.case(prepared, samples.into_inner());
+            if let (Some(prepared), true) = (prepared, measured) {
+                recorder.case(prepared, samples.into_inner())?;
             }
         }
         group.finish();

@@ -61,9 +61,12 @@ impl Recorder {
     }
 
     /// A case's samples; none means criterion did not run it.
-    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>) {
+    ///
+    /// # Errors
+    /// When what was measured so far cannot be written: it is kept after each case, marked partial, should the run be cut short.
+    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>) -> Result<()> {
         if samples_ns.is_empty() {
-            return;
+            return Ok(());
         }
         self.receipt.cases.push(CaseRecord {
             id: prepared.case,
@@ -72,6 +75,8 @@ impl Recorder {
             work: prepared.work,
             processes: vec![ProcessSamples { samples_ns }],
         });
+        self.receipt.partial = true;
+        write_json(&self.path, &self.receipt)
     }
 
     /// Probes again and writes the receipt.
@@ -82,6 +87,7 @@ impl Recorder {
         if let Some(probes) = &mut self.receipt.probes {
             probes.after = Some(machine::probes::run(self.receipt.threads)?);
         }
+        self.receipt.partial = false;
         write_json(&self.path, &self.receipt)?;
         eprintln!("raw samples: {}", self.path.display());
         Ok(())

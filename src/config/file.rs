@@ -51,6 +51,9 @@ fn collect(table: &DeTable, prefix: &str, place: &dyn Fn(usize) -> String, entri
             collect(inner, &format!("{full}."), place, entries)?;
             continue;
         }
+        if holds_keys {
+            bail!("{here}: '{full}' is a table of keys; write [{full}]");
+        }
         let Some(key) = Key::find(&full) else {
             bail!("{here}: unknown key '{full}'; did you mean '{}'?", nearest(&full));
         };

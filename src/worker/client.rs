@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
@@ -107,7 +109,9 @@ impl Client {
             return Err(self.died());
         }
         let mut answer = String::new();
-        let read = self.output.read_line(&mut answer).unwrap_or(0);
+        let read = self.output.read_line(&mut answer).with_context(|| {
+            format!("{}: its answer cannot be read; nothing but answers in UTF-8 may go to stdout", self.name)
+        })?;
         if read == 0 {
             return Err(self.died());
         }
@@ -125,6 +129,17 @@ impl Client {
     }
 
     fn died(&mut self) -> anyhow::Error {
+        // It may have closed its end and live on; waiting for that one would take for ever.
+        let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+        for _ in 0..20 {
+            if ended(&mut self.child) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        if !ended(&mut self.child) {
+            return anyhow!("{}: the worker closed its end without ending; answer every request", self.name);
+        }
         let how = match self.child.wait() {
             Ok(status) if was_interrupted(status) => return Interrupted(self.name.clone()).into(),
             Ok(status) => status.to_string(),
