@@ -3,12 +3,15 @@
 mod bench;
 mod bench_target;
 mod bless;
+mod calibrate;
 mod compare;
 mod doctor;
 mod flags;
 mod gate;
 mod output;
+mod paired_gate;
 mod progress;
+mod revision;
 mod schema;
 
 use std::env::ArgsOs;
@@ -47,6 +50,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("gate", matches)) => gate::run(matches),
         Some(("compare", matches)) => compare::run(matches),
         Some(("bless", matches)) => bless::run(matches),
+        Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         _ => anyhow::bail!("no command was given; see --help"),
@@ -56,7 +60,15 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
 /// The whole command line, for its help and its tests.
 pub fn command(program: &'static str) -> Command {
     let commands =
-        [gate::command(), bench::command(), compare::command(), bless::command(), doctor::command(), schema::command()];
+        [
+            gate::command(),
+            bench::command(),
+            compare::command(),
+            bless::command(),
+            calibrate::command(),
+            doctor::command(),
+            schema::command(),
+        ];
     let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
     let commands = commands.map(|command| match examples(&command) {
         Some(examples) => command.after_help(examples),

@@ -10,6 +10,10 @@ use std::time::Instant;
 pub trait Clock: Send + Sync {
     /// Nanoseconds since this clock's origin; never decreases.
     fn now_ns(&self) -> u64;
+
+    /// Returns when [`now_ns`](Self::now_ns) is at least `ns`, busy until then: a thread that sleeps gives its core away and
+    /// comes back late.
+    fn spin_until_ns(&self, ns: u64);
 }
 
 /// The operating system's monotonic clock.
@@ -35,6 +39,12 @@ impl Clock for MonotonicClock {
     fn now_ns(&self) -> u64 {
         u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
+
+    fn spin_until_ns(&self, ns: u64) {
+        while self.now_ns() < ns {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// A clock that moves only when told to. Clones share the time.
@@ -53,5 +63,9 @@ impl VirtualClock {
 impl Clock for VirtualClock {
     fn now_ns(&self) -> u64 {
         self.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn spin_until_ns(&self, ns: u64) {
+        self.now_ns.fetch_max(ns, Ordering::Relaxed);
     }
 }

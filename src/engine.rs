@@ -6,6 +6,7 @@
 pub mod contract;
 pub mod factory;
 pub mod fake;
+pub mod stretched;
 
 use std::collections::BTreeMap;
 

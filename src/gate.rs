@@ -9,6 +9,7 @@
 
 mod differences;
 mod exact;
+pub mod paired;
 mod policy;
 mod stored;
 mod target;

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod measure;
 #[cfg(feature = "models")]
 pub mod models;
+pub mod paired;
 pub mod process;
 pub mod prompt;
 pub mod receipt;

@@ -1,16 +1,20 @@
 //! Verify the output, warm up, take raw samples.
 
+mod sampler;
+
 use std::fmt;
 
 use anyhow::{Result, ensure};
 
-use crate::case::{Case, Phase};
+use crate::case::Case;
 use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
 
-/// An engine that never rewinds is started anew after this many steps of a decode case, so that the context stays near P.
-const MAX_DRIFT_TOKENS: usize = 16;
+pub use sampler::Sampler;
+
+/// Tokens of a known output that a further process of the same run computes to warm up.
+const WARM_UP_TOKENS: usize = 8;
 
 /// The run breaks an invariant: it is invalid, with this reason, and gives no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +62,34 @@ pub fn prepare(engine: &mut dyn Engine, case: Case, prompt: Vec<TokenId>) -> Res
     Ok(Prepared { case, prompt, output, work })
 }
 
+/// As [`prepare`], for a further process that must say what an earlier one said: it only warms up, on the beginning of the
+/// output, and every sample is compared with the whole of it.
+///
+/// # Errors
+/// As [`prepare`], or when the beginning differs.
+pub fn prepare_known(
+    engine: &mut dyn Engine,
+    case: Case,
+    prompt: Vec<TokenId>,
+    known: Vec<TokenId>,
+) -> Result<Prepared> {
+    case.ensure_fits(engine.info().context_tokens)?;
+    ensure!(
+        known.len() == case.output_tokens(),
+        "{case}: the known output has {} tokens instead of {}",
+        known.len(),
+        case.output_tokens()
+    );
+    let warm = known.len().min(WARM_UP_TOKENS);
+    let begun = output_ids(engine, &prompt, warm)?;
+    if let Some(at) = first_difference(&known[..warm], &begun) {
+        return Err(unrepeatable(case, at));
+    }
+    let work = work(engine, case);
+    let output = Output { sha256: output_sha256(&known), ids: known, top2_margins: Vec::new() };
+    Ok(Prepared { case, prompt, output, work })
+}
+
 fn output(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Output> {
     let mut ids = vec![engine.start(prompt)?];
     let mut top2_margins = vec![engine.top2_margin()];
@@ -101,93 +133,6 @@ fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
             flops: cost.prefill_flops(p),
         },
     })
-}
-
-/// Takes samples of one prepared case. Cache resets and prompt set-up happen between the timed regions.
-pub struct Sampler<'a> {
-    engine: &'a mut dyn Engine,
-    clock: &'a dyn Clock,
-    prepared: &'a Prepared,
-    /// Decode only: steps since the engine stood at the prompt's end; `None` when it does not stand there.
-    drift_tokens: Option<usize>,
-    /// Decode only: the token the engine must give next.
-    tokens: Vec<TokenId>,
-}
-
-impl<'a> Sampler<'a> {
-    /// A sampler for `prepared`; nothing runs yet.
-    pub fn new(engine: &'a mut dyn Engine, clock: &'a dyn Clock, prepared: &'a Prepared) -> Self {
-        let tokens = Vec::with_capacity(prepared.case.output_tokens());
-        Self { engine, clock, prepared, drift_tokens: None, tokens }
-    }
-
-    /// One iteration: `t_k - t_0` in nanoseconds for each token of the timed region (one for prefill and decode, N for
-    /// generate).
-    ///
-    /// # Errors
-    /// When the engine fails, or says something else than when it was prepared.
-    pub fn sample(&mut self) -> Result<Vec<u64>> {
-        match self.prepared.case.phase() {
-            Phase::Prefill | Phase::Generate => self.sample_from_start(),
-            Phase::Decode => self.sample_step(),
-        }
-    }
-
-    fn sample_from_start(&mut self) -> Result<Vec<u64>> {
-        let tokens = self.prepared.case.output_tokens();
-        let mut token_ns = Vec::with_capacity(tokens);
-        self.tokens.clear();
-        let start_ns = self.clock.now_ns();
-        let first = self.engine.start(&self.prepared.prompt)?;
-        token_ns.push(self.clock.now_ns() - start_ns);
-        self.tokens.push(first);
-        while token_ns.len() < tokens {
-            let token = self.engine.next()?;
-            token_ns.push(self.clock.now_ns() - start_ns);
-            self.tokens.push(token);
-        }
-        self.ensure_same_output()?;
-        Ok(token_ns)
-    }
-
-    fn sample_step(&mut self) -> Result<Vec<u64>> {
-        self.stand_at_prompt_end()?;
-        let start_ns = self.clock.now_ns();
-        let token = self.engine.next()?;
-        let step_ns = self.clock.now_ns() - start_ns;
-        // Only the step straight after the prompt has a known token; later ones belong to an engine that cannot rewind.
-        if self.drift_tokens == Some(0) {
-            self.tokens.truncate(1);
-            self.tokens.push(token);
-            self.ensure_same_output()?;
-        }
-        self.drift_tokens = self.drift_tokens.map(|steps| steps + 1);
-        Ok(vec![step_ns])
-    }
-
-    fn stand_at_prompt_end(&mut self) -> Result<()> {
-        if let Some(drift) = self.drift_tokens {
-            if self.engine.rewind()? {
-                self.drift_tokens = Some(0);
-                return Ok(());
-            }
-            let room = self.engine.info().context_tokens.saturating_sub(self.prepared.prompt.len() + 2);
-            if drift < MAX_DRIFT_TOKENS.min(room) {
-                return Ok(());
-            }
-        }
-        self.tokens.clear();
-        self.tokens.push(self.engine.start(&self.prepared.prompt)?);
-        self.drift_tokens = Some(0);
-        Ok(())
-    }
-
-    fn ensure_same_output(&self) -> Result<()> {
-        if let Some(at) = first_difference(&self.prepared.output.ids, &self.tokens) {
-            return Err(unrepeatable(self.prepared.case, at));
-        }
-        Ok(())
-    }
 }
 
 /// Time to first token in parts, from `text` where the engine has a tokenizer. `load_ns` makes it a cold one.

@@ -4,6 +4,8 @@
 //! refused. Missing is `null`.
 
 mod baseline;
+mod calibration;
+mod paired;
 mod store;
 mod validate;
 mod verdict;
@@ -19,8 +21,11 @@ use crate::trace::Trace;
 
 pub(crate) use baseline::file_word;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
+pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
+pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use store::{
-    Document, ensure_writable, json_schemas, read_baseline, read_receipt, read_receipt_or_baseline, to_json, write_json,
+    Document, ensure_writable, json_schemas, read_baseline, read_calibration, read_paired, read_receipt,
+    read_receipt_or_baseline, to_json, write_json,
 };
 pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
 

@@ -1,7 +1,9 @@
 //! Reports for people. They read receipts and verdicts; they never measure and never judge.
 
 pub mod blessing;
+pub mod calibration;
 pub mod checkup;
+pub mod paired;
 pub mod table;
 pub mod terminal;
 pub mod units;

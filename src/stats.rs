@@ -4,11 +4,20 @@
 //! zero under a ratio. `None` is never replaced by a number further up.
 
 mod describe;
+mod holm;
 mod percentile;
+mod proportion;
+mod signed_rank;
 mod student;
 
-pub use describe::{coefficient_of_variation, log_ratio, mean, median, robust_coefficient_of_variation, sample_std};
+pub use describe::{coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation, sample_std};
+pub use holm::holm_adjusted;
 pub use percentile::{Percentile, percentile, quantile, samples_needed};
+pub use proportion::clopper_pearson;
+pub use signed_rank::{
+    MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
+    signed_rank_upper_bound, walsh_averages,
+};
 pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};
 
 /// `values` in ascending order, or `None` when there are none or one is not finite.

@@ -71,6 +71,24 @@ pub fn run(request: &SuiteRequest, progress: &mut dyn FnMut(&Progress), cancelle
     }
 }
 
+/// The cases that `patterns` name, ids or globs over the grid; without any, the gate's suite.
+///
+/// # Errors
+/// A pattern that names nothing; a case beyond the context.
+pub fn choose_cases(patterns: &[String], context_tokens: usize) -> Result<Vec<Case>> {
+    let mut known = gate_suite();
+    let cases = if patterns.is_empty() {
+        known
+    } else {
+        known.extend(full_grid(context_tokens).into_iter().filter(|case| !gate_suite().contains(case)));
+        select(patterns, &known)?
+    };
+    for case in &cases {
+        case.ensure_fits(context_tokens)?;
+    }
+    Ok(cases)
+}
+
 struct Suite<'a> {
     request: &'a SuiteRequest,
     cancelled: &'a AtomicBool,
@@ -171,19 +189,7 @@ impl<'a> Suite<'a> {
     }
 
     fn choose_cases(&self) -> Result<Vec<Case>> {
-        let context_tokens = self.engine.as_ref().map_or(0, |engine| engine.context_tokens);
-        let cases = match self.request.cases.as_slice() {
-            [] => gate_suite(),
-            patterns => {
-                let mut known = gate_suite();
-                known.extend(full_grid(context_tokens).into_iter().filter(|case| !gate_suite().contains(case)));
-                select(patterns, &known)?
-            }
-        };
-        for case in &cases {
-            case.ensure_fits(context_tokens)?;
-        }
-        Ok(cases)
+        choose_cases(&self.request.cases, self.engine.as_ref().map_or(0, |engine| engine.context_tokens))
     }
 
     fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<()> {
@@ -194,7 +200,7 @@ impl<'a> Suite<'a> {
     }
 
     fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<()> {
-        let outcome = client.prepare(case).and_then(|prepared| {
+        let outcome = client.prepare(case, None).and_then(|prepared| {
             self.same_output(case, &prepared)?;
             Ok((prepared, self.sample(client, case)?))
         });

@@ -1,18 +1,22 @@
 //! The bench binary as a measured worker: one request a line on stdin, one answer a line on stdout.
 //!
-//! # The line protocol, version 1
+//! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
 //! broke an invariant, `{"invalid": "one line"}`. Nothing else is
 //! written to stdout. The worker ends at end of input. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |
 //! |---|---|
-//! | `{"op":"hello"}` | `{"protocol":1,"tool":"0.1.0","machine":{..},"build":{..}}` |
+//! | `{"op":"hello"}` | `{"protocol":2,"tool":"0.1.0","machine":{..},"build":{..}}` |
 //! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1},"prompt_text":null}` | `{"engine":{..},"load_ns":1}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
-//! | `{"op":"prepare","case":"decode/p128"}` | `{"output":{..},"work":{..}}`, verified by computing it twice |
-//! | `{"op":"sample","case":"decode/p128","count":10}` | `{"samples_ns":[[1],..]}`, of a prepared case |
+//! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
+//! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
+//! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
 //! | `{"op":"probe","threads":2}` | [`Probes`] |
+//!
+//! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
+//! change. An engine must not compute between requests: while one side of a pair works, the other one is idle.
 //!
 //! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
 
@@ -24,15 +28,15 @@ mod client;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
-use crate::engine::{EngineInfo, LoadRequest};
+use crate::engine::{EngineInfo, LoadRequest, TokenId};
 use crate::receipt::{Build, Machine, Output, Probes, ProcessSamples, TtftParts, Work};
 
-pub use client::{Client, Interrupted};
+pub use client::{Client, Interrupted, NotComparable, Refused};
 #[cfg(feature = "bench")]
 pub use serve::serve;
 
 /// The protocol's version. A worker of another version is not comparable.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The argument that makes a bench binary a worker.
 pub const WORKER_ARGUMENT: &str = "--infergate-worker";
@@ -60,6 +64,9 @@ pub enum Request {
     Prepare {
         /// Which.
         case: Case,
+        /// The output it must have, from an earlier process.
+        #[serde(default)]
+        known: Option<Vec<TokenId>>,
     },
     /// Take samples of a prepared case.
     Sample {
@@ -67,6 +74,19 @@ pub enum Request {
         case: Case,
         /// How many.
         count: usize,
+        /// Slower by this fraction.
+        #[serde(default)]
+        slowdown: f64,
+    },
+    /// Advance one generation of a prepared case.
+    Turn {
+        /// Which.
+        case: Case,
+        /// By at most so many tokens.
+        tokens: usize,
+        /// Slower by this fraction.
+        #[serde(default)]
+        slowdown: f64,
     },
     /// What does the hardware give?
     Probe {
@@ -117,6 +137,13 @@ pub struct PreparedReply {
     /// The least work of one sample.
     #[serde(default)]
     pub work: Option<Work>,
+}
+
+/// Answer to [`Request::Turn`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TurnReply {
+    /// Time of each token, nanoseconds; the first of a generation includes the prompt.
+    pub step_ns: Vec<u64>,
 }
 
 /// Answer to [`Request::Sample`].

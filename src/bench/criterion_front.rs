@@ -57,11 +57,11 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
             let samples = RefCell::new(Vec::new());
             group.bench_function(BenchmarkId::from_parameter(case.parameter()), |bencher| {
                 let Some(prepared) = &prepared else { return };
-                let mut sampler = Sampler::new(engine.as_mut(), &clock, prepared);
+                let mut sampler = Sampler::default();
                 bencher.iter_custom(|iterations| {
                     let mut total_ns = 0;
                     for _ in 0..iterations {
-                        let sample = sample_or_exit(&mut sampler);
+                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared));
                         total_ns += sample.last().copied().unwrap_or(0);
                         samples.borrow_mut().push(sample);
                     }
@@ -99,8 +99,8 @@ fn timed_tokens(case: &Case) -> u64 {
 }
 
 /// Criterion's closures cannot fail, and a made-up time would be a lie.
-fn sample_or_exit(sampler: &mut Sampler) -> Vec<u64> {
-    match sampler.sample().context("bench") {
+fn or_exit(sample: Result<Vec<u64>>) -> Vec<u64> {
+    match sample.context("bench") {
         Ok(sample) => sample,
         Err(error) => {
             eprintln!("error: {error:#}");

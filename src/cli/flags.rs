@@ -11,25 +11,29 @@ use crate::config::keys::{KEYS, Key, Kind};
 
 /// Keys that say what is measured.
 const MEASURE: &[&str] = &["model", "dtype", "threads", "seed", "prompt", "cases", "runs", "seconds_per_case"];
+/// Of these, the ones of one session against a baseline.
+const SESSION: &[&str] = &["runs", "seconds_per_case"];
 /// Keys that say how the bench target is built.
 const BUILD: &[&str] = &["bench.package", "bench.target", "bench.features", "bench.profile"];
 /// Keys that say how it is judged.
 const JUDGE: &[&str] =
-    &["alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
+    &["threshold", "alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
 
 /// Flags of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
-    let worker = Arg::new("worker")
-        .long("worker")
-        .value_name("PATH")
-        .help("Bench binary that was built already")
-        .value_parser(value_parser!(PathBuf));
+    let worker = program("worker", "Bench binary that was built already");
     [args(MEASURE, "What to measure"), args(BUILD, "Bench target"), vec![worker.help_heading("Bench target")]].concat()
 }
 
 /// The ids of what makes no sense beside a receipt that exists already.
 pub fn measure_ids() -> impl Iterator<Item = &'static str> {
     MEASURE.iter().chain(BUILD).copied().chain(["worker", "out"])
+}
+
+/// As [`measure`], for commands that compare two workers block by block.
+pub fn measure_pairs() -> Vec<Arg> {
+    let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
+    [args(&what, "What to measure"), args(BUILD, "Bench target"), one("threshold")].concat()
 }
 
 /// Flags of a command that judges.
@@ -40,6 +44,11 @@ pub fn judge() -> Vec<Arg> {
 /// The flag of one key.
 pub fn one(name: &'static str) -> Vec<Arg> {
     args(&[name], "Settings")
+}
+
+/// A flag that names a bench binary.
+pub fn program(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("PATH").help(help).value_parser(value_parser!(PathBuf))
 }
 
 /// `--json FILE`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench, flags, output};
+use super::{bench, flags, output, paired_gate};
 use crate::config::Config;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, Verdict, read_baseline, read_receipt, write_json};
@@ -15,14 +15,16 @@ use crate::report::terminal;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("gate")
-        .about("Measure the suite, compare it with the committed baseline and decide (exit code)")
+        .about("Measure the suite, compare it with the committed baseline or with a git revision, and decide (exit code)")
         .args(flags::measure())
         .args(flags::judge())
         .arg(bench::out())
         .arg(receipt())
+        .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))
         .after_help(
-            "Examples:\n  cargo xtask gate\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
+            "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
+             cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
              cargo xtask gate --receipt target/infergate/receipt.json\n  \
              cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'",
         )
@@ -41,6 +43,9 @@ fn receipt() -> Arg {
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     config.policy.validate()?;
+    if paired_gate::is_asked(matches) {
+        return paired_gate::run(matches, &config);
+    }
     let json = flags::path(matches, "json");
     let receipt = match flags::path(matches, "receipt") {
         Some(path) => read_receipt(&path)?,

@@ -110,6 +110,13 @@ pub const KEYS: &[Key] = &[
         "Chance that an unchanged program is called regressed, over the whole suite",
     ),
     key(
+        "threshold",
+        Kind::Number(1.001, 100.0),
+        None,
+        "1.02",
+        "Against a revision, the ratio from which on a slowdown fails; left out: 1.02 where a case is quiet, 1.03 elsewhere",
+    ),
+    key(
         "stored_floor",
         Kind::Number(1.001, 100.0),
         Some("1.10"),

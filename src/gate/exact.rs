@@ -88,7 +88,7 @@ fn counters(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&st
 }
 
 /// Ranges are compared by their ends: worse is above all that was seen before, better is below all of it.
-fn counter(
+pub(super) fn counter(
     id: &str,
     name: &str,
     base: Option<Counter>,

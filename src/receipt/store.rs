@@ -11,10 +11,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::{BASELINE_SCHEMA, Baseline, RECEIPT_SCHEMA, Receipt, Verdict};
+use super::{
+    BASELINE_SCHEMA, Baseline, CALIBRATION_SCHEMA, Calibration, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA, Receipt,
+    Verdict,
+};
 
 /// A file is refused beyond this size before it is read: a receipt holds a few hundred kilobytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+
+const NOT_JSON: &str = "not JSON; measure again, or restore the file from version control";
 
 /// A file of either kind, for commands that take both.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +60,40 @@ pub fn read_baseline(path: &Path) -> Result<Baseline> {
 /// # Errors
 /// As [`read_receipt`].
 pub fn read_receipt_or_baseline(path: &Path) -> Result<Document> {
+    parse(&read_text(path)?).with_context(|| format!("{}: not a usable file", path.display()))
+}
+
+/// Reads and validates the receipt of a paired run.
+///
+/// # Errors
+/// As [`read_receipt`].
+pub fn read_paired(path: &Path) -> Result<PairedReceipt> {
+    let receipt: PairedReceipt = read_as(path, PAIRED_SCHEMA)?;
+    receipt.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
+    Ok(receipt)
+}
+
+/// Reads and validates a calibration.
+///
+/// # Errors
+/// As [`read_receipt`].
+pub fn read_calibration(path: &Path) -> Result<Calibration> {
+    let calibration: Calibration = read_as(path, CALIBRATION_SCHEMA)?;
+    calibration.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
+    Ok(calibration)
+}
+
+fn read_as<T: DeserializeOwned>(path: &Path, wanted: &str) -> Result<T> {
+    let read = || -> Result<T> {
+        let value: Value = serde_json::from_str(&read_text(path)?).context(NOT_JSON)?;
+        let schema = value.get("schema").and_then(Value::as_str).unwrap_or("none");
+        ensure!(schema == wanted, "its schema is {schema} and {wanted} is needed; update infergate, or measure again");
+        typed(value)
+    };
+    read().with_context(|| format!("{}: not a usable file", path.display()))
+}
+
+fn read_text(path: &Path) -> Result<String> {
     let place = path.display();
     let file = fs::File::open(path).with_context(|| format!("{place}: cannot be read"))?;
     let size = file.metadata().with_context(|| format!("{place}: cannot be read"))?.len();
@@ -63,12 +102,11 @@ pub fn read_receipt_or_baseline(path: &Path) -> Result<Document> {
     // A pipe or a device has no size beforehand.
     let read = file.take(MAX_FILE_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("{place}: cannot be read as text; is this another file?"))?;
-    parse(&text).with_context(|| format!("{place}: not a usable file"))
+    Ok(text)
 }
 
 fn parse(text: &str) -> Result<Document> {
-    let value: Value =
-        serde_json::from_str(text).context("not JSON; measure again, or restore the file from version control")?;
+    let value: Value = serde_json::from_str(text).context(NOT_JSON)?;
     let schema = value.get("schema").and_then(Value::as_str).unwrap_or("none");
     match schema {
         RECEIPT_SCHEMA => {
@@ -167,6 +205,8 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("receipt-1.schema.json", schema::<Receipt>()),
         ("baseline-1.schema.json", schema::<Baseline>()),
         ("verdict-1.schema.json", schema::<Verdict>()),
+        ("paired-1.schema.json", schema::<PairedReceipt>()),
+        ("calibration-1.schema.json", schema::<Calibration>()),
     ]
 }
 

@@ -86,7 +86,7 @@ fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
     Ok(())
 }
 
-fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
+pub(super) fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
     ensure!(
         output.ids.len() == id.output_tokens(),
         "{id}: output has {} tokens instead of {}; measure again",

@@ -130,6 +130,13 @@ pub struct CaseVerdict {
     /// Fraction of the hardware's limit the head reaches, 0 to 1; `null` when not known.
     #[serde(default)]
     pub limit_fraction: Option<f64>,
+    /// Paired channel: fresh processes of each side the verdict rests on.
+    #[serde(default)]
+    pub blocks: Option<usize>,
+    /// Paired channel: the smallest slowdown (a ratio above 1) that a run with this noise calls 19 times of 20; `null` when
+    /// none up to a doubling is.
+    #[serde(default)]
+    pub smallest_slowdown: Option<f64>,
     /// One sentence on why, where the numbers do not say it.
     #[serde(default)]
     pub note: Option<String>,
@@ -152,6 +159,8 @@ impl CaseVerdict {
             cv: None,
             threshold: None,
             limit_fraction: None,
+            blocks: None,
+            smallest_slowdown: None,
             note: None,
         }
     }

@@ -39,10 +39,15 @@ pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
 /// Robust CV: 1.4826 * MAD / median, MAD the median absolute deviation from the median. `None` without values, when one
 /// is not finite, or for a median that is not above zero.
 pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    ratio_to_positive(MAD_TO_STD * median_absolute_deviation(values)?, median(values)?)
+}
+
+/// MAD: the median absolute deviation from the median. `None` without values, or when one is not finite.
+pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let values = sorted(values)?;
     let centre = median(&values)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    ratio_to_positive(MAD_TO_STD * median(&deviations)?, centre)
+    median(&deviations)
 }
 
 /// `ln(head / base)`, in which a slowdown and a speed-up by the same factor differ only in sign. `None` unless both are

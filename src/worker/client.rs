@@ -1,9 +1,10 @@
 //! The other side of the protocol: a worker process, asked line by line.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -11,18 +12,22 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, WORKER_ARGUMENT};
+use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, TurnReply, WORKER_ARGUMENT};
 use crate::case::Case;
-use crate::engine::LoadRequest;
+use crate::engine::{LoadRequest, TokenId};
 use crate::measure::InvariantBroken;
 use crate::receipt::{Probes, ProcessSamples, TtftParts};
+
+/// A worker says who it is before it does anything that takes time.
+const HELLO_LIMIT: Duration = Duration::from_secs(60);
 
 /// A fresh worker process. It ends when this is dropped.
 pub struct Client {
     name: String,
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    answers: Receiver<io::Result<String>>,
+    time_limit: Option<Duration>,
 }
 
 impl Client {
@@ -46,19 +51,26 @@ impl Client {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             bail!("{name}: the worker has no stdin or stdout");
         };
-        let mut client = Self { name, child, input, output: BufReader::new(output) };
+        let mut client = Self { name, child, input, answers: lines(output), time_limit: Some(HELLO_LIMIT) };
         // The version first: the rest of another version's hello may look different.
         let hello: Value = client.ask(&Request::Hello)?;
-        ensure!(
-            hello["protocol"] == PROTOCOL,
-            "{}: speaks worker protocol {} and this infergate {PROTOCOL}; build both with the same infergate",
-            client.name,
-            hello["protocol"]
-        );
+        client.time_limit = None;
+        if hello["protocol"] != PROTOCOL {
+            let text = format!(
+                "{}: speaks worker protocol {} and this infergate {PROTOCOL}; build both with the same infergate",
+                client.name, hello["protocol"]
+            );
+            return Err(NotComparable(text).into());
+        }
         let hello = serde_json::from_value(hello).with_context(|| {
             format!("{}: the worker does not say who it is as protocol {PROTOCOL} asks", client.name)
         })?;
         Ok((client, hello))
+    }
+
+    /// From now on an answer that takes longer is an error, and the worker is ended: it hangs.
+    pub fn set_time_limit(&mut self, limit: Option<Duration>) {
+        self.time_limit = limit;
     }
 
     /// Loads the model.
@@ -77,12 +89,12 @@ impl Client {
         self.ask(&Request::Ttft { prompt_tokens })
     }
 
-    /// Verifies a case's output and warms it up.
+    /// Verifies a case's output and warms it up; with the output of an earlier process in `known` it only warms up.
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn prepare(&mut self, case: Case) -> Result<PreparedReply> {
-        self.ask(&Request::Prepare { case })
+    pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply> {
+        self.ask(&Request::Prepare { case, known })
     }
 
     /// Takes `count` samples of a prepared case.
@@ -90,9 +102,32 @@ impl Client {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn sample(&mut self, case: Case, count: usize) -> Result<ProcessSamples> {
-        let samples: ProcessSamples = self.ask(&Request::Sample { case, count })?;
+        self.sample_slowed(case, count, 0.0)
+    }
+
+    /// As [`sample`](Self::sample), from an engine made slower by the fraction `slowdown`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn sample_slowed(&mut self, case: Case, count: usize, slowdown: f64) -> Result<ProcessSamples> {
+        let samples: ProcessSamples = self.ask(&Request::Sample { case, count, slowdown })?;
         ensure!(samples.samples_ns.len() == count, "{}: the worker gave another number of samples", self.name);
         Ok(samples)
+    }
+
+    /// Up to `tokens` further tokens of one generation of a prepared case: the time of each, nanoseconds.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
+        let reply: TurnReply = self.ask(&Request::Turn { case, tokens, slowdown })?;
+        ensure!(
+            (1..=tokens).contains(&reply.step_ns.len()),
+            "{}: the worker gave {} tokens where 1 to {tokens} were asked for",
+            self.name,
+            reply.step_ns.len()
+        );
+        Ok(reply.step_ns)
     }
 
     /// What the hardware gives now.
@@ -108,13 +143,17 @@ impl Client {
         if writeln!(self.input, "{line}").and_then(|()| self.input.flush()).is_err() {
             return Err(self.died());
         }
-        let mut answer = String::new();
-        let read = self.output.read_line(&mut answer).with_context(|| {
-            format!("{}: its answer cannot be read; nothing but answers in UTF-8 may go to stdout", self.name)
-        })?;
-        if read == 0 {
-            return Err(self.died());
-        }
+        let answer = match self.time_limit {
+            None => self.answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(limit) => self.answers.recv_timeout(limit),
+        };
+        let answer = match answer {
+            Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+            Err(RecvTimeoutError::Timeout) => return Err(self.hangs()),
+            Ok(line) => line.with_context(|| {
+                format!("{}: its answer cannot be read; nothing but answers in UTF-8 may go to stdout", self.name)
+            })?,
+        };
         let reply: Reply<T> = serde_json::from_str(&answer).with_context(|| {
             format!(
                 "{}: the worker wrote something that is not an answer of protocol {PROTOCOL}; nothing but answers may go to stdout",
@@ -123,9 +162,15 @@ impl Client {
         })?;
         match reply {
             Reply::Ok(value) => Ok(value),
-            Reply::Error(text) => Err(anyhow!(text)),
+            Reply::Error(text) => Err(Refused(text).into()),
             Reply::Invalid(text) => Err(InvariantBroken(text).into()),
         }
+    }
+
+    fn hangs(&mut self) -> anyhow::Error {
+        let _ = self.child.kill();
+        let limit_s = self.time_limit.unwrap_or_default().as_secs_f64();
+        anyhow!("{}: the worker gave no answer within {limit_s:.0} s and was ended; look for what it waits for", self.name)
     }
 
     fn died(&mut self) -> anyhow::Error {
@@ -149,13 +194,58 @@ impl Client {
     }
 }
 
+/// The lines of `output`, read by a thread of their own so that an answer can be waited for with a limit.
+fn lines(output: ChildStdout) -> Receiver<io::Result<String>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            let broken = line.is_err();
+            if sender.send(line).is_err() || broken {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// The worker's own answer that it cannot, in its words.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The two cannot be compared, and why: a verdict of its own (exit 4), not a failed run.
+#[derive(Debug)]
+pub struct NotComparable(pub String);
+
+impl fmt::Display for NotComparable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotComparable {}
+
 /// A worker that Ctrl-C ended: the terminal sends it to every process of the command, in no order.
 #[derive(Debug)]
 pub struct Interrupted(String);
 
+impl Interrupted {
+    /// What a run ends with that its user cancelled between two requests.
+    pub fn by_user() -> Self {
+        Self("the run".into())
+    }
+}
+
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: the worker was interrupted", self.0)
+        write!(f, "{}: interrupted", self.0)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::{Value, to_value};
 
-use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request};
+use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, TurnReply};
 use crate::case::Case;
 use crate::clock::Clock;
+use crate::engine::stretched::Stretched;
 use crate::engine::{Engine, EngineFactory, TokenId};
 use crate::measure::{self, InvariantBroken, Prepared, Sampler};
 use crate::receipt::ProcessSamples;
@@ -59,11 +60,13 @@ struct LoadedEngine {
     /// Taken by the first `ttft`, which is the cold one.
     load_ns: Option<u64>,
     prepared: Vec<Prepared>,
+    /// Any request but for samples makes it start anew.
+    sampler: Sampler,
 }
 
 impl Worker<'_> {
     fn answer(&mut self, line: &str) -> Result<Value> {
-        let request: Request = serde_json::from_str(line).context("worker: not a request of protocol 1")?;
+        let request: Request = serde_json::from_str(line).context("worker: not a request of this protocol")?;
         match request {
             Request::Hello => value(&Hello {
                 protocol: PROTOCOL,
@@ -77,26 +80,37 @@ impl Worker<'_> {
                 let load_ns = self.clock.now_ns() - start_ns;
                 let reply = Loaded { engine: engine.info(), load_ns };
                 let seed = request.seed;
-                self.loaded =
-                    Some(LoadedEngine { engine, prompt_text, seed, load_ns: Some(load_ns), prepared: Vec::new() });
+                self.loaded = Some(LoadedEngine {
+                    engine,
+                    prompt_text,
+                    seed,
+                    load_ns: Some(load_ns),
+                    prepared: Vec::new(),
+                    sampler: Sampler::default(),
+                });
                 value(&reply)
             }
             Request::Ttft { prompt_tokens } => {
                 let clock = self.clock;
                 let loaded = self.loaded()?;
+                loaded.sampler = Sampler::default();
                 let prompt = loaded.prompt(prompt_tokens)?;
                 let load_ns = loaded.load_ns.take();
                 value(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
             }
-            Request::Prepare { case } => {
-                let loaded = self.loaded()?;
-                let prepared = loaded.prepare(case)?;
+            Request::Prepare { case, known } => {
+                let prepared = self.loaded()?.prepare(case, known)?;
                 value(&PreparedReply { output: prepared.output.clone(), work: prepared.work })
             }
-            Request::Sample { case, count } => {
+            Request::Sample { case, count, slowdown } => {
                 let clock = self.clock;
-                let samples_ns = self.loaded()?.sample(clock, case, count)?;
+                let samples_ns = self.loaded()?.sample(clock, case, count, slowdown)?;
                 value(&ProcessSamples { samples_ns })
+            }
+            Request::Turn { case, tokens, slowdown } => {
+                let clock = self.clock;
+                let step_ns = self.loaded()?.turn(clock, case, tokens, slowdown)?;
+                value(&TurnReply { step_ns })
             }
             Request::Probe { threads } => value(&machine::probes::run(threads)?),
         }
@@ -113,23 +127,44 @@ impl LoadedEngine {
         prompt::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
     }
 
-    fn prepare(&mut self, case: Case) -> Result<&Prepared> {
+    fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<&Prepared> {
         case.ensure_fits(self.engine.info().context_tokens)?;
         let prompt = self.prompt(case.prompt_tokens())?;
-        let prepared = measure::prepare(self.engine.as_mut(), case, prompt)?;
+        let prepared = match known {
+            Some(known) => measure::prepare_known(self.engine.as_mut(), case, prompt, known)?,
+            None => measure::prepare(self.engine.as_mut(), case, prompt)?,
+        };
+        self.sampler = Sampler::default();
         self.prepared.retain(|known| known.case != case);
         self.prepared.push(prepared);
         self.prepared.last().context("just pushed")
     }
 
-    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
         ensure!(count > 0, "worker: zero samples of {case} were asked for; ask for at least one");
-        let Some(prepared) = self.prepared.iter().find(|known| known.case == case) else {
-            bail!("worker: {case} is not prepared; send prepare first");
-        };
-        let mut sampler = Sampler::new(self.engine.as_mut(), clock, prepared);
-        (0..count).map(|_| sampler.sample()).collect()
+        let prepared = find(&self.prepared, case)?;
+        let mut engine = stretched(self.engine.as_mut(), clock, slowdown)?;
+        (0..count).map(|_| self.sampler.sample(&mut engine, clock, prepared)).collect()
     }
+
+    fn turn(&mut self, clock: &dyn Clock, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
+        let prepared = find(&self.prepared, case)?;
+        let mut engine = stretched(self.engine.as_mut(), clock, slowdown)?;
+        self.sampler.advance(&mut engine, clock, prepared, tokens)
+    }
+}
+
+fn find(prepared: &[Prepared], case: Case) -> Result<&Prepared> {
+    let found = prepared.iter().find(|known| known.case == case);
+    found.with_context(|| format!("worker: {case} is not prepared; send prepare first"))
+}
+
+fn stretched<'a>(engine: &'a mut dyn Engine, clock: &'a dyn Clock, slowdown: f64) -> Result<Stretched<'a>> {
+    ensure!(
+        slowdown.is_finite() && slowdown >= 0.0,
+        "worker: a slowdown of {slowdown} is no fraction; give zero or more"
+    );
+    Ok(Stretched::new(engine, clock, slowdown))
 }
 
 fn value<T: Serialize>(reply: &T) -> Result<Value> {
