@@ -1,40 +1,95 @@
 //! `FakeEngine` as a measured worker on virtual time: what the tests of suite and gate run instead of a model.
 //!
-//! The model spec is a list of words: `fake`, `fake:slow`, `fake:other-output`, `fake:unrepeatable`, `fake:dies`,
-//! `fake:fails`, `fake:garbage`, `fake:new-protocol`. It speaks the worker protocol and nothing else.
+//! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
+//! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
+//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-later` and `hangs` (from the second process on),
+//! `garbage`, `new-protocol`. It speaks the worker protocol and nothing else.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::process::{self, ExitCode};
+use std::thread;
 
 use anyhow::{Result, bail};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, FakeEngine, LoadRequest};
+use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, TokenId};
 use infergate::worker;
 
-fn script(model: &str) -> Result<FakeScript> {
+/// The fake with faults that end or stop its process.
+struct Faulty {
+    engine: FakeEngine,
+    words: Vec<String>,
+    /// Another process of this program ran before: a file beside it says so.
+    later: bool,
+}
+
+impl Engine for Faulty {
+    fn info(&self) -> EngineInfo {
+        let mut info = self.engine.info();
+        if self.words.iter().any(|word| word == "other-model") {
+            info.model = "other".into();
+        }
+        info
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        self.engine.start(prompt)
+    }
+
+    fn next(&mut self) -> Result<TokenId> {
+        if self.later {
+            if self.words.iter().any(|word| word == "dies-later") {
+                process::exit(9);
+            }
+            while self.words.iter().any(|word| word == "hangs") {
+                thread::park();
+            }
+        }
+        self.engine.next()
+    }
+
+    fn rewind(&mut self) -> Result<bool> {
+        self.engine.rewind()
+    }
+
+    fn top2_margin(&self) -> Option<f32> {
+        self.engine.top2_margin()
+    }
+}
+
+/// Words of the model spec and of this file's name.
+fn words(model: &str) -> Vec<String> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let name = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    model.split(':').skip(1).chain(name.split('+').skip(1)).map(str::to_owned).collect()
+}
+
+fn script(words: &[String]) -> Result<FakeScript> {
     let mut script = FakeScript { jitter_ns: vec![0, 150_000, 40_000, 90_000, 10_000], ..FakeScript::default() };
-    for word in model.split(':').skip(1) {
-        match word {
+    for word in words {
+        match word.as_str() {
             "slow" => script.step_ns *= 2,
+            "slower" => script.step_ns += script.step_ns / 20,
+            "faster" => script.step_ns -= script.step_ns / 20,
             "other-output" => script.output_salt = 1,
             "unrepeatable" => script.unrepeatable = true,
+            "small-context" => script.context_tokens = 4,
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
-            _ => bail!(
-                "unknown fake '{word}'; try fake:slow, fake:other-output, fake:unrepeatable, fake:fails or fake:dies"
-            ),
+            "other-model" | "dies-later" | "hangs" => {}
+            _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }
     Ok(script)
 }
 
 fn main() -> ExitCode {
-    let model = std::env::var("INFERGATE_MODEL").unwrap_or_default();
-    if model.contains("garbage") {
+    let said = words(&std::env::var("INFERGATE_MODEL").unwrap_or_default());
+    if said.iter().any(|word| word == "garbage") {
         println!("Loading weights... 100%");
     }
-    if model.contains("new-protocol") {
+    if said.iter().any(|word| word == "new-protocol") {
         println!(r#"{{"ok":{{"protocol":99,"tool":"9.0.0","machine":{{}},"build":{{}}}}}}"#);
     }
     let _ = io::stdout().flush();
@@ -42,7 +97,11 @@ fn main() -> ExitCode {
     let engine_clock = clock.clone();
     let load = move |request: &LoadRequest| -> Result<Box<dyn Engine + Send>> {
         engine_clock.advance_ns(1_000_000_000);
-        Ok(Box::new(FakeEngine::new(script(&request.model)?, engine_clock.clone())))
+        let words = words(&request.model);
+        let engine = FakeEngine::new(script(&words)?, engine_clock.clone());
+        let faulty = words.iter().any(|word| word == "dies-later" || word == "hangs");
+        let later = faulty && File::create_new(std::env::current_exe()?.with_extension("started")).is_err();
+        Ok(Box::new(Faulty { engine, words, later }))
     };
     match worker::serve(&load, &clock, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,

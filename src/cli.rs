@@ -2,12 +2,14 @@
 
 mod bench;
 mod bench_target;
+mod bisect;
 mod bless;
 mod calibrate;
 mod compare;
 mod doctor;
 mod flags;
 mod gate;
+mod git;
 mod output;
 mod paired_gate;
 mod progress;
@@ -50,6 +52,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("gate", matches)) => gate::run(matches),
         Some(("compare", matches)) => compare::run(matches),
         Some(("bless", matches)) => bless::run(matches),
+        Some(("bisect", matches)) => bisect::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
@@ -65,6 +68,7 @@ pub fn command(program: &'static str) -> Command {
             bench::command(),
             compare::command(),
             bless::command(),
+            bisect::command(),
             calibrate::command(),
             doctor::command(),
             schema::command(),

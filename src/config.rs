@@ -37,6 +37,7 @@ pub struct Config {
     pub threshold: Option<f64>,
     pub policy: Policy,
     pub baselines: PathBuf,
+    pub base_folder: Option<PathBuf>,
     pub bench: BenchTarget,
 }
 
@@ -64,6 +65,7 @@ impl Default for Config {
             threshold: None,
             policy: Policy::default(),
             baselines: "baselines".into(),
+            base_folder: None,
             bench: BenchTarget { target: "inference".into(), ..BenchTarget::default() },
         }
     }
@@ -102,7 +104,7 @@ impl Config {
         for entry in file::parse(path, text)? {
             let key = entry.key;
             let value = match key.name {
-                "prompt" | "baselines" => entry.value.relative_to(folder),
+                "prompt" | "baselines" | "base_folder" => entry.value.relative_to(folder),
                 _ => entry.value,
             };
             self.apply(key, value).with_context(|| entry.place)?;
@@ -138,6 +140,7 @@ impl Config {
             ("targets", Value::List(list)) => {
                 self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
             }
+            ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
             ("baselines", Value::Text(text)) => self.baselines = text.into(),
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,

@@ -1,8 +1,9 @@
 //! Output is verified before time is taken, and time is taken of the right region only.
 
 use infergate::case::Case;
-use infergate::clock::VirtualClock;
+use infergate::clock::{Clock, VirtualClock};
 use infergate::engine::fake::FakeScript;
+use infergate::engine::stretched::Stretched;
 use infergate::engine::{Engine, FakeEngine};
 use infergate::measure::{self, InvariantBroken, Sampler};
 use infergate::prompt;
@@ -24,8 +25,8 @@ fn samples(script: FakeScript, id: &str, count: usize) -> Vec<Vec<u64>> {
     let case = case(id);
     let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
     let prepared = measure::prepare(&mut engine, case, prompt).expect("prepares");
-    let mut sampler = Sampler::new(&mut engine, &clock, &prepared);
-    (0..count).map(|_| sampler.sample().expect("samples")).collect()
+    let mut sampler = Sampler::default();
+    (0..count).map(|_| sampler.sample(&mut engine, &clock, &prepared).expect("samples")).collect()
 }
 
 #[test]
@@ -63,6 +64,69 @@ fn generate_keeps_every_token_time() {
 }
 
 #[test]
+fn a_generation_in_turns_takes_the_same_time_and_pauses_are_no_part_of_it() {
+    let script = || FakeScript { prefill_ns_per_token: MS, first_sample_ns: 0, step_ns: 2 * MS, ..FakeScript::default() };
+    let whole = samples(script(), "generate/p10-o7", 1).remove(0);
+    let (mut engine, clock) = fake(script());
+    let prompt = prompt::seeded_ids(10, 1, 50_000);
+    let prepared = measure::prepare(&mut engine, case("generate/p10-o7"), prompt).expect("prepares");
+    let mut sampler = Sampler::default();
+    for _generation in 0..2 {
+        let mut steps_ns = Vec::new();
+        for expected in [3, 3, 1] {
+            let turn = sampler.advance(&mut engine, &clock, &prepared, 3).expect("advances");
+            assert_eq!(turn.len(), expected);
+            steps_ns.extend(turn);
+            clock.advance_ns(1_000 * MS);
+        }
+        assert_eq!(steps_ns.iter().sum::<u64>(), whole[6]);
+        assert_eq!(steps_ns[0], 10 * MS, "the prompt is part of the first token");
+    }
+}
+
+#[test]
+fn a_decode_step_asked_for_alone_does_not_read_the_prompt_again() {
+    let (mut engine, clock) = fake(FakeScript::default());
+    let prepared = measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000)).expect("prepares");
+    let mut sampler = Sampler::default();
+    sampler.sample(&mut engine, &clock, &prepared).expect("samples");
+    let before_ns = clock.now_ns();
+    sampler.sample(&mut engine, &clock, &prepared).expect("samples");
+    assert_eq!(clock.now_ns() - before_ns, FakeScript::default().step_ns);
+}
+
+#[test]
+fn a_known_output_is_only_begun_and_must_be_said_again() {
+    let (mut engine, clock) = fake(FakeScript::default());
+    let prompt = prompt::seeded_ids(8, 1, 50_000);
+    let prepared = measure::prepare(&mut engine, case("generate/p8-o64"), prompt.clone()).expect("prepares");
+    let before_ns = clock.now_ns();
+    let ids = prepared.output.ids.clone();
+    let known = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt.clone(), ids.clone());
+    assert_eq!(known.expect("prepares").output.ids, ids);
+    let one_generation_ns = 8 * FakeScript::default().prefill_ns_per_token + 63 * FakeScript::default().step_ns;
+    assert!(clock.now_ns() - before_ns < one_generation_ns / 4);
+
+    let mut other = ids.clone();
+    other[3] += 1;
+    let error = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt.clone(), other).expect_err("differs");
+    assert!(error.is::<InvariantBroken>() && error.to_string().contains("output token 4 "), "{error}");
+    let error = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt, ids[..5].to_vec());
+    assert!(error.expect_err("too short").to_string().contains("5 tokens instead of 64"));
+}
+
+#[test]
+fn a_stretched_engine_says_the_same_and_takes_longer_by_its_share() {
+    let (mut engine, clock) = fake(FakeScript { step_ns: 20 * MS, ..FakeScript::default() });
+    let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+    let mut stretched = Stretched::new(&mut engine, &clock, 0.05);
+    let mut sampler = Sampler::default();
+    for _ in 0..3 {
+        assert_eq!(sampler.sample(&mut stretched, &clock, &prepared).expect("samples"), [21 * MS]);
+    }
+}
+
+#[test]
 fn an_engine_that_does_not_repeat_itself_is_invalid_before_time_is_taken() {
     for id in ["prefill/p8", "decode/p8", "generate/p8-o8"] {
         let (mut engine, clock) = fake(FakeScript { unrepeatable: true, ..FakeScript::default() });
@@ -81,7 +145,7 @@ fn an_engine_that_changes_its_mind_while_timed_is_invalid() {
     let prompt = prompt::seeded_ids(8, 1, 50_000);
     let prepared = measure::prepare(&mut steady, case("generate/p8-o8"), prompt).expect("prepares");
     let mut other = FakeEngine::new(FakeScript { output_salt: 5, ..FakeScript::default() }, clock.clone());
-    let error = Sampler::new(&mut other, &clock, &prepared).sample().expect_err("must notice");
+    let error = Sampler::default().sample(&mut other, &clock, &prepared).expect_err("must notice");
     assert!(error.is::<InvariantBroken>(), "{error}");
 }
 

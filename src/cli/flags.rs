@@ -17,7 +17,7 @@ const SESSION: &[&str] = &["runs", "seconds_per_case"];
 const BUILD: &[&str] = &["bench.package", "bench.target", "bench.features", "bench.profile"];
 /// Keys that say how it is judged.
 const JUDGE: &[&str] =
-    &["threshold", "alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
+    &["alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
 
 /// Flags of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
@@ -34,6 +34,11 @@ pub fn measure_ids() -> impl Iterator<Item = &'static str> {
 pub fn measure_pairs() -> Vec<Arg> {
     let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
     [args(&what, "What to measure"), args(BUILD, "Bench target"), one("threshold")].concat()
+}
+
+/// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.
+pub fn stored_ids() -> impl Iterator<Item = &'static str> {
+    SESSION.iter().chain(JUDGE).copied().filter(|id| *id != "baselines")
 }
 
 /// Flags of a command that judges.
@@ -77,7 +82,7 @@ fn value_name(key: &Key) -> &'static str {
         "model" => "SPEC",
         "cases" => "GLOB",
         "targets" => "LIMIT",
-        "prompt" | "baselines" => "PATH",
+        "prompt" | "baselines" | "base_folder" => "PATH",
         _ => "NAME",
     }
 }

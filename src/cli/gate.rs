@@ -36,7 +36,7 @@ fn receipt() -> Arg {
         .value_name("FILE")
         .help("Judge this receipt instead of measuring")
         .value_parser(value_parser!(PathBuf))
-        .conflicts_with_all(flags::measure_ids())
+        .conflicts_with_all(flags::measure_ids().chain(["against", "base-bin"]))
 }
 
 /// Measures or reads, judges, prints.

@@ -1,43 +1,38 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
-use super::{bench_target, calibrate, flags, output, progress, revision};
+use super::revision::{Slot, Tree};
+use super::{bench_target, calibrate, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, Summary, judge, smallest_slowdown, summarise};
-use crate::paired::{PairedRequest, PairedRun, Program};
-use crate::receipt::{Calibration, Outcome, PairedReceipt, Verdict, ensure_writable, read_calibration, write_json};
+use crate::measure::InvariantBroken;
+use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
+use crate::receipt::{Calibration, Outcome, PairedReceipt, ensure_writable, read_calibration, write_json};
 use crate::report::{calibration, paired};
-use crate::worker::NotComparable;
+use crate::worker::{Interrupted, NotComparable};
 
 /// Flags that make a gate a paired one, and those that only make sense then.
 pub fn args() -> Vec<Arg> {
     let heading = "Against a revision, on this machine";
     let needs = |arg: Arg| arg.help_heading(heading).requires("paired");
-    vec![
-        Arg::new("against")
-            .long("against")
-            .value_name("REV")
-            .help("Build this git revision too and compare with it, process by process in turn")
-            .help_heading(heading)
-            .group("paired")
-            .conflicts_with_all(["base-bin", "head-bin"]),
-        flags::program("base-bin", "Bench binary to compare with, built elsewhere")
-            .help_heading(heading)
-            .group("paired")
-            .requires("head-bin"),
-        flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
-        needs(
-            Arg::new("budget")
-                .long("budget")
-                .value_name("TIME")
-                .help("Measure for at most this long: 90s, 5m, 1h (builds not counted)"),
+    let paired = |arg: Arg| arg.help_heading(heading).group("paired").conflicts_with_all(flags::stored_ids());
+    let mut args = vec![
+        paired(
+            Arg::new("against")
+                .long("against")
+                .value_name("REV")
+                .help("Build this git revision too and compare with it, process by process in turn")
+                .conflicts_with_all(["base-bin", "head-bin"]),
         ),
+        paired(flags::program("base-bin", "Bench binary to compare with, built elsewhere").requires("head-bin")),
+        flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
+        needs(budget()),
         needs(
             Arg::new("power")
                 .long("power")
@@ -50,7 +45,17 @@ pub fn args() -> Vec<Arg> {
                 .action(ArgAction::SetTrue)
                 .help("Show a changed output and judge time all the same"),
         ),
-    ]
+    ];
+    args.extend(flags::one("threshold").into_iter().chain(flags::one("base_folder")).map(needs));
+    args
+}
+
+/// `--budget TIME`.
+pub fn budget() -> Arg {
+    Arg::new("budget")
+        .long("budget")
+        .value_name("TIME")
+        .help("Measure for at most this long: 90s, 5m, 1h (builds not counted)")
 }
 
 /// Whether these flags ask for a paired gate.
@@ -58,52 +63,61 @@ pub fn is_asked(matches: &ArgMatches) -> bool {
     matches.contains_id("against") || matches.contains_id("base-bin")
 }
 
-/// Builds both, measures, judges, prints.
+/// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
-    ensure!(
-        config.policy.targets.is_empty() || !matches.contains_id("targets"),
-        "--targets judges a stored run; leave it out beside --against"
-    );
+    match compare(matches, config) {
+        Err(error) if error.is::<NotComparable>() => {
+            output::error(&error);
+            Ok(Outcome::NotComparable.exit_code())
+        }
+        Err(error) if error.is::<InvariantBroken>() => {
+            output::error(&error);
+            Ok(Outcome::Invalid.exit_code())
+        }
+        Err(error) if error.is::<Interrupted>() => bail!("interrupted before the first block; nothing was measured"),
+        other => other,
+    }
+}
+
+fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.target_folder().join("paired.json"));
     let json = flags::path(matches, "json");
     for path in [Some(&out), json.as_ref()].into_iter().flatten() {
         ensure_writable(path)?;
     }
-    let budget = matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?;
-    let cancelled = progress::cancelled_by_ctrl_c()?;
-    let (base, head) = programs(matches, config)?;
-    let request = request(config, matches, base, head, budget)?;
-    let line = progress::Line::new();
-    let measured = measure(&request, config, matches.get_flag("power"), &line, &cancelled);
-    line.finish();
-    let (receipt, own_errors) = match measured {
-        Ok(measured) => measured,
-        Err(error) if error.is::<NotComparable>() => {
-            output::error(&error);
-            return Ok(Outcome::NotComparable.exit_code());
-        }
-        Err(error) if error.is::<crate::worker::Interrupted>() => {
-            bail!("interrupted before the first block; nothing was measured")
-        }
-        Err(error) => return Err(error),
+    let asked = Asked {
+        budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
+        allow_output_change: matches.get_flag("allow-output-change"),
+        power: matches.get_flag("power"),
     };
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let programs = programs(matches, config);
+    ensure_not(&cancelled)?;
+    let (base, head) = programs?;
+    let request = request(config, base, head, &asked)?;
+    let line = progress::Line::new();
+    let measured = measure(&request, config, asked.power, &line, &cancelled);
+    line.finish();
+    let (receipt, own_errors) = measured?;
     write_json(&out, &receipt)?;
-    let mut verdict = judge(&receipt, policy(matches));
+    let mut verdict = judge(&receipt, PairedPolicy { allow_output_change: asked.allow_output_change });
     verdict.notes.extend(own_errors);
-    finish(&receipt, &verdict, json, &out)
-}
-
-fn finish(receipt: &PairedReceipt, verdict: &Verdict, json: Option<PathBuf>, out: &std::path::Path) -> Result<i32> {
     if let Some(json) = json {
-        write_json(&json, verdict)?;
+        write_json(&json, &verdict)?;
     }
     output::say(&format!("receipt: {}", out.display()));
-    output::report(&paired::verdict(receipt, verdict));
+    output::report(&paired::verdict(&receipt, &verdict));
     Ok(verdict.exit_code)
 }
 
-fn policy(matches: &ArgMatches) -> PairedPolicy {
-    PairedPolicy { allow_output_change: matches.get_flag("allow-output-change") }
+/// How a paired run is to go.
+pub struct Asked {
+    /// Time to measure in.
+    pub budget: Option<Duration>,
+    /// Time cases whose output changed, too.
+    pub allow_output_change: bool,
+    /// Say beforehand what can be shown.
+    pub power: bool,
 }
 
 /// Both workers: given, or built from the revision and from the working tree.
@@ -114,23 +128,24 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<(Program, Program)>
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     let head_bin = || -> Result<Program> {
-        let path = bench_target::build(&config.bench)?;
+        let path = match flags::path(matches, "worker") {
+            Some(worker) => worker,
+            None => bench_target::build(&config.bench)?,
+        };
         let (commit, dirty) = crate::build_info::git(std::path::Path::new("."));
         Ok(Program { path, commit, dirty })
     };
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let tree = revision::checkout(revision, config)?;
-    let base = revision::build(&tree, config)?;
+    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let base = tree.build(config)?;
     Ok((base, head_bin()?))
 }
 
-fn request(
-    config: &Config,
-    matches: &ArgMatches,
-    base: Program,
-    head: Program,
-    budget: Option<Duration>,
-) -> Result<PairedRequest> {
+/// What to measure, of these two workers.
+///
+/// # Errors
+/// When the prompt's file cannot be read.
+pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> Result<PairedRequest> {
     Ok(PairedRequest {
         base,
         head,
@@ -138,17 +153,21 @@ fn request(
         cases: config.cases.clone(),
         prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
         threshold: config.threshold,
-        allow_output_change: matches.get_flag("allow-output-change"),
-        budget,
+        allow_output_change: asked.allow_output_change,
+        budget: asked.budget,
     })
 }
 
-fn measure(
+/// Measures until every case is settled; also what this gate knows of its own errors here.
+///
+/// # Errors
+/// As [`PairedRun::begin`] and [`PairedRun::run`]; a budget that holds no verdict.
+pub fn measure(
     request: &PairedRequest,
     config: &Config,
     power: bool,
     line: &progress::Line,
-    cancelled: &std::sync::atomic::AtomicBool,
+    cancelled: &AtomicBool,
 ) -> Result<(PairedReceipt, Option<String>)> {
     let mut show = |step: &crate::suite::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
@@ -198,7 +217,7 @@ fn own_errors(calibrated: Option<&(Calibration, Summary)>) -> Option<String> {
 }
 
 /// `90s`, `5m`, `1h30m`, by the library that reads dates here too.
-fn duration(text: &str) -> Result<Duration> {
+pub fn duration(text: &str) -> Result<Duration> {
     let span: jiff::SignedDuration =
         text.parse().with_context(|| format!("--budget: '{text}' is no time; write 90s, 5m or 1h30m"))?;
     Duration::try_from(span)

@@ -1,24 +1,165 @@
-//! A git revision, checked out beside the working tree and built.
+//! A git revision, checked out in a folder of its own and built there.
+//!
+//! The folder lies outside the repository: below it, cargo would join the repository's `.cargo/config.toml` to the revision's
+//! own, and head's compiler flags would leak into base. It is kept and used again, so that an unchanged revision is not built
+//! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
-use std::path::PathBuf;
+use std::env;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
 
+use super::bench_target::{self, Place};
+use super::git::{commit_of, dirty_submodule, git};
 use crate::config::Config;
 use crate::paired::Program;
 
-/// A revision's files.
+/// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// Its commit.
+    /// Its files.
+    files: PathBuf,
+    /// What it builds.
+    target: PathBuf,
+    /// The folder below it that is the current one below the repository's root.
+    prefix: PathBuf,
+    /// As it was named.
+    pub revision: String,
+    /// Its commit, in full.
     pub commit: String,
+    repository: PathBuf,
+    _lock: File,
 }
 
-pub fn checkout(_revision: &str, _config: &Config) -> Result<Tree> {
-    bail!("not yet")
+/// Which of the kept checkouts.
+#[derive(Debug, Clone, Copy)]
+pub enum Slot {
+    /// What is compared with.
+    Base,
+    /// A step of a bisection.
+    Step,
 }
 
-pub fn build(_tree: &Tree, _config: &Config) -> Result<Program> {
-    bail!("not yet")
+impl Tree {
+    /// Checks out `revision`; the working tree is not touched.
+    ///
+    /// # Errors
+    /// Outside git, for an unknown revision, a submodule with changes, or another gate that uses the same folder now.
+    pub fn checkout(revision: &str, slot: Slot, config: &Config) -> Result<Self> {
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
+            "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
+        })?;
+        let repository = PathBuf::from(root);
+        let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
+        let commit = commit_of(&here, revision)?;
+        if let Some(submodule) = dirty_submodule(&repository)? {
+            bail!("submodule '{submodule}' has changes that no revision holds; commit or stash them there");
+        }
+        let folder = folder(&repository, config)?.join(match slot {
+            Slot::Base => "base",
+            Slot::Step => "step",
+        });
+        fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        let lock = lock(&folder)?;
+        let tree = Self {
+            files: folder.join("tree"),
+            target: folder.join("target"),
+            prefix,
+            revision: revision.to_owned(),
+            commit,
+            repository,
+            _lock: lock,
+        };
+        let commit = tree.commit.clone();
+        tree.go_to(&commit)?;
+        Ok(tree)
+    }
+
+    /// Turns this checkout to another commit.
+    ///
+    /// # Errors
+    /// When git cannot; the working tree is not touched.
+    pub fn turn_to(&mut self, commit: &str) -> Result<()> {
+        commit.clone_into(&mut self.commit);
+        commit.clone_into(&mut self.revision);
+        self.go_to(commit)
+    }
+
+    fn go_to(&self, commit: &str) -> Result<()> {
+        let place = self.files.to_string_lossy().into_owned();
+        let known = self.files.join(".git").exists()
+            && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
+            && git(&self.files, &["clean", "-ffdxq"]).is_ok();
+        if !known {
+            // What a killed run or a moved repository left behind.
+            let _ = git(&self.repository, &["worktree", "remove", "--force", "--force", &place]);
+            if self.files.exists() {
+                fs::remove_dir_all(&self.files).with_context(|| format!("{place}: cannot be removed"))?;
+            }
+            git(&self.repository, &["worktree", "prune"])?;
+            git(&self.repository, &["worktree", "add", "--quiet", "--detach", "--force", &place, commit])
+                .with_context(|| format!("{place}: the revision cannot be checked out"))?;
+        }
+        if self.files.join(".gitmodules").exists() {
+            git(&self.files, &["submodule", "update", "--init", "--recursive", "--quiet"])
+                .with_context(|| format!("revision '{}': its submodules cannot be fetched", self.revision))?;
+        }
+        Ok(())
+    }
+
+    /// Builds the bench target of this revision with its own flags and toolchain.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`].
+    pub fn build(&self, config: &Config) -> Result<Program> {
+        let folder = self.files.join(&self.prefix);
+        if !folder.is_dir() {
+            bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());
+        }
+        let named = self.revision == self.commit;
+        let name = if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
+        let place = Place { name, folder, target: self.target.clone() };
+        let path = bench_target::build_at(&config.bench, &place)?;
+        Ok(Program { path, commit: Some(self.commit.clone()), dirty: Some(false) })
+    }
+
+    /// Its files, for git.
+    pub fn files(&self) -> &Path {
+        &self.files
+    }
+}
+
+/// The first ten digits of a commit.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// Where this repository's checkouts and their builds are kept.
+fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
+    if let Some(folder) = &config.base_folder {
+        return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
+    }
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
+    let cache = cache.filter(|cache| cache.is_absolute()).context(
+        "there is no home folder to keep base's checkout in; name a folder with --base-folder",
+    )?;
+    let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let hash = Sha256::digest(repository.to_string_lossy().as_bytes());
+    let hash: String = hash.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+    Ok(cache.join("infergate").join(format!("{name}-{hash}")))
+}
+
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("{}: another gate uses it now; wait for it, or name another folder with --base-folder", folder.display())
+        }
+        // A file system without locks: two gates at once would have to be told apart by their user.
+        Err(TryLockError::Error(_)) => Ok(file),
+    }
 }

@@ -147,6 +147,13 @@ pub const KEYS: &[Key] = &[
     ),
     key("baselines", Kind::Text, Some("\"baselines\""), "", "Folder of the committed baselines"),
     key(
+        "base_folder",
+        Kind::Text,
+        None,
+        "\"/var/cache/infergate\"",
+        "Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache",
+    ),
+    key(
         "bench.package",
         Kind::Text,
         None,

@@ -20,11 +20,11 @@ const PILOT_PAIRS: usize = 12;
 const PILOT_NS: f64 = 3e9;
 
 /// A block's median should not add more than this to the luck of its two processes, which is near 0.5 % here.
-const AIM: f64 = 0.006;
+const AIM: f64 = 0.007;
 
 /// A case takes at most this long of a block, and at most so many pairs: beyond, more blocks help more than more pairs.
 const BLOCK_NS: f64 = 3e9;
-const MOST_PAIRS: usize = 64;
+const MOST_PAIRS: usize = 96;
 
 /// A turn of a generation takes about this long: short against the swings of the machine, long against a request.
 const TURN_NS: f64 = 5e7;

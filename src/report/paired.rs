@@ -5,7 +5,19 @@ use std::fmt::Write as _;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::receipt::{PairedCase, PairedReceipt, SideRecord, Verdict};
+use crate::case::Case;
+use crate::receipt::{CaseVerdict, PairedCase, PairedReceipt, SideRecord, Verdict};
+
+/// How a bisection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// The first commit that is slower: its line.
+    Commit(String),
+    /// Only commits that could not be judged are left: their lines.
+    OneOf(Vec<String>),
+    /// The bad revision was not shown to be slower than the good one.
+    NotSlower,
+}
 
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
@@ -57,5 +69,42 @@ pub fn power(
         ]);
     }
     let _ = write!(text, "{}", table.render());
+    text
+}
+
+/// One step of a bisection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Commit and subject.
+    pub commit: String,
+    /// How it compares with the good revision; `None` when it was skipped.
+    pub row: Option<CaseVerdict>,
+    /// Why it was skipped.
+    pub skipped: Option<String>,
+}
+
+/// A bisection: each step with its interval, and the commit it found.
+pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
+    let mut text = format!("\n{case}, each against the good revision\n\n");
+    let mut table = Table::new(&["commit", "change", "blocks", "verdict"]).left_aligned();
+    for step in steps {
+        let cells = match &step.row {
+            Some(row) => [
+                terminal::change(row),
+                row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
+                row.verdict.words().into(),
+            ],
+            None => [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))],
+        };
+        table.plain_row(&[&step.commit, &cells[0], &cells[1], &cells[2]]);
+    }
+    text += &table.render();
+    text += &match found {
+        Found::Commit(commit) => format!("\nfirst slower commit: {commit}\n"),
+        Found::OneOf(commits) => {
+            format!("\nthe first slower commit is one of these, which could not be judged:\n  {}\n", commits.join("\n  "))
+        }
+        Found::NotSlower => "\nthe bad revision was not shown to be slower than the good one; nothing to search\n".into(),
+    };
     text
 }

@@ -30,19 +30,29 @@ pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String 
 /// A verdict: a line a case, what else there is to say, and the decision last.
 pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     let mut text = format!("\n{subject}\n\n");
-    let mut table = Table::new(&["case", "base", "head", "change", "fails above", "of hardware", "output", "verdict"]);
-    for row in verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())) {
+    let times: Vec<&CaseVerdict> = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())).collect();
+    let paired = times.iter().any(|row| row.channel == Channel::Paired);
+    let own = if paired { ["fails from", "shows from", "blocks"].as_slice() } else { &["fails above", "of hardware"] };
+    let mut table = Table::new(&[&["case", "base", "head", "change"], own, &["output", "verdict"]].concat());
+    for row in times {
         let output = verdict.cases.iter().find(|other| other.id == row.id && other.metric == "output");
-        table.row(vec![
+        let limit = |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
+        let mut cells = vec![
             (row.id.clone(), Style::Plain),
             (units::duration(row.base), Style::Plain),
             (units::duration(row.head), Style::Plain),
             (change(row), Style::Plain),
-            (row.threshold.map_or_else(|| MISSING.into(), |limit| units::signed_percent(limit - 1.0)), Style::Dim),
-            (units::percent(row.limit_fraction), Style::Dim),
-            output.map_or((MISSING.into(), Style::Dim), output_cell),
-            (row.verdict.words().into(), style(row.verdict)),
-        ]);
+            (limit(row.threshold), Style::Dim),
+        ];
+        if paired {
+            cells.push((limit(row.smallest_slowdown), Style::Dim));
+            cells.push((row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()), Style::Dim));
+        } else {
+            cells.push((units::percent(row.limit_fraction), Style::Dim));
+        }
+        cells.push(output.map_or((MISSING.into(), Style::Dim), output_cell));
+        cells.push((row.verdict.words().into(), style(row.verdict)));
+        table.row(cells);
     }
     text += &table.render();
 
@@ -59,7 +69,8 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     text
 }
 
-fn change(row: &CaseVerdict) -> String {
+/// The change with its interval.
+pub(super) fn change(row: &CaseVerdict) -> String {
     let Some(ratio) = row.ratio else { return MISSING.into() };
     let change = units::signed_percent(ratio - 1.0);
     match (row.ci_low, row.ci_high) {
@@ -135,7 +146,8 @@ fn reason(verdict: &Verdict) -> String {
         (Some(remark), ..) => format!(", {remark}"),
         (None, Some(ratio), Some(limit)) => {
             let (change, limit) = (units::signed_percent(ratio - 1.0), units::signed_percent(limit - 1.0));
-            format!(", {}: {} {change}, and it fails above {limit}", row.id, row.metric)
+            let word = if row.channel == Channel::Paired { "from" } else { "above" };
+            format!(", {}: {} {change}, and it fails {word} {limit}", row.id, row.metric)
         }
         _ => format!(", {}: {}", row.id, row.metric),
     }

@@ -6,6 +6,8 @@ mod commands;
 mod gate;
 #[cfg(unix)]
 mod interrupt;
+mod paired;
+mod revisions;
 mod sandbox;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,61 @@
+//! git, asked in one line and answered in one.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Runs `git -C folder ARGUMENTS` and gives its stdout, trimmed.
+///
+/// # Errors
+/// When git is not there or says no; in its last words, on one line.
+pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+    let output = command(folder, arguments)
+        .stdin(Stdio::null())
+        .output()
+        .context("git cannot be started; install it, or give --base-bin and --head-bin")?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+        bail!("git {}: {}", arguments.first().unwrap_or(&""), last.trim_start_matches("fatal: ").trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Without the variables that a git hook sets: they would send every command back to the hook's repository.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(arguments).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"] {
+        git.env_remove(name);
+    }
+    git
+}
+
+/// The commit that `revision` names, in full.
+///
+/// # Errors
+/// When it names none.
+pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
+    let spec = format!("{revision}^{{commit}}");
+    git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]).ok().with_context(|| {
+        format!("revision '{revision}' is not known here; fetch it first (a shallow clone has only its own), or name another")
+    })
+}
+
+/// A submodule whose files were changed: no revision holds them, and its checkout elsewhere would not have them.
+///
+/// # Errors
+/// When git says no.
+pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
+    let status = git(folder, &["status", "--porcelain=v2", "--untracked-files=no", "--ignore-submodules=none"])?;
+    // "1 .M S.M. ..." is a changed entry; the third field begins with S for a submodule, M its changes, U untracked files.
+    let dirty = status.lines().find_map(|line| {
+        let mut fields = line.split(' ');
+        let kind = fields.next()?;
+        let submodule = fields.nth(1).filter(|state| state.starts_with('S') && state.contains(['M', 'U']))?;
+        let path = fields.nth(if kind == "2" { 6 } else { 5 })?;
+        (!submodule.is_empty()).then(|| path.to_owned())
+    });
+    Ok(dirty)
+}

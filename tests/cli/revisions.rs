@@ -1,0 +1,172 @@
+//! `gate --against REV` and `bisect`, in small git repositories whose bench target is a worker without any dependency.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command as Process;
+
+use assert_cmd::assert::Assert;
+
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+
+/// A bench target that speaks the worker protocol with a made-up clock: STEP_NS is what its commit says.
+const WORKER: &str = include_str!("worker_without_dependencies.rs");
+
+const MANIFEST: &str = r#"
+[package]
+name = "engine"
+version = "0.1.0"
+edition = "2021"
+
+[lib]
+path = "engine.rs"
+bench = false
+
+[[bench]]
+name = "inference"
+path = "bench.rs"
+harness = false
+"#;
+
+/// A repository with one commit: an engine that takes 1 ms a step.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
+    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    sandbox.write("Cargo.toml", MANIFEST);
+    sandbox.write(".gitignore", "/target\n/cache\nCargo.lock\n");
+    sandbox.write("bench.rs", WORKER);
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "first");
+    sandbox
+}
+
+fn commit(sandbox: &Sandbox, file: &str, text: &str, subject: &str) {
+    sandbox.write(file, text);
+    git(sandbox, &["add", "--all"]);
+    git(sandbox, &["commit", "--quiet", "--allow-empty", "-m", subject]);
+}
+
+fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+    let output = Process::new("git").current_dir(sandbox.path("")).args(who).args(arguments).output().expect("git");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
+    let mut process = sandbox.process(arguments);
+    process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
+    assert_cmd::Command::from_std(process).assert()
+}
+
+fn gate(sandbox: &Sandbox, revision: &str, arguments: &[&str]) -> Assert {
+    run(sandbox, &[&["gate", "--against", revision, "--cases=decode/p8"], arguments].concat())
+}
+
+/// The working tree's status and its worktrees, which a gate must leave as they were.
+fn left_behind(sandbox: &Sandbox) -> String {
+    git(sandbox, &["status", "--porcelain"])
+}
+
+#[test]
+fn a_slower_working_tree_is_regressed_against_its_own_commit_and_left_as_it_is() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let before = left_behind(&sandbox);
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +5.0 %"), "{}", stdout(&said));
+    let commit = git(&sandbox, &["rev-parse", "HEAD"]);
+    assert!(stdout(&said).contains(&format!("base {}, head {} with changes", &commit[..10], &commit[..10])));
+    assert_eq!(left_behind(&sandbox), before);
+
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(!stderr(&said).contains("Compiling"), "an unchanged tree is not built again: {}", stderr(&said));
+}
+
+#[test]
+fn an_unchanged_tree_passes() {
+    let sandbox = repository();
+    commit(&sandbox, "notes.txt", "no code", "second");
+    let said = gate(&sandbox, "HEAD~1", &[]).success();
+    assert!(decision(&said).contains("verdict: pass (exit 0)"), "{}", stdout(&said));
+}
+
+#[test]
+fn what_cannot_be_checked_out_is_said_before_anything_is_built() {
+    let sandbox = repository();
+    let line = error(gate(&sandbox, "no-such-branch", &[]));
+    assert!(line.contains("revision 'no-such-branch' is not known here; fetch it"), "{line}");
+    let line = error(gate(&sandbox, "--upload-pack=touch", &[]));
+    assert!(line.contains("is not known here") || line.contains("unexpected argument"), "{line}");
+    let outside = Sandbox::new();
+    let line = error(gate(&outside, "HEAD", &[]));
+    assert!(line.contains("--against needs a git repository"), "{line}");
+}
+
+#[test]
+fn a_submodule_with_changes_is_refused() {
+    let sandbox = repository();
+    let other = repository();
+    git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
+    git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
+    sandbox.write("vendored/engine.rs", "changed");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("submodule 'vendored' has changes that no revision holds"), "{line}");
+}
+
+#[test]
+fn a_base_that_does_not_build_shows_the_compilers_words() {
+    let sandbox = repository();
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(2).stdout("");
+    let words = stderr(&said);
+    let line = words.lines().last().unwrap_or_default();
+    assert!(line.starts_with("error: HEAD (") && line.contains("does not build: error: expected"), "{line}");
+    assert!(words.contains("engine.rs:1:"), "the compiler's own lines are shown: {words}");
+}
+
+#[test]
+fn a_base_without_the_bench_target_is_not_comparable() {
+    let sandbox = repository();
+    commit(&sandbox, "Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("Cargo.toml", MANIFEST);
+    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
+    assert!(stderr(&said).lines().last().unwrap_or_default().contains("has no bench target 'inference'"), "{}", stderr(&said));
+}
+
+#[test]
+fn a_killed_checkout_is_mended() {
+    let sandbox = repository();
+    gate(&sandbox, "HEAD", &[]).success();
+    fs::remove_file(sandbox.path("cache/base/tree/.git")).expect("a worktree's mark");
+    gate(&sandbox, "HEAD", &[]).success();
+    assert!(Path::new(&sandbox.path("cache/base/tree/.git")).exists());
+}
+
+#[test]
+fn a_bisection_names_the_first_slower_commit_and_skips_what_does_not_build() {
+    let sandbox = repository();
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    commit(&sandbox, "notes.txt", "1", "harmless");
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n", "mended");
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_200_000;\n", "slower");
+    commit(&sandbox, "notes.txt", "2", "after");
+    let before = left_behind(&sandbox);
+    let said = run(&sandbox, &["bisect", "--good", good.trim(), "--bad", "HEAD", "--case", "decode/p8"]).success();
+    let report = stdout(&said);
+    assert!(decision(&said).starts_with("first slower commit: ") && decision(&said).ends_with(" slower"), "{report}");
+    assert!(report.contains("+20.0 % (+20.0 % to +20.0 %)"), "each step has its interval: {report}");
+    assert_eq!(left_behind(&sandbox), before);
+    assert_eq!(git(&sandbox, &["branch", "--show-current"]).trim(), "main");
+}
+
+#[test]
+fn a_bisection_between_equals_finds_nothing() {
+    let sandbox = repository();
+    commit(&sandbox, "notes.txt", "1", "harmless");
+    let said = run(&sandbox, &["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--case", "decode/p8"]).code(3);
+    assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
+    let line = error(run(&sandbox, &["bisect", "--good", "HEAD", "--bad", "HEAD", "--case", "decode/p8"]));
+    assert!(line.contains("are the same commit"), "{line}");
+}
