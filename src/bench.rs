@@ -49,6 +49,7 @@ fn run(factory: &dyn EngineFactory) -> Result<()> {
     let request = config.load_request();
     process::ensure_environment(&factory.environment(&request))?;
     if env::args().any(|argument| argument == WORKER_ARGUMENT) {
+        process::end_with_parent();
         return worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock());
     }
     criterion_front::run(factory, &config, &Arguments::parse(env::args().skip(1)))

@@ -237,11 +237,11 @@ impl<'a> PairedRun<'a> {
         let (mut client, _) = Client::spawn(&program.path, &self.request.load)?;
         client.set_time_limit(self.limits.load);
         client.load(&self.request.load, self.request.prompt_text.as_deref())?;
+        client.set_time_limit(self.limits.answer);
         for case in self.planned(cases) {
             let output = if side == Side::Base { case.base_output } else { case.head_output };
             client.prepare(case.id, Some(output.ids))?;
         }
-        client.set_time_limit(self.limits.answer);
         Ok(client)
     }
 }

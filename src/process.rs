@@ -27,6 +27,16 @@ pub fn ensure_environment(wanted: &[(String, String)]) -> Result<()> {
     replace(command).context("cannot start this program again with its thread settings")
 }
 
+/// From now on this process is ended with the one that started it, however that one ends: a worker that hangs would outlive a
+/// killed gate. Linux only; elsewhere a worker ends at the end of its input.
+pub fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: only sets a flag of this process; a kernel that does not know it returns an error, which changes nothing.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}
+
 #[cfg(unix)]
 fn replace(mut command: Command) -> Result<()> {
     use std::os::unix::process::CommandExt;

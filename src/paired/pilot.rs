@@ -16,13 +16,15 @@ use crate::suite::{Progress, choose_cases};
 use crate::worker::{Client, Interrupted, NotComparable, PreparedReply, Refused};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than two.
-const PILOT_PAIRS: usize = 12;
+const PILOT_PAIRS: usize = 64;
 const PILOT_NS: f64 = 3e9;
 
 /// A block's median should not add more than this to the luck of its two processes, which is near 0.5 % here.
 const AIM: f64 = 0.007;
 
-/// A case takes at most this long of a block, and at most so many pairs: beyond, more blocks help more than more pairs.
+/// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
+/// blocks help more than more pairs.
+const LEAST_BLOCK_NS: f64 = 1.5e9;
 const BLOCK_NS: f64 = 3e9;
 const MOST_PAIRS: usize = 96;
 
@@ -116,7 +118,7 @@ pub fn run(
         planned.push(plan);
     }
     let load = Duration::from_nanos(head.load_ns.max(base.load_ns));
-    limits.load = Some(PATIENCE * load + LEAST_LIMIT.max(PATIENCE * slowest));
+    limits.load = Some(LEAST_LIMIT.max(PATIENCE * load));
     limits.answer = Some(LEAST_LIMIT.max(PATIENCE * slowest));
     let receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
@@ -218,9 +220,9 @@ fn decide(plan: &mut PairedCase, seen: &BlockCase, request: &PairedRequest) -> f
     let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
     let error = |pairs: usize| 1.2533 * single_std / (pairs as f64).sqrt();
     let wanted = (1.2533 * single_std / AIM).powi(2).ceil() as usize;
-    let affordable = ((BLOCK_NS / pair_ns) as usize).clamp(2, MOST_PAIRS);
+    let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
-    plan.pairs = wanted.clamp(2, affordable).next_multiple_of(2);
+    plan.pairs = wanted.clamp(within(LEAST_BLOCK_NS), within(BLOCK_NS)).next_multiple_of(2);
     expect(plan, PROCESS_STD.hypot(error(plan.pairs)), request.threshold);
     plan.pairs as f64 * pair_ns
 }

@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use infergate::receipt::read_receipt;
+use infergate::receipt::{read_paired, read_receipt};
 
+use crate::paired::program;
 use crate::sandbox::Sandbox;
 
 /// Starts a gate that would take minutes, sends SIGINT to `whom` (`PID` or `-PID`, the whole group) when its second
@@ -14,11 +15,16 @@ fn interrupt(sandbox: &Sandbox, whom: impl Fn(u32) -> String) -> (Option<i32>, S
     sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
     let mut gate = sandbox.process(&["gate", "--model", "fake"]);
     gate.arg("--worker").arg(crate::support::example("fake_engine"));
+    interrupt_at("process 2 of 1000", gate, whom)
+}
+
+/// Sends SIGINT when `gate` has said `moment`.
+fn interrupt_at(moment: &str, mut gate: Command, whom: impl Fn(u32) -> String) -> (Option<i32>, String) {
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
     let mut said = String::new();
-    while !said.contains("process 2 of 1000") {
+    while !said.contains(moment) {
         assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
     }
     let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
@@ -50,4 +56,29 @@ fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
     let sandbox = Sandbox::new();
     let outcome = interrupt(&sandbox, |id| format!("-{id}"));
     assert_kept(&sandbox, outcome);
+}
+
+/// A paired gate between `base` and `head`, interrupted at `moment`: its receipt has what it measured and is partial.
+fn interrupt_pair(head: &str, moment: &str, whom: impl Fn(u32) -> String) -> usize {
+    let sandbox = Sandbox::new();
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
+    gate.arg("--base-bin").arg(program(&sandbox, "fake")).arg("--head-bin").arg(program(&sandbox, head));
+    gate.arg("--out=paired.json");
+    let (code, said) = interrupt_at(moment, gate, whom);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let receipt = read_paired(&sandbox.path("paired.json")).expect("kept");
+    assert!(receipt.partial);
+    receipt.blocks.len()
+}
+
+#[test]
+fn a_signal_to_a_paired_gate_keeps_its_blocks() {
+    let blocks = interrupt_pair("fake", "block 2", |id| id.to_string());
+    assert!((1..8).contains(&blocks), "{blocks}");
+}
+
+#[test]
+fn ctrl_c_ends_a_worker_that_hangs_at_once() {
+    assert_eq!(interrupt_pair("fake+hangs", "block 1", |id| format!("-{id}")), 0);
 }

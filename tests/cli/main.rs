@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bless;
+mod calibrate;
 mod commands;
 mod gate;
 #[cfg(unix)]

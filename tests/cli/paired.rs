@@ -30,7 +30,7 @@ pub fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> As
 #[test]
 fn the_same_program_passes_at_the_first_look() {
     let sandbox = Sandbox::new();
-    let said = gate(&sandbox, "fake", "fake+", &["--out=paired.json", "--json=verdict.json"]).success();
+    let said = gate(&sandbox, "fake", "fake", &["--out=paired.json", "--json=verdict.json"]).success();
     let report = stdout(&said);
     assert!(report.contains("within limit") && report.contains("verdict: pass (exit 0)"), "{report}");
     assert!(report.contains("error rate was never measured"), "{report}");
@@ -83,12 +83,12 @@ fn another_output_fails_before_time_is_taken() {
 #[test]
 fn power_is_said_before_anything_is_measured_and_a_budget_too_small_is_refused() {
     let sandbox = Sandbox::new();
-    let said = gate(&sandbox, "fake", "fake+", &["--power", "--budget=1ns", "--out=paired.json"]).code(2);
+    let said = gate(&sandbox, "fake", "fake", &["--power", "--budget=1ns", "--out=paired.json"]).code(2);
     assert!(stdout(&said).contains("smallest slowdown that 0 blocks call"), "{}", stdout(&said));
     let words = stderr(&said);
     assert!(words.contains("a verdict takes at least 8"), "{words}");
     assert!(!sandbox.path("paired.json").exists());
-    let said = gate(&sandbox, "fake", "fake+", &["--power", "--budget=1h"]).success();
+    let said = gate(&sandbox, "fake", "fake", &["--power", "--budget=1h"]).success();
     assert!(stdout(&said).contains("smallest slowdown that 24 blocks call"), "{}", stdout(&said));
 }
 
@@ -96,7 +96,7 @@ fn power_is_said_before_anything_is_measured_and_a_budget_too_small_is_refused()
 fn a_budget_that_is_no_time_is_bad_usage() {
     let sandbox = Sandbox::new();
     for (budget, why) in [("soon", "'soon' is no time"), ("0s", "no time to measure in"), ("-5m", "no time to measure in")] {
-        let line = error(gate(&sandbox, "fake", "fake+", &[&format!("--budget={budget}")]));
+        let line = error(gate(&sandbox, "fake", "fake", &[&format!("--budget={budget}")]));
         assert!(line.contains(why), "{line}");
     }
 }
@@ -155,9 +155,24 @@ fn an_output_that_does_not_repeat_gives_no_verdict() {
 fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
     let sandbox = Sandbox::new();
     for flag in ["--runs=3", "--targets=decode/p8 itl_ms < 5", "--receipt=x.json", "--against=HEAD"] {
-        let said = gate(&sandbox, "fake", "fake+", &[flag]).code(2).stdout("");
+        let said = gate(&sandbox, "fake", "fake", &[flag]).code(2).stdout("");
         assert!(stderr(&said).contains("cannot be used with"), "{flag}: {}", stderr(&said));
     }
     let said = sandbox.run(&["gate", "--power"]).code(2);
     assert!(stderr(&said).contains("required"), "{}", stderr(&said));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake"));
+    let gate = sandbox.process(&[]);
+    let mut process = std::process::Command::new("sh");
+    process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(gate.get_program());
+    process.args(["infergate", "gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).current_dir(sandbox.path(""));
+    let line = error(assert_cmd::Command::from_std(process).assert());
+    assert!(line.contains("paired.json: cannot be written") && line.contains("space left"), "{line}");
+    assert!(!sandbox.path("paired.json").exists());
 }
