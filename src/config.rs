@@ -105,6 +105,8 @@ impl Config {
             let key = entry.key;
             let value = match key.name {
                 "prompt" | "baselines" | "base_folder" => entry.value.relative_to(folder),
+                // A spec is the engine's business; one that names a file beside this one is a path.
+                "model" if entry.value.names_a_file_in(folder) => entry.value.relative_to(folder),
                 _ => entry.value,
             };
             self.apply(key, value).with_context(|| entry.place)?;

@@ -1,8 +1,8 @@
 //! Base and head in turn on one machine: a pilot, then blocks until every case is settled.
 //!
 //! A block is a fresh process of each side, since a process carries its own luck: where its memory lies, which pages it was
-//! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of at most some
-//! 50 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
+//! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of some
+//! 15 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
 //! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
 
 mod block;
@@ -25,6 +25,7 @@ use crate::suite::Progress;
 use crate::worker::{Client, Interrupted};
 
 pub(crate) use block::ensure_not;
+pub use pilot::QUIET_THRESHOLD;
 use order::Order;
 
 /// What to compare, with what.

@@ -31,7 +31,7 @@ fn doubled_midranks(values: &[f64]) -> Vec<u64> {
 fn p_above_by_enumeration(values: &[f64]) -> f64 {
     let ranks = doubled_midranks(values);
     let observed: u64 = values.iter().zip(&ranks).filter(|(value, _)| **value > 0.0).map(|(_, rank)| rank).sum();
-    let sum = |signs: u32| -> u64 { ranks.iter().enumerate().map(|(at, rank)| rank * u64::from(signs >> at & 1)).sum() };
+    let sum = |signs: u32| -> u64 { (0..ranks.len()).map(|at| ranks[at] * u64::from((signs >> at) & 1)).sum() };
     let patterns = 1_u32 << values.len();
     let reached = (0..patterns).filter(|signs| sum(*signs) >= observed).count();
     reached as f64 / f64::from(patterns)
@@ -111,7 +111,7 @@ fn a_zero_counts_against_whatever_is_to_be_shown() {
 fn no_level_is_exceeded_whatever_the_ties_and_zeros() {
     for magnitudes in samples(10..=10) {
         let with_signs = |signs: u32| -> Vec<f64> {
-            magnitudes.iter().enumerate().map(|(at, m)| if signs >> at & 1 == 1 { *m } else { -m }).collect()
+            magnitudes.iter().enumerate().map(|(at, m)| if (signs >> at) & 1 == 1 { *m } else { -m }).collect()
         };
         let p_values: Vec<f64> =
             (0..1 << 10).map(|signs| signed_rank_p_above(&with_signs(signs)).expect("a p value")).collect();

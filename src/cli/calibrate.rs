@@ -4,25 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{bench_target, flags, output, progress};
 use crate::case::Case;
 use crate::config::Config;
 use crate::gate::paired::{outcomes, series, summarise};
-use crate::paired::{PairedRequest, PairedRun, Program};
+use crate::paired::{PairedRequest, PairedRun, Program, QUIET_THRESHOLD};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
-    timestamp, write_json,
+    read_calibration, timestamp, write_json,
 };
 use crate::report::calibration;
 use crate::worker::Interrupted;
 
 /// Slowdowns that are injected unless told otherwise.
 const SLOWDOWNS: [&str; 5] = ["1", "2", "3", "5", "10"];
-
-/// The threshold calibrated where none is given: what the gate takes on a quiet machine.
-const THRESHOLD: f64 = 1.02;
 
 /// Its flags.
 pub fn command() -> Command {
@@ -55,9 +52,16 @@ pub fn command() -> Command {
                 .help("Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]")
                 .value_parser(value_parser!(PathBuf)),
         )
+        .arg(
+            Arg::new("add")
+                .long("add")
+                .action(ArgAction::SetTrue)
+                .help("Add to the calibration that is kept there already: hours differ, so spread it over some"),
+        )
         .arg(flags::json("Write the summary here"))
         .after_help(
-            "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 48\n  \
+            "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
+             cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
              cargo xtask calibrate --gates 0 --slowdowns 2,5 --cases decode/p128 --out power.json",
         )
 }
@@ -93,6 +97,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let class = session.calibration.machine.class.clone();
     let out = flags::path(matches, "out").unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
     ensure_writable(&out)?;
+    if matches.get_flag("add") && out.is_file() {
+        session.add_to(read_calibration(&out)?, &out)?;
+    }
     let outcome = session.measure(&plan, &out, &line);
     line.finish();
     match outcome {
@@ -141,7 +148,7 @@ fn request(config: &Config, base: &Path, head: &Path) -> Result<PairedRequest> {
         load: config.load_request(),
         cases: config.cases.clone(),
         prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
-        threshold: Some(config.threshold.unwrap_or(THRESHOLD)),
+        threshold: Some(config.threshold.unwrap_or(QUIET_THRESHOLD)),
         allow_output_change: false,
         budget: None,
     })
@@ -183,6 +190,28 @@ impl<'a> Session<'a> {
             power: Vec::new(),
         };
         Ok(Self { same, separate, cancelled, calibration })
+    }
+
+    /// Goes on with an earlier calibration of the same thing.
+    fn add_to(&mut self, earlier: Calibration, out: &Path) -> Result<()> {
+        let now = &self.calibration;
+        let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
+            calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
+        };
+        let engine = |calibration: &Calibration| {
+            (calibration.subject.engine.name.clone(), calibration.subject.engine.model.clone())
+        };
+        let same = earlier.machine.class == now.machine.class
+            && earlier.threads == now.threads
+            && engine(&earlier) == engine(now)
+            && suite(&earlier) == suite(now);
+        ensure!(
+            same,
+            "{}: is of another machine class, engine, model, thread count or suite; leave --add out to begin anew",
+            out.display()
+        );
+        self.calibration = Calibration { created: now.created.clone(), ..earlier };
+        Ok(())
     }
 
     /// Gates first, of one file and of two builds in turn; then slowed blocks. The file holds each gate and block as soon as

@@ -1,17 +1,18 @@
 //! `doctor`: what makes this machine noisy, what to do about it, how small a change it can see.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
-use super::{flags, output};
+use super::{calibrate, flags, output};
 use crate::config::Config;
+use crate::gate::paired::{MAX_BLOCKS, smallest_slowdown, summarise};
 use crate::gate::{stored_limit, summary_ns};
 use crate::machine::{self, doctor};
-use crate::receipt::{Baseline, read_baseline, write_json};
-use crate::report::checkup::{self, Checkup, Sight};
+use crate::paired::QUIET_THRESHOLD;
+use crate::receipt::{Baseline, read_baseline, read_calibration, write_json};
+use crate::report::checkup::{self, Checkup, PairedSight, Sight};
 
 /// Its flags.
 pub fn command() -> Command {
@@ -27,7 +28,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let machine = machine::detect();
     let sight = sight(&config, &machine.class)?;
-    let checkup = Checkup { machine, findings: doctor::examine(), sight };
+    let paired = paired_sight(&config, &machine.class)?;
+    let checkup = Checkup { machine, findings: doctor::examine(), sight, paired };
     if let Some(json) = flags::path(matches, "json") {
         write_json(&json, &checkup)?;
     }
@@ -35,13 +37,25 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     Ok(0)
 }
 
-fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
-    let Ok(files) = fs::read_dir(config.baselines.join(class)) else { return Ok(Vec::new()) };
-    let mut paths: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    paths.sort();
+/// What the paired channel sees here, by the calibrations of this machine class.
+fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
-    for path in paths {
+    for path in flags::json_files(&calibrate::folder(config, class)) {
+        let summary = summarise(&read_calibration(&path)?);
+        let tests = summary.noise.len();
+        sight.extend(summary.noise.iter().map(|noise| PairedSight {
+            calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            case: noise.case.to_string(),
+            std: noise.std,
+            ratio: noise.std.and_then(|std| smallest_slowdown(QUIET_THRESHOLD.ln(), std, MAX_BLOCKS, tests)),
+        }));
+    }
+    Ok(sight)
+}
+
+fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
+    let mut sight = Vec::new();
+    for path in flags::json_files(&config.baselines.join(class)) {
         sight.extend(sight_of(&read_baseline(&path)?, &path, config));
     }
     Ok(sight)

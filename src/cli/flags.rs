@@ -1,7 +1,7 @@
 //! Flags made from the table of keys, and back into a [`Config`].
 
-use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -105,4 +105,13 @@ pub fn config(matches: &ArgMatches) -> Result<Config> {
 /// The path of the flag `name`, if it was given.
 pub fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
     matches.get_one::<PathBuf>(name).cloned()
+}
+
+/// The `.json` files straight in `folder`, sorted; none where there is no such folder.
+pub fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    paths
 }

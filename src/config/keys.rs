@@ -236,6 +236,11 @@ impl Key {
 }
 
 impl Value {
+    /// Whether this text is the name of a file or folder that exists in `folder`.
+    pub fn names_a_file_in(&self, folder: &Path) -> bool {
+        matches!(self, Self::Text(text) if !text.is_empty() && folder.join(text).exists())
+    }
+
     /// A text that is a relative path, as seen from `folder`.
     pub fn relative_to(self, folder: &Path) -> Self {
         match self {

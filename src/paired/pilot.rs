@@ -28,15 +28,17 @@ const LEAST_BLOCK_NS: f64 = 1.5e9;
 const BLOCK_NS: f64 = 3e9;
 const MOST_PAIRS: usize = 96;
 
-/// A turn of a generation takes about this long: short against the swings of the machine, long against a request.
-const TURN_NS: f64 = 5e7;
+/// A turn of a generation takes about this long, or one token: short against the swings of the machine, long against asking
+/// for it.
+const TURN_NS: f64 = 1.5e7;
 
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says.
 const PROCESS_STD: f64 = 0.005;
 
 /// Blocks that vary more than this get the wider threshold.
 const QUIET_STD: f64 = 0.02;
-const QUIET_THRESHOLD: f64 = 1.02;
+/// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
+pub const QUIET_THRESHOLD: f64 = 1.02;
 const NOISY_THRESHOLD: f64 = 1.03;
 
 /// An answer may take this many times what it took in the pilot, and never less than [`LEAST_LIMIT`].

@@ -18,6 +18,21 @@ pub struct Checkup {
     pub findings: Vec<doctor::Finding>,
     /// What each baseline of this machine class can see.
     pub sight: Vec<Sight>,
+    /// What the paired channel can see, by this machine class's calibrations.
+    pub paired: Vec<PairedSight>,
+}
+
+/// The smallest slowdown of one case that the paired channel calls in 19 of 20 runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct PairedSight {
+    /// The calibration's file.
+    pub calibration: String,
+    /// Case id.
+    pub case: String,
+    /// Standard deviation of a block's ln ratio; `null` below two blocks.
+    pub std: Option<f64>,
+    /// head / base that is called; `null` when no slowdown up to a doubling is.
+    pub ratio: Option<f64>,
 }
 
 /// The smallest change of one case that the stored channel calls.
@@ -56,7 +71,12 @@ pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
             let _ = writeln!(text, "- {}: {advice}", finding.subject);
         }
     }
-    text += "\nsmallest slowdown the stored channel calls here\n";
+    text += &stored(checkup, min_sessions);
+    text + &paired(checkup)
+}
+
+fn stored(checkup: &Checkup, min_sessions: usize) -> String {
+    let mut text = String::from("\nsmallest slowdown the stored channel calls here\n");
     if checkup.sight.is_empty() {
         text += "unknown: this machine class has no baseline; make one with `cargo xtask bless`\n";
         return text;
@@ -69,7 +89,19 @@ pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
         };
         table.plain_row(&[&sight.baseline, &sight.case, &sight.sessions.to_string(), &calls]);
     }
-    text += &table.left_aligned().render();
-    let _ = writeln!(text, "\nchanges below these need the same machine to run both builds in turn");
-    text
+    text + &table.left_aligned().render()
+}
+
+fn paired(checkup: &Checkup) -> String {
+    let mut text = String::from("\nsmallest slowdown the paired channel (`cargo xtask gate --against REV`) calls here\n");
+    if checkup.paired.is_empty() {
+        text += "unknown: this machine class was never calibrated; find out with `cargo xtask calibrate`\n";
+        return text;
+    }
+    let mut table = Table::new(&["calibration", "case", "noise of a block", "calls from"]);
+    for sight in &checkup.paired {
+        let calls = sight.ratio.map_or_else(|| units::MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
+        table.plain_row(&[&sight.calibration, &sight.case, &units::percent(sight.std), &calls]);
+    }
+    text + &table.left_aligned().render()
 }

@@ -40,6 +40,19 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
 }
 
 #[test]
+fn a_calibration_is_added_to_and_only_by_the_same_suite() {
+    let sandbox = Sandbox::new();
+    for _ in 0..2 {
+        calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json", "--add"]).success();
+    }
+    assert_eq!(read_calibration(&sandbox.path("c.json")).expect("kept").gates.len(), 2);
+    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json", "--add"]));
+    assert!(line.contains("leave --add out to begin anew"), "{line}");
+    calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json"]).success();
+    assert_eq!(read_calibration(&sandbox.path("c.json")).expect("kept").gates.len(), 1);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let sandbox = Sandbox::new();
     for (arguments, why) in [

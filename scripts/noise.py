@@ -1,0 +1,142 @@
+"""Where does the noise between two processes of one binary come from? One interleaved run per question.
+
+    cargo bench --no-run                                   # names the worker
+    python scripts/noise.py WORKER turns --rounds 12       # how long a turn of a generation may be
+    python scripts/noise.py WORKER start --rounds 12       # address layout, huge pages
+    python scripts/noise.py WORKER idle                    # does the side that waits use the processor?
+
+A round is one fresh pair of processes for each setting, so that all settings see the same hours. Printed is the standard
+deviation over rounds of d = the median over a block's pairs of ln(second / first). Standard library only; Linux.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import time
+
+MODEL = "synthetic:gpt2"
+
+
+class Worker:
+    """One fresh process, loaded."""
+
+    def __init__(self, program, cases, prefix=(), environment=None):
+        env = dict(os.environ, INFERGATE_MODEL=MODEL, INFERGATE_THREADS="2", INFERGATE_SEED="1", **(environment or {}))
+        self.process = subprocess.Popen(
+            [*prefix, program, "--infergate-worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1,
+        )
+        self.ask(op="hello")
+        self.ask(op="load", request=dict(model=MODEL, dtype=None, threads=2, seed=1), prompt_text=None)
+        for case in cases:
+            self.ask(op="prepare", case=case)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        reply = json.loads(self.process.stdout.readline())
+        if "ok" not in reply:
+            raise SystemExit(f"error: the worker says {reply}")
+        return reply["ok"]
+
+    def sample(self, case):
+        return self.ask(op="sample", case=case, count=1)["samples_ns"][0][-1]
+
+    def turn(self, case, tokens):
+        return sum(self.ask(op="turn", case=case, tokens=tokens)["step_ns"])
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def processor_ticks(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+
+def pairs(first, second, count, iteration):
+    """ln(second / first) of `count` iterations each, who runs first in turn."""
+    ratios = []
+    for pair in range(count):
+        order = (first, second) if pair % 2 == 0 else (second, first)
+        times = {id(worker): iteration(worker) for worker in order}
+        ratios.append(math.log(times[id(second)] / times[id(first)]))
+    return ratios
+
+
+def report(name, differences):
+    std = statistics.stdev(differences) * 100 if len(differences) > 1 else float("nan")
+    slot = statistics.mean(differences) * 100
+    print(f"{name:34} rounds {len(differences):3}   std {std:5.2f} %   second against first {slot:+5.2f} %", flush=True)
+
+
+def turns(program, rounds):
+    """Two generations of 64 tokens a side, in turns of 1, 4, 16 or 64 tokens."""
+    case, sizes, seen = "generate/p128-o64", (1, 4, 16, 64), {}
+    for _ in range(rounds):
+        first, second = Worker(program, [case]), Worker(program, [case])
+        for size in random.sample(sizes, len(sizes)):
+            ratios = []
+            for _generation in range(2):
+                sums = {id(first): 0, id(second): 0}
+                for turn in range(64 // size):
+                    for worker in (first, second) if turn % 2 == 0 else (second, first):
+                        sums[id(worker)] += worker.turn(case, size)
+                ratios.append(math.log(sums[id(second)] / sums[id(first)]))
+            seen.setdefault(size, []).append(statistics.median(ratios))
+        first.end()
+        second.end()
+    for size in sizes:
+        report(f"turns of {size} tokens", seen[size])
+
+
+def start(program, rounds):
+    """Address layout and huge pages, by how a process is started."""
+    allocator = "glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
+    small = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb=0:{allocator}"}
+    settings = {
+        "as it comes": {},
+        "no address randomisation": dict(prefix=["setarch", "-R"]),
+        "no huge pages": dict(environment=small),
+        "neither": dict(prefix=["setarch", "-R"], environment=small),
+    }
+    cases, seen = {"decode/p128": 64, "prefill/p128": 12}, {}
+    for _ in range(rounds):
+        for name, setting in settings.items():
+            first, second = Worker(program, cases, **setting), Worker(program, cases, **setting)
+            for case, count in cases.items():
+                ratios = pairs(first, second, count, lambda worker, case=case: worker.sample(case))
+                seen.setdefault((name, case), []).append(statistics.median(ratios))
+            first.end()
+            second.end()
+    for (name, case), differences in seen.items():
+        report(f"{case}, {name}", differences)
+
+
+def idle(program, _rounds):
+    """Processor time of a loaded worker that waits for ten seconds after it worked."""
+    worker = Worker(program, ["decode/p128"])
+    worker.sample("decode/p128")
+    before = worker.processor_ticks()
+    time.sleep(10)
+    print(f"idle for 10 s: {(worker.processor_ticks() - before) * 10} ms of processor time")
+    worker.end()
+
+
+def main():
+    experiments = {"turns": turns, "start": start, "idle": idle}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("worker", help="the bench binary")
+    parser.add_argument("experiment", choices=experiments)
+    parser.add_argument("--rounds", type=int, default=12)
+    arguments = parser.parse_args()
+    experiments[arguments.experiment](arguments.worker, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
