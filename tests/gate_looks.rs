@@ -41,6 +41,10 @@ fn settled(standing: &Standing) -> (Option<Outcome>, usize) {
     (standing.outcome, standing.blocks)
 }
 
+fn half_width(standing: &Standing) -> f64 {
+    (standing.high.expect("a bound") - standing.low.expect("a bound")) / 2.0
+}
+
 #[test]
 fn an_unchanged_quiet_suite_is_within_its_limit_after_eight_blocks() {
     for blocks in 0..8 {
@@ -69,18 +73,14 @@ fn a_big_slowdown_is_called_after_twelve_blocks_and_not_before() {
         // The four that passed count as p = 1: they do not leave the family.
         assert_eq!(standing.p_adjusted, Some(5.0 / 4096.0));
     }
-}
-
-#[test]
-fn noise_never_overrides_regressed() {
-    let standing = among_quiet(&spread(0.3, 0.25, 24), 5);
-    assert!((standing.high.expect("a bound") - standing.low.expect("a bound")) / 2.0 > limit());
-    assert_eq!(settled(&standing), (Some(Outcome::Regressed), 12));
+    let noisy = among_quiet(&spread(0.3, 0.25, 24), 5);
+    assert!(half_width(&noisy) > limit() && noisy.outcome == Some(Outcome::Regressed), "noise never overrides it");
 }
 
 #[test]
 fn an_improvement_is_the_mirror_image() {
-    let (slow, fast) = (spread(0.1, 0.02, 24), spread(0.1, 0.02, 24).iter().map(|d| -d).collect::<Vec<f64>>());
+    let slow = spread(0.1, 0.02, 24);
+    let fast: Vec<f64> = slow.iter().map(|d| -d).collect();
     // Far below its limit after eight blocks, and yet open: four more may show that it is faster.
     for blocks in 8..12 {
         assert_eq!(settled(&among_quiet(&fast[..blocks], 5)), (None, blocks));
@@ -108,19 +108,18 @@ fn a_slowdown_below_the_limit_is_never_regressed() {
 
 #[test]
 fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
-    for (centre, half_width, expected) in
-        [(0.0, 0.2, Outcome::Unstable), (0.1, 0.3, Outcome::Unstable), (0.012, 0.05, Outcome::Inconclusive)]
-    {
-        let differences = spread(centre, half_width, 24);
-        assert_eq!(settled(&among_quiet(&differences[..23], 5)), (None, 23), "{half_width}");
+    use Outcome::{Inconclusive, Unstable};
+    for (centre, noise, expected) in [(0.0, 0.2, Unstable), (0.1, 0.3, Unstable), (0.012, 0.05, Inconclusive)] {
+        let differences = spread(centre, noise, 24);
+        assert_eq!(settled(&among_quiet(&differences[..23], 5)), (None, 23), "{noise}");
         let standing = among_quiet(&differences, 5);
-        assert_eq!(settled(&standing), (Some(expected), 24), "{half_width}");
-        let half = (standing.high.expect("a bound") - standing.low.expect("a bound")) / 2.0;
-        assert_eq!(half > limit(), expected == Outcome::Unstable, "{half}");
+        assert_eq!(settled(&standing), (Some(expected), 24), "{noise}");
+        assert_eq!(half_width(&standing) > limit(), expected == Unstable, "{standing:?}");
     }
     let mut broken = quiet(24);
     broken[3] = f64::NAN;
-    assert_eq!(settled(&among_quiet(&broken, 5)), (Some(Outcome::Unstable), 24), "what is no number never passes");
+    let broken = among_quiet(&broken, 5);
+    assert_eq!((settled(&broken), broken.p_adjusted), ((Some(Unstable), 24), Some(1.0)), "no number never passes");
 }
 
 #[test]
@@ -132,7 +131,8 @@ fn a_look_that_can_reject_nothing_is_not_taken() {
     }
     let slow = spread(0.1, 0.02, 24);
     assert_eq!(settled(&among_quiet(&slow, 12)), (Some(Outcome::Regressed), 12));
-    assert_eq!(settled(&among_quiet(&slow[..17], 13)), (None, 17));
+    let waiting = among_quiet(&slow[..17], 13);
+    assert_eq!((settled(&waiting), waiting.p_adjusted), ((None, 17), None));
     let standing = among_quiet(&slow, 13);
     assert_eq!(settled(&standing), (Some(Outcome::Regressed), 18));
     assert_eq!(standing.p_adjusted, Some(13.0 / 262_144.0));
@@ -219,16 +219,11 @@ fn heavy(random: &mut fastrand::Rng) -> f64 {
 /// Between one and fourteen cases, each slowed by -4 to 5 % with noise of 0.3 to 4 %.
 fn any_suite(seed: u64) -> Vec<Series> {
     let mut random = fastrand::Rng::with_seed(seed);
-    let tests = if random.bool() { random.usize(1..=6) } else { random.usize(1..=14) };
-    let case = |random: &mut fastrand::Rng| {
+    let case = |_| {
         let (centre, std) = (-0.04 + 0.09 * random.f64(), 0.003 + 0.037 * random.f64());
-        series(&(0..MAX_BLOCKS).map(|_| centre + std * normal(random)).collect::<Vec<f64>>())
+        series(&(0..MAX_BLOCKS).map(|_| centre + std * normal(&mut random)).collect::<Vec<f64>>())
     };
-    (0..tests).map(|_| case(&mut random)).collect()
-}
-
-fn cut(suite: &[Series], blocks: usize) -> Vec<Series> {
-    suite.iter().map(|s| series(&s.differences[..blocks.min(s.differences.len())])).collect()
+    (0..1 + seed as usize % 14).map(case).collect()
 }
 
 #[test]
@@ -250,7 +245,8 @@ proptest! {
         let suite = any_suite(seed);
         let full = stand(&suite);
         for blocks in 0..MAX_BLOCKS {
-            for (early, late) in outcomes(&cut(&suite, blocks)).into_iter().zip(&full) {
+            let cut: Vec<Series> = suite.iter().map(|s| series(&s.differences[..blocks])).collect();
+            for (early, late) in outcomes(&cut).into_iter().zip(&full) {
                 prop_assert_eq!(early, late.outcome.filter(|_| late.blocks <= blocks));
             }
         }
@@ -279,7 +275,6 @@ fn false_alarms(suites: u64, noise: f64, mut block: impl FnMut(&mut fastrand::Rn
 fn false_alarms_keep_to_the_level_however_heavy_the_tails() {
     assert!((design_level() - 0.01).abs() < 1e-12);
     let rate = false_alarms(3000, 0.06, |_, _| 0.0);
-    println!("t with 3 degrees of freedom: {rate}");
     // 30,000 suites gave 0.0082. A rate near zero would mean that the simulation sees no alarm at all.
     assert!((0.002..=0.01).contains(&rate), "{rate}");
 }
@@ -289,16 +284,15 @@ fn balanced_orders_keep_the_level_where_a_fixed_order_does_not() {
     // Who is started first and who runs first favours a side by 2 and 1 %, drawn and balanced as in `paired::order`.
     let mut group = [(0.0, 0.0); 4];
     let balanced = |random: &mut fastrand::Rng, at: usize| {
-        if at % 4 == 0 {
+        if at.is_multiple_of(4) {
             let mut sign = || if random.bool() { 1.0 } else { -1.0 };
             let (started, ran, flip) = (sign(), sign(), sign());
             group = [(started, ran), (-started, -ran), (flip * started, -flip * ran), (-flip * started, flip * ran)];
         }
         0.02 * group[at % 4].0 + 0.01 * group[at % 4].1
     };
-    let rate = false_alarms(3000, 0.04, balanced);
+    let rate = false_alarms(1500, 0.04, balanced);
     let fixed = false_alarms(100, 0.04, |_, _| 0.03);
-    println!("balanced: {rate}, always the same: {fixed}");
     assert!(rate <= 0.01, "{rate}");
     assert!(fixed >= 0.5, "{fixed}");
 }
@@ -317,7 +311,6 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
     for (std, tests) in [(0.005, 5), (0.02, 3)] {
         let smallest = smallest_slowdown(limit(), std, MAX_BLOCKS, tests).expect("a slowdown");
         let (at, below) = (called(smallest.ln(), std, tests), called(limit(), std, tests));
-        println!("std {std}, {tests} tests: calls from {smallest}: {at}; at the threshold {below}");
         // Both shares have standard errors near 0.01.
         assert!((0.92..=0.98).contains(&at), "{smallest}: {at}");
         assert!(below < 0.8, "{below}");
@@ -345,14 +338,12 @@ fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
 /// prefill was slowed by 5 %.
 fn calibration(gates: &[(bool, f64)], power_blocks: usize) -> Calibration {
     let case = |id: &str| {
-        let output = json!({ "sha256": output_sha256(&[1]), "ids": [1] });
-        json!({
-            "id": id, "threshold": 1.02, "pairs": 2, "timed": true, "base_output": output, "head_output": output
-        })
+        let said = json!({ "sha256": output_sha256(&[1]), "ids": [1] });
+        json!({ "id": id, "threshold": 1.02, "pairs": 2, "timed": true, "base_output": said, "head_output": said })
     };
     let times = |id: &str, difference: f64| {
         let head_ns = (1e9 * difference.exp()).round() as u64;
-        json!({ "id": id, "slowdown": 0.05, "base_ns": [1_000_000_000; 2], "head_ns": [head_ns; 2] })
+        json!({ "id": id, "slowdown": 0.05, "base_ns": [1_000_000_000, 1_000_000_000], "head_ns": [head_ns, head_ns] })
     };
     let gate = |&(separate_builds, difference): &(bool, f64)| {
         let noise = quiet(if difference == 0.0 { 8 } else { 12 });
@@ -374,9 +365,7 @@ fn calibration(gates: &[(bool, f64)], power_blocks: usize) -> Calibration {
         "gates": gates.iter().map(gate).collect::<Vec<Value>>(),
         "power": quiet(power_blocks).into_iter().map(slowed).collect::<Vec<Value>>(),
     });
-    let calibration: Calibration = serde_json::from_value(document).expect("a calibration");
-    calibration.validate().expect("a sound one");
-    calibration
+    serde_json::from_value(document).expect("a calibration")
 }
 
 #[test]
@@ -385,28 +374,28 @@ fn a_calibration_counts_its_gates_by_kind() {
     // Neither regressed nor passed: cut short.
     calibration.gates[1].blocks.truncate(3);
     let summary = summarise(&calibration);
-    let (same, separate) = (summary.same_file, summary.separate_builds);
+    let (same, separate) = (summary.false_alarms.same_file, summary.false_alarms.separate_builds);
     assert_eq!((same.gates, same.regressed_share, same.passed_share, same.blocks), (0, None, None, None));
     assert_eq!((separate.gates, separate.regressed, separate.passed, separate.blocks), (2, 1, 0, Some(7.5)));
     let interval = |share: Option<Share>| share.map(|share| (share.low, share.high));
     assert_eq!(interval(separate.regressed_share), clopper_pearson(1, 2, 0.95));
     assert_eq!(interval(separate.passed_share), clopper_pearson(0, 2, 0.95));
     // Whole blocks: eight before the quiet case passed, and three.
-    assert_eq!((summary.noise[1].blocks, summary.resampled, summary.found.len()), (11, None, 0));
+    assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));
 }
 
 #[test]
 fn a_quiet_calibration_resamples_no_alarm_and_finds_what_was_injected() {
     let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0)], 12));
-    let resampled = summary.resampled.expect("rows enough");
+    let alarms = summary.false_alarms;
+    let resampled = alarms.resampled.expect("rows enough");
     assert_eq!((resampled.rows, resampled.regressed.share, resampled.passed.share), (16, 0.0, 1.0));
-    assert_eq!((summary.same_file.gates, summary.same_file.regressed, summary.same_file.passed), (2, 0, 2));
+    assert_eq!((alarms.same_file.gates, alarms.same_file.regressed, alarms.same_file.passed), (2, 0, 2));
     assert!((0.002..0.004).contains(&summary.noise[0].std.expect("a deviation")), "{:?}", summary.noise);
     let [prefill, decode] = &summary.found[..] else { panic!("a row a case: {:?}", summary.found) };
     assert_eq!((prefill.rows, prefill.called.map(|called| called.share)), (12, Some(1.0)));
     assert!((prefill.measured.expect("a ratio") - 0.05).abs() < 0.005, "{prefill:?}");
     assert_eq!((decode.rows, decode.called, decode.measured), (0, None, None));
     let short = summarise(&calibration(&[(false, 0.0)], 11));
-    assert_eq!((short.resampled, short.found[0].rows, short.found[0].called), (None, 11, None));
-    assert_eq!(summarise(&calibration(&[], 0)).same_file.regressed_share, None);
+    assert_eq!((short.false_alarms.resampled, short.found[0].rows, short.found[0].called), (None, 11, None));
 }

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command};
 
 use super::{calibrate, flags, output};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, smallest_slowdown, summarise};
+use crate::gate::paired::{MAX_BLOCKS, block_noise, smallest_slowdown};
 use crate::gate::{stored_limit, summary_ns};
 use crate::machine::{self, doctor};
 use crate::paired::QUIET_THRESHOLD;
@@ -41,9 +41,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
     for path in flags::json_files(&calibrate::folder(config, class)) {
-        let summary = summarise(&read_calibration(&path)?);
-        let tests = summary.noise.len();
-        sight.extend(summary.noise.iter().map(|noise| PairedSight {
+        let noise = block_noise(&read_calibration(&path)?);
+        let tests = noise.len();
+        sight.extend(noise.iter().map(|noise| PairedSight {
             calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: noise.case.to_string(),
             std: noise.std,

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::revision::{Slot, Tree};
 use super::{bench_target, calibrate, flags, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, Summary, judge, smallest_slowdown, summarise};
+use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, false_alarms, judge, smallest_slowdown};
 use crate::measure::InvariantBroken;
 use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Outcome, PairedReceipt, ensure_writable, read_calibration, write_json};
@@ -172,8 +172,8 @@ pub fn measure(
     let mut show = |step: &crate::suite::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     let calibrated = find_calibration(config, run.receipt())?;
-    if let Some((_, summary)) = &calibrated {
-        let known = summary.noise.iter().filter_map(|noise| Some((noise.case, noise.std?)));
+    if let Some(calibration) = &calibrated {
+        let known = block_noise(calibration).into_iter().filter_map(|noise| Some((noise.case, noise.std?)));
         run.expect(&known.collect::<BTreeMap<_, _>>());
     }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
@@ -196,19 +196,19 @@ pub fn measure(
 }
 
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
-fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<(Calibration, Summary)>> {
+fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
     if !path.is_file() {
         return Ok(None);
     }
     let calibration = read_calibration(&path)?;
     let same = calibration.machine.class == receipt.machine.class && calibration.threads == receipt.threads;
-    Ok(same.then(|| summarise(&calibration)).map(|summary| (calibration, summary)))
+    Ok(same.then_some(calibration))
 }
 
-fn own_errors(calibrated: Option<&(Calibration, Summary)>) -> Option<String> {
+fn own_errors(calibrated: Option<&Calibration>) -> Option<String> {
     match calibrated {
-        Some((calibration, summary)) => calibration::quote(calibration, summary),
+        Some(calibration) => calibration::quote(calibration, &false_alarms(calibration)),
         None => Some(
             "this gate's own error rate was never measured on this machine class; find it with `cargo xtask calibrate`"
                 .into(),

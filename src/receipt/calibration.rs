@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::paired::{log_ratios, validate_block};
+use super::paired::{log_ratios, validate_block, validate_suite};
 use super::{BlockRecord, Machine, PairedCase, SideRecord};
 use crate::case::Case;
 
@@ -91,7 +91,7 @@ impl Calibration {
     /// # Errors
     /// The first thing that is missing, of the wrong count, or zero.
     pub fn validate(&self) -> Result<()> {
-        let known: Vec<Case> = self.cases.iter().map(|case| case.id).collect();
+        let known = validate_suite(&self.cases)?;
         ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
         for block in self.gates.iter().flat_map(|gate| &gate.blocks) {
             validate_block(block, &known)?;

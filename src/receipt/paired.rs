@@ -1,6 +1,6 @@
 //! The receipt of a paired run: base and head in turn, block by block.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -152,26 +152,37 @@ impl PairedReceipt {
     /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
-        let mut seen = Vec::new();
-        for case in &self.cases {
-            ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
-            seen.push(case.id);
-            ensure!(
-                case.threshold.is_finite() && case.threshold > 1.0,
-                "{}: its threshold is {}, which is no ratio above 1; measure again",
-                case.id,
-                case.threshold
-            );
-            for (side, output) in [(Side::Base, &case.base_output), (Side::Head, &case.head_output)] {
-                super::validate::validate_exact(case.id, output, &Default::default())
-                    .map_err(|error| anyhow::anyhow!("{}: {error:#}", side.name()))?;
-            }
-        }
+        let known = validate_suite(&self.cases)?;
         for (at, block) in self.blocks.iter().enumerate() {
-            validate_block(block, &seen).map_err(|error| anyhow::anyhow!("block {}: {error:#}", at + 1))?;
+            validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
         }
         Ok(())
     }
+}
+
+/// Every case is there once, with outputs as long as it asks for, and a threshold that is one.
+pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
+    let mut seen = Vec::new();
+    for case in cases {
+        ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
+        seen.push(case.id);
+        ensure!(
+            case.threshold.is_finite() && case.threshold > 1.0,
+            "{}: its threshold is {}, which is no ratio above 1; measure again",
+            case.id,
+            case.threshold
+        );
+        ensure!(
+            case.timed || case.base_output.ids != case.head_output.ids,
+            "{}: was not timed although its output is the same; the file was edited",
+            case.id
+        );
+        for (side, output) in [(Side::Base, &case.base_output), (Side::Head, &case.head_output)] {
+            super::validate::validate_exact(case.id, output, &Default::default())
+                .map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
+        }
+    }
+    Ok(seen)
 }
 
 /// Every case of a block is known, there once, and has as many sound times of one side as of the other.

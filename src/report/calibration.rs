@@ -5,20 +5,22 @@ use std::fmt::Write as _;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::gate::paired::{LiveGates, POWER_ASKED, Share, Summary};
+use crate::gate::paired::{FalseAlarms, LiveGates, POWER_ASKED, Share, Summary};
 use crate::receipt::Calibration;
+use crate::stats::clopper_pearson;
 
 /// The calibration as text.
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
+    let alarms = &summary.false_alarms;
     let mut text = format!("\n{}\n\nfalse alarms\n", terminal::engine(&subject.engine, *threads, machine));
-    let _ = writeln!(text, "by design, over the whole suite: at most {}", fine(summary.design_level));
-    for (name, live) in [("one file against itself", summary.same_file), ("separate builds", summary.separate_builds)] {
+    let _ = writeln!(text, "by design, over the whole suite: at most {}", fine(alarms.design_level));
+    for (name, live) in [("one file against itself", alarms.same_file), ("separate builds", alarms.separate_builds)] {
         if live.gates > 0 {
             let _ = writeln!(text, "{}", live_line(name, &live));
         }
     }
-    if let Some(resampled) = &summary.resampled {
+    if let Some(resampled) = &alarms.resampled {
         let _ = writeln!(
             text,
             "{} suites resampled from {} live blocks: {} regressed, {} passed",
@@ -58,13 +60,14 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     text
 }
 
-/// One sentence for a later gate on this machine class.
-pub fn quote(calibration: &Calibration, summary: &Summary) -> Option<String> {
+/// One sentence for a later gate on this machine class. `None` without gates.
+pub fn quote(calibration: &Calibration, alarms: &FalseAlarms) -> Option<String> {
     let day = calibration.created.get(..10).unwrap_or(&calibration.created);
-    let all = summary.same_file.gates + summary.separate_builds.gates;
-    let regressed = summary.same_file.regressed + summary.separate_builds.regressed;
-    let (_, high) = crate::stats::clopper_pearson(regressed, all, 0.95)?;
-    let rest = match &summary.resampled {
+    let all = alarms.same_file.gates + alarms.separate_builds.gates;
+    let regressed = alarms.same_file.regressed + alarms.separate_builds.regressed;
+    // The upper end alone, at 95 %.
+    let (_, high) = clopper_pearson(regressed, all, 0.90)?;
+    let rest = match &alarms.resampled {
         Some(resampled) => format!(", and {} of resampled suites", share(&resampled.regressed)),
         None => String::new(),
     };

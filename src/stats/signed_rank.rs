@@ -29,7 +29,7 @@ pub fn signed_rank_p_below(differences: &[f64]) -> Option<f64> {
 
 /// The one-sided upper confidence bound of the location at level `beta`: the largest shift that the test of "below the
 /// shift" does not reject (Hollander, Wolfe and Chicken 2014, section 3.3). `None` when even the most extreme signs are
-/// not that unlikely (n < log2(1 / beta)), or as [`signed_rank_p_above`].
+/// not that unlikely (n < log2(1 / beta)), for a level outside (0, 1), or as [`signed_rank_p_above`].
 pub fn signed_rank_upper_bound(differences: &[f64], beta: f64) -> Option<f64> {
     let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
     signed_rank_lower_bound(&mirrored, beta).map(|bound| -bound)
@@ -37,7 +37,9 @@ pub fn signed_rank_upper_bound(differences: &[f64], beta: f64) -> Option<f64> {
 
 /// The one-sided lower confidence bound, as [`signed_rank_upper_bound`].
 pub fn signed_rank_lower_bound(differences: &[f64], beta: f64) -> Option<f64> {
-    if signed_rank_p_above(&vec![1.0; differences.len()])? > beta {
+    let n = finite(differences)?.len();
+    // With all signs alike p is 2^-n, and no sample gives less.
+    if n > MAX_SIGNED_RANKS || !(beta > 0.0 && beta < 1.0) || 0.5_f64.powi(n as i32) > beta {
         return None;
     }
     let mut averages = walsh_averages(differences)?;
@@ -81,16 +83,22 @@ fn doubled_midranks(differences: &[f64]) -> Vec<usize> {
 }
 
 /// P(sum of the ranks with a positive sign >= `at_least`), each sign positive with probability one half.
+///
+/// Counts patterns of signs in whichever tail is shorter, the distribution being symmetric; counts are exact below 2^53.
 fn upper_tail(ranks: &[usize], at_least: usize) -> f64 {
-    let mut probability = vec![0.0; ranks.iter().sum::<usize>() + 1];
-    probability[0] = 1.0;
-    let mut reached = 0;
-    for rank in ranks {
-        reached += rank;
-        for sum in (0..=reached).rev() {
-            let with = if sum >= *rank { probability[sum - rank] } else { 0.0 };
-            probability[sum] = 0.5 * (probability[sum] + with);
+    if at_least == 0 {
+        return 1.0;
+    }
+    let total: usize = ranks.iter().sum();
+    let (above, below) = (total - at_least, at_least - 1);
+    let most = above.min(below);
+    let mut patterns = vec![0.0; most + 1];
+    patterns[0] = 1.0;
+    for &rank in ranks {
+        for sum in (rank..=most).rev() {
+            patterns[sum] += patterns[sum - rank];
         }
     }
-    probability[at_least..].iter().sum()
+    let tail = patterns.iter().sum::<f64>() * 0.5_f64.powi(ranks.len() as i32);
+    if above <= below { tail } else { 1.0 - tail }
 }

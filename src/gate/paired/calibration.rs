@@ -11,7 +11,7 @@ use crate::stats::{clopper_pearson, median, quantile, sample_std};
 /// Suites resampled in all, and within each outer resample of the blocks.
 const SUITES: usize = 10_000;
 const OUTER: usize = 200;
-const SUITES_WITHIN: usize = 250;
+const SUITES_WITHIN: usize = 500;
 
 /// Fewer rows say nothing about a suite of up to [`MAX_BLOCKS`].
 const LEAST_ROWS: usize = 12;
@@ -86,9 +86,9 @@ pub struct Noise {
     pub std: Option<f64>,
 }
 
-/// Everything a calibration says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
+/// How often the gate is wrong: three numbers, never mixed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FalseAlarms {
     /// The level by design, over the whole suite.
     pub design_level: f64,
     /// Gates of a file against itself.
@@ -97,6 +97,14 @@ pub struct Summary {
     pub separate_builds: LiveGates,
     /// `None` below 12 rows.
     pub resampled: Option<Resampled>,
+}
+
+/// Everything a calibration says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// How often the gate is wrong.
+    #[serde(flatten)]
+    pub false_alarms: FalseAlarms,
     /// By slowdown, then case.
     pub found: Vec<Found>,
     /// By case.
@@ -108,9 +116,8 @@ pub fn design_level() -> f64 {
     FAIL_LOOKS.iter().map(|look| look.level).sum()
 }
 
-/// Reads a calibration. Deterministic: resampling is seeded.
+/// Reads a whole calibration. Deterministic: resampling is seeded.
 pub fn summarise(calibration: &Calibration) -> Summary {
-    let rows = rows(calibration);
     let mut slowdowns: Vec<f64> = Vec::new();
     for slowed in calibration.power.iter().flat_map(|block| &block.cases).flat_map(|case| &case.slowed) {
         if !slowdowns.contains(&slowed.slowdown) {
@@ -118,16 +125,32 @@ pub fn summarise(calibration: &Calibration) -> Summary {
         }
     }
     slowdowns.sort_by(f64::total_cmp);
-    let timed: Vec<Case> = calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+    let timed = timed(calibration);
     let found = slowdowns.iter().flat_map(|&slowdown| timed.iter().map(move |&case| (slowdown, case)));
     Summary {
+        false_alarms: false_alarms(calibration),
+        found: found.map(|(slowdown, case)| find(calibration, slowdown, case, timed.len())).collect(),
+        noise: block_noise(calibration),
+    }
+}
+
+/// How often the gate was and would be wrong.
+pub fn false_alarms(calibration: &Calibration) -> FalseAlarms {
+    FalseAlarms {
         design_level: design_level(),
         same_file: live(calibration, false),
         separate_builds: live(calibration, true),
-        resampled: resampled(calibration, &rows),
-        found: found.map(|(slowdown, case)| find(calibration, slowdown, case, timed.len())).collect(),
-        noise: timed.iter().map(|&case| noise(calibration, case)).collect(),
+        resampled: resampled(calibration),
     }
+}
+
+/// The noise of each timed case's blocks.
+pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
+    timed(calibration).into_iter().map(|case| noise(calibration, case)).collect()
+}
+
+fn timed(calibration: &Calibration) -> Vec<Case> {
+    calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect()
 }
 
 fn live(calibration: &Calibration, separate_builds: bool) -> LiveGates {
@@ -162,27 +185,34 @@ fn all_pass(gate: &[Option<Outcome>]) -> bool {
     gate.iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
 }
 
-/// The live blocks in which every case was measured, as d by case: whole rows, so that cases stay correlated.
-fn rows(calibration: &Calibration) -> Vec<Vec<f64>> {
-    let timed: Vec<Case> = calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+/// The live blocks of one kind of gate in which every case was measured, as d by case: whole rows, so that cases stay
+/// correlated.
+fn rows(calibration: &Calibration, separate_builds: bool) -> Vec<Vec<f64>> {
+    let timed = timed(calibration);
     let row = |block: &BlockRecord| -> Option<Vec<f64>> {
         let of = |id: &Case| block.cases.iter().find(|case| case.id == *id).and_then(block_difference);
         timed.iter().map(of).collect()
     };
-    calibration.gates.iter().flat_map(|gate| &gate.blocks).filter_map(row).collect()
+    let gates = calibration.gates.iter().filter(|gate| gate.separate_builds == separate_builds);
+    gates.flat_map(|gate| &gate.blocks).filter_map(row).collect()
 }
 
-fn resampled(calibration: &Calibration, rows: &[Vec<f64>]) -> Option<Resampled> {
-    if rows.len() < LEAST_ROWS {
+/// A suite is drawn from the rows of one kind, in proportion to their numbers: what separates two builds holds for a whole
+/// gate, and rows of both kinds together would water it down.
+fn resampled(calibration: &Calibration) -> Option<Resampled> {
+    let kinds = [rows(calibration, false), rows(calibration, true)];
+    let all = kinds[0].len() + kinds[1].len();
+    if all < LEAST_ROWS {
         return None;
     }
     let limits: Vec<f64> =
         calibration.cases.iter().filter(|case| case.timed).map(|case| case.threshold.ln()).collect();
     let mut random = fastrand::Rng::with_seed(SEED);
-    let mut shares = |rows: &[Vec<f64>], suites: usize| -> (f64, f64) {
+    let mut shares = |kinds: &[Vec<&Vec<f64>>; 2], suites: usize| -> (f64, f64) {
         let (mut regressed, mut passed) = (0, 0);
         for _ in 0..suites {
-            let drawn: Vec<&Vec<f64>> = (0..MAX_BLOCKS).map(|_| &rows[random.usize(..rows.len())]).collect();
+            let rows = &kinds[usize::from(random.usize(..all) >= kinds[0].len())];
+            let drawn: Vec<&Vec<f64>> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
             let of_case = |(at, &limit): (usize, &f64)| {
                 let differences = drawn.iter().map(|row| row[at]).collect();
                 Series { limit, differences }
@@ -193,17 +223,18 @@ fn resampled(calibration: &Calibration, rows: &[Vec<f64>]) -> Option<Resampled> 
         }
         (regressed as f64 / suites as f64, passed as f64 / suites as f64)
     };
-    let (regressed, passed) = shares(rows, SUITES);
+    let (regressed, passed) = shares(&[kinds[0].iter().collect(), kinds[1].iter().collect()], SUITES);
     let mut outer_random = fastrand::Rng::with_seed(SEED + 1);
-    let outer: Vec<(f64, f64)> = (0..OUTER)
-        .map(|_| {
-            let pool: Vec<Vec<f64>> = (0..rows.len()).map(|_| rows[outer_random.usize(..rows.len())].clone()).collect();
-            shares(&pool, SUITES_WITHIN)
-        })
-        .collect();
+    let mut redrawn = |rows: &'_ [Vec<f64>]| -> Vec<usize> { rows.iter().map(|_| outer_random.usize(..rows.len())).collect() };
+    let mut outer = Vec::with_capacity(OUTER);
+    for _ in 0..OUTER {
+        let places = [redrawn(&kinds[0]), redrawn(&kinds[1])];
+        let pool = |kind: usize| places[kind].iter().map(|&at| &kinds[kind][at]).collect();
+        outer.push(shares(&[pool(0), pool(1)], SUITES_WITHIN));
+    }
     let regressed = interval(regressed, outer.iter().map(|(regressed, _)| *regressed))?;
     let passed = interval(passed, outer.iter().map(|(_, passed)| *passed))?;
-    Some(Resampled { rows: rows.len(), suites: SUITES, regressed, passed })
+    Some(Resampled { rows: all, suites: SUITES, regressed, passed })
 }
 
 fn interval(share: f64, outer: impl Iterator<Item = f64>) -> Option<Share> {

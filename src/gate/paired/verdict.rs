@@ -94,6 +94,8 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
         standing.block_std.and_then(|std| smallest_slowdown(series.limit, std, MAX_BLOCKS, tests));
     let left = MAX_BLOCKS.saturating_sub(standing.blocks);
     (row.verdict, row.note) = match standing.outcome {
+        // What holds of the run is said once, below.
+        _ if !receipt.invalid.is_empty() => (Outcome::Invalid, None),
         Some(Outcome::Unstable) => (Outcome::Unstable, Some(format!("too noisy to judge in {MAX_BLOCKS} blocks"))),
         Some(outcome) => (outcome, None),
         None if receipt.partial => (Outcome::Partial, None),
