@@ -85,6 +85,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
 }
 
 fn main() -> ExitCode {
+    infergate::process::end_with_parent();
     let said = words(&std::env::var("INFERGATE_MODEL").unwrap_or_default());
     if said.iter().any(|word| word == "garbage") {
         println!("Loading weights... 100%");

@@ -61,6 +61,12 @@ impl Tree {
             Slot::Base => "base",
             Slot::Step => "step",
         });
+        if folder.starts_with(&repository) && repository.join(".cargo").exists() {
+            bail!(
+                "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name a folder outside with --base-folder",
+                folder.display()
+            );
+        }
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let lock = lock(&folder)?;
         let tree = Self {

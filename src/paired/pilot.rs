@@ -25,8 +25,11 @@ const AIM: f64 = 0.007;
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
 /// blocks help more than more pairs.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
-const BLOCK_NS: f64 = 3e9;
+const BLOCK_NS: f64 = 5e9;
 const MOST_PAIRS: usize = 96;
+
+/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
+const LEAST_PAIRS: usize = 6;
 
 /// A turn of a generation takes about this long, or one token: short against the swings of the machine, long against asking
 /// for it.
@@ -41,8 +44,8 @@ const QUIET_STD: f64 = 0.02;
 pub const QUIET_THRESHOLD: f64 = 1.02;
 const NOISY_THRESHOLD: f64 = 1.03;
 
-/// An answer may take this many times what it took in the pilot, and never less than [`LEAST_LIMIT`].
-const PATIENCE: u32 = 20;
+/// An answer may take this many times the longest of the pilot, and never less than [`LEAST_LIMIT`].
+const PATIENCE: u32 = 10;
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the pilot found.
@@ -84,19 +87,22 @@ pub fn run(
     say("pilot: loading base");
     let (mut base, _) = start(request, Side::Base, cancelled)?;
     ensure_same_model(&base.record, &head.record)?;
+    let clock = MonotonicClock::new();
+    // Twice the whole output: nothing a block asks for takes longer.
+    let mut slowest = Duration::ZERO;
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
+        let start_ns = clock.now_ns();
         head.outputs.push(head.client.prepare(case, None).context("head")?);
         let in_base = base.client.prepare(case, None).map_err(|error| not_in_base(error, &format!("run {case}")))?;
         base.outputs.push(in_base);
+        slowest = slowest.max(Duration::from_nanos(clock.now_ns() - start_ns));
     }
 
     let mut limits = Limits::default();
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
-    let clock = MonotonicClock::new();
-    let mut slowest = Duration::ZERO;
     let mut pair = Pair { base: base.client, head: head.client };
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
@@ -112,9 +118,7 @@ pub fn run(
             expected_std: None,
         };
         if timed {
-            let start_ns = clock.now_ns();
             let seen = sample(&mut pair, &plan, &mut limits, cancelled)?;
-            slowest = slowest.max(Duration::from_nanos(clock.now_ns() - start_ns));
             sampling_ns += decide(&mut plan, &seen, request);
         }
         planned.push(plan);
@@ -224,7 +228,8 @@ fn decide(plan: &mut PairedCase, seen: &BlockCase, request: &PairedRequest) -> f
     let wanted = (1.2533 * single_std / AIM).powi(2).ceil() as usize;
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
-    plan.pairs = wanted.clamp(within(LEAST_BLOCK_NS), within(BLOCK_NS)).next_multiple_of(2);
+    let least = within(LEAST_BLOCK_NS).max(LEAST_PAIRS);
+    plan.pairs = wanted.max(least).min(within(BLOCK_NS)).next_multiple_of(2);
     expect(plan, PROCESS_STD.hypot(error(plan.pairs)), request.threshold);
     plan.pairs as f64 * pair_ns
 }

@@ -82,3 +82,25 @@ fn a_signal_to_a_paired_gate_keeps_its_blocks() {
 fn ctrl_c_ends_a_worker_that_hangs_at_once() {
     assert_eq!(interrupt_pair("fake+hangs", "block 1", |id| format!("-{id}")), 0);
 }
+
+#[test]
+fn a_second_signal_stops_at_once_and_leaves_no_worker() {
+    let sandbox = Sandbox::new();
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
+    gate.arg("--base-bin").arg(program(&sandbox, "fake")).arg("--head-bin").arg(program(&sandbox, "fake+hangs"));
+    gate.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut gate = gate.spawn().expect("starts");
+    let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
+    let mut said = String::new();
+    for moment in ["block 1", "interrupted:"] {
+        while !said.contains(moment) {
+            assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+        }
+        let killed = Command::new("kill").args(["-INT", &gate.id().to_string()]).status().expect("kill");
+        assert!(killed.success());
+    }
+    // The worker, which hangs, shares stderr: it ends only when that one is gone.
+    stderr.read_to_string(&mut said).expect("readable");
+    assert_eq!(gate.wait().expect("ends").code(), Some(130), "{said}");
+    assert!(!sandbox.path("paired.json").exists());
+}

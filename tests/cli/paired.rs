@@ -56,6 +56,20 @@ fn a_slower_head_is_regressed_at_the_first_fail_look_and_named() {
 }
 
 #[test]
+fn a_generation_in_turns_is_judged_by_its_whole_time() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    let said = assert_cmd::Command::from_std(process).assert().code(1);
+    assert!(decision(&said).contains("generate/p8-o7: e2e_ns +4."), "{}", stdout(&said));
+    let receipt = read_paired(&sandbox.path("paired.json")).expect("a receipt");
+    // 8 prompt tokens of 1 ms, 6 steps of 20 ms, their jitter and the first sample.
+    let times_ns = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.base_ns);
+    assert!(times_ns.clone().all(|ns| (128_050_000..129_050_000).contains(ns)), "{:?}", times_ns.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_slowdown_below_the_threshold_is_within_limit() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=1.10"]).success();

@@ -135,6 +135,14 @@ fn a_base_without_the_bench_target_is_not_comparable() {
 }
 
 #[test]
+fn a_checkout_that_would_inherit_heads_flags_is_refused() {
+    let sandbox = repository();
+    sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['--cfg', 'head']\n");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("whose .cargo/config.toml would join the revision's own"), "{line}");
+}
+
+#[test]
 fn a_killed_checkout_is_mended() {
     let sandbox = repository();
     gate(&sandbox, "HEAD", &[]).success();
