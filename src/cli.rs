@@ -62,17 +62,16 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
 
 /// The whole command line, for its help and its tests.
 pub fn command(program: &'static str) -> Command {
-    let commands =
-        [
-            gate::command(),
-            bench::command(),
-            compare::command(),
-            bless::command(),
-            bisect::command(),
-            calibrate::command(),
-            doctor::command(),
-            schema::command(),
-        ];
+    let commands = [
+        gate::command(),
+        bench::command(),
+        compare::command(),
+        bless::command(),
+        bisect::command(),
+        calibrate::command(),
+        doctor::command(),
+        schema::command(),
+    ];
     let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
     let commands = commands.map(|command| match examples(&command) {
         Some(examples) => command.after_help(examples),

@@ -25,8 +25,8 @@ use crate::suite::Progress;
 use crate::worker::{Client, Interrupted};
 
 pub(crate) use block::ensure_not;
-pub use pilot::QUIET_THRESHOLD;
 use order::Order;
+pub use pilot::QUIET_THRESHOLD;
 
 /// What to compare, with what.
 #[derive(Debug, Clone)]
@@ -169,12 +169,7 @@ impl<'a> PairedRun<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run); [`Interrupted`] when it was cancelled.
-    pub fn block(
-        &mut self,
-        cases: &[Case],
-        done: usize,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<BlockRecord> {
+    pub fn block(&mut self, cases: &[Case], done: usize, progress: &mut dyn FnMut(&Progress)) -> Result<BlockRecord> {
         let start_ns = self.clock.now_ns();
         let (started_first, ran_first) = self.order.next();
         let mut pair = self.start_pair(started_first, cases, &label(done, "loading"), progress)?;
@@ -222,9 +217,7 @@ impl<'a> PairedRun<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<block::Pair> {
         progress(&step(label, self.receipt.blocks.len(), 0, cases.len()));
-        let start = |side: Side| -> Result<Client> {
-            self.start(side, cases).with_context(|| side.name().to_owned())
-        };
+        let start = |side: Side| -> Result<Client> { self.start(side, cases).with_context(|| side.name().to_owned()) };
         let (one, two) = (start(first)?, start(first.other())?);
         Ok(match first {
             Side::Base => block::Pair { base: one, head: two },

@@ -10,7 +10,10 @@ mod proportion;
 mod signed_rank;
 mod student;
 
-pub use describe::{coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation, sample_std};
+pub use describe::{
+    coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation,
+    sample_std,
+};
 pub use holm::holm_adjusted;
 pub use percentile::{Percentile, percentile, quantile, samples_needed};
 pub use proportion::clopper_pearson;

@@ -65,7 +65,8 @@ fn generate_keeps_every_token_time() {
 
 #[test]
 fn a_generation_in_turns_takes_the_same_time_and_pauses_are_no_part_of_it() {
-    let script = || FakeScript { prefill_ns_per_token: MS, first_sample_ns: 0, step_ns: 2 * MS, ..FakeScript::default() };
+    let script =
+        || FakeScript { prefill_ns_per_token: MS, first_sample_ns: 0, step_ns: 2 * MS, ..FakeScript::default() };
     let whole = samples(script(), "generate/p10-o7", 1).remove(0);
     let (mut engine, clock) = fake(script());
     let prompt = prompt::seeded_ids(10, 1, 50_000);
@@ -87,7 +88,8 @@ fn a_generation_in_turns_takes_the_same_time_and_pauses_are_no_part_of_it() {
 #[test]
 fn a_decode_step_asked_for_alone_does_not_read_the_prompt_again() {
     let (mut engine, clock) = fake(FakeScript::default());
-    let prepared = measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000)).expect("prepares");
+    let prepared =
+        measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000)).expect("prepares");
     let mut sampler = Sampler::default();
     sampler.sample(&mut engine, &clock, &prepared).expect("samples");
     let before_ns = clock.now_ns();
@@ -109,7 +111,8 @@ fn a_known_output_is_only_begun_and_must_be_said_again() {
 
     let mut other = ids.clone();
     other[3] += 1;
-    let error = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt.clone(), other).expect_err("differs");
+    let error =
+        measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt.clone(), other).expect_err("differs");
     assert!(error.is::<InvariantBroken>() && error.to_string().contains("output token 4 "), "{error}");
     let error = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt, ids[..5].to_vec());
     assert!(error.expect_err("too short").to_string().contains("5 tokens instead of 64"));
@@ -118,7 +121,8 @@ fn a_known_output_is_only_begun_and_must_be_said_again() {
 #[test]
 fn a_stretched_engine_says_the_same_and_takes_longer_by_its_share() {
     let (mut engine, clock) = fake(FakeScript { step_ns: 20 * MS, ..FakeScript::default() });
-    let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+    let prepared =
+        measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
     let mut stretched = Stretched::new(&mut engine, &clock, 0.05);
     let mut sampler = Sampler::default();
     for _ in 0..3 {

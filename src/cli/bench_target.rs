@@ -131,5 +131,7 @@ fn program(folder: Option<&Path>) -> OsString {
 }
 
 fn has_toolchain(folder: &Path) -> bool {
-    ["rust-toolchain", "rust-toolchain.toml"].iter().any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
+    ["rust-toolchain", "rust-toolchain.toml"]
+        .iter()
+        .any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
 }

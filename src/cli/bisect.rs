@@ -20,14 +20,19 @@ use crate::worker::{Interrupted, NotComparable};
 
 /// Its flags.
 pub fn command() -> Command {
-    let revision = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("REV").required(true).help(help)
-    };
+    let revision =
+        |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("REV").required(true).help(help);
     Command::new("bisect")
         .about("Find the first commit that made a case slower, by the paired test")
         .arg(revision("good", "A revision that was fast enough"))
         .arg(revision("bad", "A later revision that is slower"))
-        .arg(Arg::new("case").long("case").value_name("ID").required(true).help("The case to look at, for example decode/p128"))
+        .arg(
+            Arg::new("case")
+                .long("case")
+                .value_name("ID")
+                .required(true)
+                .help("The case to look at, for example decode/p128"),
+        )
         .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
         .args(flags::one("base_folder"))
         .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))

@@ -125,7 +125,8 @@ impl Tree {
             bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());
         }
         let named = self.revision == self.commit;
-        let name = if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
+        let name =
+            if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
         let place = Place { name, folder, target: self.target.clone() };
         let path = bench_target::build_at(&config.bench, &place)?;
         Ok(Program { path, commit: Some(self.commit.clone()), dirty: Some(false) })
@@ -148,9 +149,9 @@ fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
         return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
     }
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
-    let cache = cache.filter(|cache| cache.is_absolute()).context(
-        "there is no home folder to keep base's checkout in; name a folder with --base-folder",
-    )?;
+    let cache = cache
+        .filter(|cache| cache.is_absolute())
+        .context("there is no home folder to keep base's checkout in; name a folder with --base-folder")?;
     let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hash = Sha256::digest(repository.to_string_lossy().as_bytes());
     let hash: String = hash.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
@@ -163,7 +164,10 @@ fn lock(folder: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!("{}: another gate uses it now; wait for it, or name another folder with --base-folder", folder.display())
+            bail!(
+                "{}: another gate uses it now; wait for it, or name another folder with --base-folder",
+                folder.display()
+            )
         }
         // A file system without locks: two gates at once would have to be told apart by their user.
         Err(TryLockError::Error(_)) => Ok(file),

@@ -12,6 +12,8 @@ mod verdict;
 pub use calibration::{
     FalseAlarms, Found, LiveGates, Noise, Resampled, Share, Summary, block_noise, design_level, false_alarms, summarise,
 };
-pub use looks::{FAIL_LOOKS, Look, MAX_BLOCKS, PASS_BETA, PASS_LOOKS, Series, Standing, fail_look_counts, outcomes, stand};
+pub use looks::{
+    FAIL_LOOKS, Look, MAX_BLOCKS, PASS_BETA, PASS_LOOKS, Series, Standing, fail_look_counts, outcomes, stand,
+};
 pub use power::{POWER_ASKED, called_share, smallest_slowdown};
 pub use verdict::{PairedPolicy, block_difference, judge, series};

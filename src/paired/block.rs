@@ -88,13 +88,7 @@ impl Pair {
 
     /// One iteration of each lane, nanoseconds, in the order of `lanes`: one after the other, or in turns where an iteration
     /// can be divided.
-    fn iterations(
-        &mut self,
-        case: Case,
-        lanes: &[Lane],
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<Vec<u64>> {
+    fn iterations(&mut self, case: Case, lanes: &[Lane], limits: &Limits, cancelled: &AtomicBool) -> Result<Vec<u64>> {
         let Some(&tokens) = limits.turn_tokens.get(&case) else {
             return lanes.iter().map(|lane| self.whole(case, *lane, cancelled)).collect();
         };
@@ -110,7 +104,12 @@ impl Pair {
                 let Lane { side, slowdown } = lanes[at];
                 let steps_ns = self.side(side).turn(case, tokens, slowdown).with_context(|| side.name().to_owned())?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
-                ensure!(steps_ns.len() == expected, "{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
+                ensure!(
+                    steps_ns.len() == expected,
+                    "{}: {case}: {} tokens instead of {expected}",
+                    side.name(),
+                    steps_ns.len()
+                );
                 sums_ns[at] = steps_ns.iter().fold(sums_ns[at], |sum: u64, step| sum.saturating_add(*step));
             }
         }

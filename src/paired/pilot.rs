@@ -75,11 +75,7 @@ struct Started {
 }
 
 /// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable.
-pub fn run(
-    request: &PairedRequest,
-    progress: &mut dyn FnMut(&Progress),
-    cancelled: &AtomicBool,
-) -> Result<Pilot> {
+pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancelled: &AtomicBool) -> Result<Pilot> {
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Side::Head, cancelled)?;
@@ -145,11 +141,7 @@ pub fn run(
     Ok(Pilot { receipt, limits, block_ns })
 }
 
-fn start(
-    request: &PairedRequest,
-    side: Side,
-    cancelled: &AtomicBool,
-) -> Result<(Started, crate::receipt::Machine)> {
+fn start(request: &PairedRequest, side: Side, cancelled: &AtomicBool) -> Result<(Started, crate::receipt::Machine)> {
     ensure_not(cancelled)?;
     let program = program(request, side);
     let (mut client, hello) = Client::spawn(&program.path, &request.load).map_err(|error| match side {
@@ -186,7 +178,8 @@ fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<()> {
 /// What only base refuses cannot be compared; what breaks is a failed run on either side.
 fn not_in_base(error: anyhow::Error, what: &str) -> anyhow::Error {
     if error.is::<Refused>() {
-        return NotComparable(format!("base cannot {what}: {error:#}; choose what both can run, or another base")).into();
+        return NotComparable(format!("base cannot {what}: {error:#}; choose what both can run, or another base"))
+            .into();
     }
     error.context("base")
 }

@@ -79,7 +79,8 @@ pub fn quote(calibration: &Calibration, alarms: &FalseAlarms) -> Option<String> 
 }
 
 fn live_line(name: &str, live: &LiveGates) -> String {
-    let interval = |share: Option<Share>| share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", fine(s.low), fine(s.high)));
+    let interval =
+        |share: Option<Share>| share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", fine(s.low), fine(s.high)));
     format!(
         "live, {name}: {} of {} gates regressed ({}), {} passed ({}), median {} blocks",
         live.regressed,

@@ -93,7 +93,8 @@ fn stored(checkup: &Checkup, min_sessions: usize) -> String {
 }
 
 fn paired(checkup: &Checkup) -> String {
-    let mut text = String::from("\nsmallest slowdown the paired channel (`cargo xtask gate --against REV`) calls here\n");
+    let mut text =
+        String::from("\nsmallest slowdown the paired channel (`cargo xtask gate --against REV`) calls here\n");
     if checkup.paired.is_empty() {
         text += "unknown: this machine class was never calibrated; find out with `cargo xtask calibrate`\n";
         return text;

@@ -65,7 +65,13 @@ pub fn power(
             (units::signed_percent(case.threshold - 1.0), Style::Plain),
             (units::percent(case.expected_std), Style::Plain),
             (case.pairs.to_string(), Style::Plain),
-            (smallest.map_or_else(|| format!("{MISSING} (too few blocks or too noisy)"), |s| units::signed_percent(s - 1.0)), Style::Plain),
+            (
+                smallest.map_or_else(
+                    || format!("{MISSING} (too few blocks or too noisy)"),
+                    |s| units::signed_percent(s - 1.0),
+                ),
+                Style::Plain,
+            ),
         ]);
     }
     let _ = write!(text, "{}", table.render());
@@ -94,7 +100,9 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
                 row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
                 row.verdict.words().into(),
             ],
-            None => [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))],
+            None => {
+                [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))]
+            }
         };
         table.plain_row(&[&step.commit, &cells[0], &cells[1], &cells[2]]);
     }
@@ -102,9 +110,14 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
     text += &match found {
         Found::Commit(commit) => format!("\nfirst slower commit: {commit}\n"),
         Found::OneOf(commits) => {
-            format!("\nthe first slower commit is one of these, which could not be judged:\n  {}\n", commits.join("\n  "))
+            format!(
+                "\nthe first slower commit is one of these, which could not be judged:\n  {}\n",
+                commits.join("\n  ")
+            )
         }
-        Found::NotSlower => "\nthe bad revision was not shown to be slower than the good one; nothing to search\n".into(),
+        Found::NotSlower => {
+            "\nthe bad revision was not shown to be slower than the good one; nothing to search\n".into()
+        }
     };
     text
 }

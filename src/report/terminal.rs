@@ -36,7 +36,8 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     let mut table = Table::new(&[&["case", "base", "head", "change"], own, &["output", "verdict"]].concat());
     for row in times {
         let output = verdict.cases.iter().find(|other| other.id == row.id && other.metric == "output");
-        let limit = |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
+        let limit =
+            |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
         let mut cells = vec![
             (row.id.clone(), Style::Plain),
             (units::duration(row.base), Style::Plain),

@@ -170,7 +170,10 @@ impl Client {
     fn hangs(&mut self) -> anyhow::Error {
         let _ = self.child.kill();
         let limit_s = self.time_limit.unwrap_or_default().as_secs_f64();
-        anyhow!("{}: the worker gave no answer within {limit_s:.0} s and was ended; look for what it waits for", self.name)
+        anyhow!(
+            "{}: the worker gave no answer within {limit_s:.0} s and was ended; look for what it waits for",
+            self.name
+        )
     }
 
     fn died(&mut self) -> anyhow::Error {

@@ -19,13 +19,18 @@ fn identical_builds_pass_and_injected_slowdowns_are_found() {
     let other = sandbox.path("other").to_string_lossy().into_owned();
     let said = calibrate(&sandbox, "fake", &["--gates=4", "--out=c.json", "--other-worker", &other]).success();
     let report = stdout(&said);
-    assert!(report.contains("live, one file against itself: 0 of 2 gates regressed (0.00 % to 84.19 %), 2 passed"), "{report}");
+    assert!(
+        report.contains("live, one file against itself: 0 of 2 gates regressed (0.00 % to 84.19 %), 2 passed"),
+        "{report}"
+    );
     assert!(report.contains("live, separate builds: 0 of 2 gates regressed"), "{report}");
     assert!(report.contains("10000 suites resampled from 32 live blocks: 0.00 %"), "{report}");
     let calibration = read_calibration(&sandbox.path("c.json")).expect("kept");
     assert!(!calibration.partial);
     assert_eq!((calibration.gates.len(), calibration.power.len()), (4, 12));
-    let row = |injected: &str| report.lines().find(|line| line.starts_with("decode/p8") && line.contains(injected)).map(str::to_owned);
+    let row = |injected: &str| {
+        report.lines().find(|line| line.starts_with("decode/p8") && line.contains(injected)).map(str::to_owned)
+    };
     assert!(row("+5.0 %").is_some_and(|row| row.contains("100.00 %")), "{report}");
     assert!(row("+1.0 %").is_some_and(|row| row.contains(" 0.00 %")), "below the threshold: {report}");
 }

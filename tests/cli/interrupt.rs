@@ -61,7 +61,8 @@ fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
 /// A paired gate between `base` and `head`, interrupted at `moment`: its receipt has what it measured and is partial.
 fn interrupt_pair(head: &str, moment: &str, whom: impl Fn(u32) -> String) -> usize {
     let sandbox = Sandbox::new();
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
+    let mut gate =
+        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
     gate.arg("--base-bin").arg(program(&sandbox, "fake")).arg("--head-bin").arg(program(&sandbox, head));
     gate.arg("--out=paired.json");
     let (code, said) = interrupt_at(moment, gate, whom);

@@ -49,8 +49,10 @@ fn a_slower_head_is_regressed_at_the_first_fail_look_and_named() {
     let report = stdout(&said);
     assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +5.0 %"), "{report}");
     let receipt = read_paired(&sandbox.path("paired.json")).expect("a receipt");
-    let decode = |block: &infergate::receipt::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "decode/p8");
-    let prefill = |block: &infergate::receipt::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "prefill/p8");
+    let decode =
+        |block: &infergate::receipt::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "decode/p8");
+    let prefill =
+        |block: &infergate::receipt::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "prefill/p8");
     assert_eq!(receipt.blocks.iter().filter(|block| decode(block)).count(), 12);
     assert_eq!(receipt.blocks.iter().filter(|block| prefill(block)).count(), 8, "a settled case is not measured on");
 }
@@ -59,7 +61,8 @@ fn a_slower_head_is_regressed_at_the_first_fail_look_and_named() {
 fn a_generation_in_turns_is_judged_by_its_whole_time() {
     let sandbox = Sandbox::new();
     let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
-    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
+    let mut process =
+        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
     process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
     let said = assert_cmd::Command::from_std(process).assert().code(1);
     assert!(decision(&said).contains("generate/p8-o7: e2e_ns +4."), "{}", stdout(&said));
@@ -109,7 +112,9 @@ fn power_is_said_before_anything_is_measured_and_a_budget_too_small_is_refused()
 #[test]
 fn a_budget_that_is_no_time_is_bad_usage() {
     let sandbox = Sandbox::new();
-    for (budget, why) in [("soon", "'soon' is no time"), ("0s", "no time to measure in"), ("-5m", "no time to measure in")] {
+    for (budget, why) in
+        [("soon", "'soon' is no time"), ("0s", "no time to measure in"), ("-5m", "no time to measure in")]
+    {
         let line = error(gate(&sandbox, "fake", "fake", &[&format!("--budget={budget}")]));
         assert!(line.contains(why), "{line}");
     }
@@ -155,7 +160,10 @@ fn a_worker_that_hangs_is_ended_after_the_limit_of_the_pilot() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+hangs", &[]).code(2);
     let words = stderr(&said);
-    assert!(words.contains("head: ") && words.contains("gave no answer within") && words.contains("was ended"), "{words}");
+    assert!(
+        words.contains("head: ") && words.contains("gave no answer within") && words.contains("was ended"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -131,7 +131,11 @@ fn a_base_without_the_bench_target_is_not_comparable() {
     commit(&sandbox, "Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
     sandbox.write("Cargo.toml", MANIFEST);
     let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
-    assert!(stderr(&said).lines().last().unwrap_or_default().contains("has no bench target 'inference'"), "{}", stderr(&said));
+    assert!(
+        stderr(&said).lines().last().unwrap_or_default().contains("has no bench target 'inference'"),
+        "{}",
+        stderr(&said)
+    );
 }
 
 #[test]

@@ -205,8 +205,7 @@ fn resampled(calibration: &Calibration) -> Option<Resampled> {
     if all < LEAST_ROWS {
         return None;
     }
-    let limits: Vec<f64> =
-        calibration.cases.iter().filter(|case| case.timed).map(|case| case.threshold.ln()).collect();
+    let limits: Vec<f64> = calibration.cases.iter().filter(|case| case.timed).map(|case| case.threshold.ln()).collect();
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut shares = |kinds: &[Vec<&Vec<f64>>; 2], suites: usize| -> (f64, f64) {
         let (mut regressed, mut passed) = (0, 0);
@@ -225,7 +224,8 @@ fn resampled(calibration: &Calibration) -> Option<Resampled> {
     };
     let (regressed, passed) = shares(&[kinds[0].iter().collect(), kinds[1].iter().collect()], SUITES);
     let mut outer_random = fastrand::Rng::with_seed(SEED + 1);
-    let mut redrawn = |rows: &'_ [Vec<f64>]| -> Vec<usize> { rows.iter().map(|_| outer_random.usize(..rows.len())).collect() };
+    let mut redrawn =
+        |rows: &'_ [Vec<f64>]| -> Vec<usize> { rows.iter().map(|_| outer_random.usize(..rows.len())).collect() };
     let mut outer = Vec::with_capacity(OUTER);
     for _ in 0..OUTER {
         let places = [redrawn(&kinds[0]), redrawn(&kinds[1])];

@@ -105,10 +105,10 @@ fn replay(suite: &[Series]) -> Vec<Case> {
         if suite.iter().zip(&cases).any(|(series, case)| open(case) && series.differences.len() < blocks) {
             break;
         }
-        if let Some(look) = FAIL_LOOKS.into_iter().find(|look| look.blocks == blocks) {
-            if fail_look_counts(look, suite.len()) {
-                fail_look(suite, &mut cases, look);
-            }
+        if let Some(look) = FAIL_LOOKS.into_iter().find(|look| look.blocks == blocks)
+            && fail_look_counts(look, suite.len())
+        {
+            fail_look(suite, &mut cases, look);
         }
         if PASS_LOOKS.contains(&blocks) {
             pass_look(suite, &mut cases, blocks);
@@ -122,7 +122,8 @@ fn replay(suite: &[Series]) -> Vec<Case> {
 
 fn fail_look(suite: &[Series], cases: &mut [Case], look: Look) {
     let passed = |case: &Case| case.settled.is_some();
-    let slower = family(suite, cases, look, |case| case.slower, |case| passed(case) || case.within, signed_rank_p_above);
+    let slower =
+        family(suite, cases, look, |case| case.slower, |case| passed(case) || case.within, signed_rank_p_above);
     let faster = family(suite, cases, look, |case| case.faster, passed, signed_rank_p_below);
     for (at, p) in slower {
         if cases[at].settled.is_none() {

@@ -90,8 +90,7 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
     row.p_adjusted = standing.p_adjusted;
     row.threshold = Some(series.limit.exp());
     row.blocks = Some(standing.blocks);
-    row.smallest_slowdown =
-        standing.block_std.and_then(|std| smallest_slowdown(series.limit, std, MAX_BLOCKS, tests));
+    row.smallest_slowdown = standing.block_std.and_then(|std| smallest_slowdown(series.limit, std, MAX_BLOCKS, tests));
     let left = MAX_BLOCKS.saturating_sub(standing.blocks);
     (row.verdict, row.note) = match standing.outcome {
         // What holds of the run is said once, below.
@@ -100,7 +99,8 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
         Some(outcome) => (outcome, None),
         None if receipt.partial => (Outcome::Partial, None),
         None if receipt.out_of_time => {
-            let note = format!("the time given ended after {} blocks; up to {left} more may settle it", standing.blocks);
+            let note =
+                format!("the time given ended after {} blocks; up to {left} more may settle it", standing.blocks);
             (Outcome::Inconclusive, Some(note))
         }
         None => (Outcome::Inconclusive, Some(format!("{} blocks are too few to judge", standing.blocks))),
