@@ -2,7 +2,7 @@
 //!
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
-//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-later` and `hangs` (from the second process on),
+//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from the second process on),
 //! `garbage`, `new-protocol`. It speaks the worker protocol and nothing else.
 
 use std::fs::File;
@@ -22,6 +22,7 @@ struct Faulty {
     words: Vec<String>,
     /// Another process of this program ran before: a file beside it says so.
     later: bool,
+    steps: usize,
 }
 
 impl Engine for Faulty {
@@ -45,6 +46,10 @@ impl Engine for Faulty {
             while self.words.iter().any(|word| word == "hangs") {
                 thread::park();
             }
+        }
+        self.steps += 1;
+        if self.steps > 5_000 && self.words.iter().any(|word| word == "exits-late") {
+            process::exit(9);
         }
         self.engine.next()
     }
@@ -77,7 +82,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "small-context" => script.context_tokens = 4,
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
-            "other-model" | "dies-later" | "hangs" => {}
+            "exits-late" | "other-model" | "dies-later" | "hangs" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }
@@ -102,7 +107,7 @@ fn main() -> ExitCode {
         let engine = FakeEngine::new(script(&words)?, engine_clock.clone());
         let faulty = words.iter().any(|word| word == "dies-later" || word == "hangs");
         let later = faulty && File::create_new(std::env::current_exe()?.with_extension("started")).is_err();
-        Ok(Box::new(Faulty { engine, words, later }))
+        Ok(Box::new(Faulty { engine, words, later, steps: 0 }))
     };
     match worker::serve(&load, &clock, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,6 +16,7 @@
 
 mod arguments;
 mod criterion_front;
+mod memory_front;
 mod record;
 
 use std::env;
@@ -32,6 +33,7 @@ use crate::process;
 use crate::worker::{self, WORKER_ARGUMENT};
 
 pub use arguments::Arguments;
+pub use memory_front::main as memory_main;
 
 /// The whole of a bench target's `main`. Errors go to stderr as one line; exit code 2 then, 3 for a broken invariant.
 pub fn main(factory: &dyn EngineFactory) -> ExitCode {

@@ -10,6 +10,7 @@ mod doctor;
 mod flags;
 mod gate;
 mod git;
+mod memory;
 mod output;
 mod paired_gate;
 mod progress;
@@ -54,6 +55,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("bless", matches)) => bless::run(matches),
         Some(("bisect", matches)) => bisect::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
+        Some(("memory", matches)) => memory::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         _ => anyhow::bail!("no command was given; see --help"),
@@ -66,6 +68,7 @@ pub fn command(program: &'static str) -> Command {
         gate::command(),
         bench::command(),
         compare::command(),
+        memory::command(),
         bless::command(),
         bisect::command(),
         calibrate::command(),
@@ -82,7 +85,7 @@ pub fn command(program: &'static str) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("A performance regression gate for LLM inference")
         .after_help(
-            "Exit codes: 0 pass; 1 regressed, output changed, counter regressed or target missed; 2 bad usage or failed run;\n\
+            "Exit codes: 0 pass; 1 regressed, output changed, counter regressed, leak or target missed; 2 bad usage or failed run;\n\
              3 unstable, inconclusive, invalid or partial; 4 not comparable where a baseline is required",
         )
         .subcommand_required(true)

@@ -38,7 +38,16 @@ pub struct Config {
     pub policy: Policy,
     pub baselines: PathBuf,
     pub base_folder: Option<PathBuf>,
+    pub memory: MemoryConfig,
     pub bench: BenchTarget,
+}
+
+/// The memory phase, `[memory]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MemoryConfig {
+    pub case: Case,
+    pub runs: usize,
 }
 
 /// The bench target that is the worker, `[bench]`.
@@ -47,6 +56,7 @@ pub struct Config {
 pub struct BenchTarget {
     pub package: Option<String>,
     pub target: String,
+    pub memory_target: String,
     pub features: Vec<String>,
     pub profile: Option<String>,
 }
@@ -66,7 +76,8 @@ impl Default for Config {
             policy: Policy::default(),
             baselines: "baselines".into(),
             base_folder: None,
-            bench: BenchTarget { target: "inference".into(), ..BenchTarget::default() },
+            memory: MemoryConfig { case: Case::Generate { prompt_tokens: 128, output_tokens: 64 }, runs: 100 },
+            bench: BenchTarget { target: "inference".into(), memory_target: "memory".into(), ..BenchTarget::default() },
         }
     }
 }
@@ -144,6 +155,10 @@ impl Config {
             }
             ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
             ("baselines", Value::Text(text)) => self.baselines = text.into(),
+            ("memory.case", Value::Text(text)) => self.memory.case = text.parse()?,
+            ("memory.runs", Value::Count(count)) => self.memory.runs = usize::try_from(count)?,
+            ("memory.growth_limit_bytes", Value::Count(count)) => self.policy.memory.growth_limit_bytes = Some(count),
+            ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,
             ("bench.features", Value::List(list)) => self.bench.features = list,

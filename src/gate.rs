@@ -1,7 +1,7 @@
 //! The gate: reads receipts, never measures, and decides. Pure: same input, same answer.
 //!
-//! Two channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
-//! *stored* channel compares time with the sessions of a committed baseline. Output is compared first: a faster wrong
+//! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
+//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for leaks. Output is compared first: a faster wrong
 //! answer is a failure, and its time is not judged.
 //!
 //! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
@@ -9,6 +9,7 @@
 
 mod differences;
 mod exact;
+pub mod memory;
 pub mod paired;
 mod policy;
 mod stored;
@@ -51,6 +52,9 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     let times = stored::judge(head, base, policy, &cases);
     cases.extend(times);
     cases.extend(target::judge(head, &policy.targets)?);
+    if let Some(record) = &head.memory {
+        cases.extend(memory::judge(record, policy.memory));
+    }
     Ok(decide(head, cases, notes))
 }
 
@@ -114,6 +118,7 @@ fn newest_session(baseline: &Baseline) -> Result<Receipt> {
         cases: cases.iter().map(record).collect::<Result<_>>()?,
         cold: Vec::new(),
         warm: Vec::new(),
+        memory: None,
     })
 }
 

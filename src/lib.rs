@@ -13,6 +13,7 @@ pub mod engine;
 pub mod gate;
 pub mod machine;
 pub mod measure;
+pub mod memory;
 #[cfg(feature = "models")]
 pub mod models;
 pub mod paired;

@@ -12,6 +12,8 @@ use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
 
 pub use sampler::Sampler;
+#[cfg(feature = "bench")]
+pub(crate) use sampler::ensure_same_output;
 
 /// Tokens of a known output that a further process of the same run computes to warm up.
 const WARM_UP_TOKENS: usize = 8;

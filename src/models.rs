@@ -5,6 +5,7 @@ pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod engine;
+pub mod fits;
 pub mod gguf;
 mod gguf_header;
 pub mod gpt2;

@@ -5,6 +5,7 @@
 
 mod baseline;
 mod calibration;
+mod memory;
 mod paired;
 mod store;
 mod validate;
@@ -22,9 +23,13 @@ use crate::trace::Trace;
 pub(crate) use baseline::file_word;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
+pub use memory::{
+    CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
+    MemorySeries,
+};
 pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use store::{
-    Document, ensure_writable, json_schemas, read_baseline, read_calibration, read_paired, read_receipt,
+    Document, ensure_writable, json_schemas, read_baseline, read_calibration, read_memory, read_paired, read_receipt,
     read_receipt_or_baseline, to_json, write_json,
 };
 pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
@@ -72,6 +77,9 @@ pub struct Receipt {
     /// Warm TTFT in parts, one per fresh process, after the cold one.
     #[serde(default)]
     pub warm: Vec<TtftParts>,
+    /// The memory phase, in a process of its own; `null` where there was none.
+    #[serde(default)]
+    pub memory: Option<MemoryRecord>,
 }
 
 /// One case of a receipt.

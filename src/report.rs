@@ -3,7 +3,9 @@
 pub mod blessing;
 pub mod calibration;
 pub mod checkup;
+pub mod memory;
 pub mod paired;
+pub mod sparkline;
 pub mod table;
 pub mod terminal;
 pub mod units;

@@ -9,6 +9,7 @@ mod percentile;
 mod proportion;
 mod signed_rank;
 mod student;
+mod trend;
 
 pub use describe::{
     coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation,
@@ -22,6 +23,7 @@ pub use signed_rank::{
     signed_rank_upper_bound, walsh_averages,
 };
 pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};
+pub use trend::{Line, lag_1_autocorrelation, mann_kendall_p_rising, theil_sen};
 
 /// `values` in ascending order, or `None` when there are none or one is not finite.
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {

@@ -286,6 +286,7 @@ impl<'a> Suite<'a> {
             cases: self.cases,
             cold: self.cold,
             warm: self.warm,
+            memory: None,
         })
     }
 }

@@ -14,9 +14,15 @@
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
 //! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
 //! | `{"op":"probe","threads":2}` | [`Probes`] |
+//! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
+//! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`] of a prepared case |
+//! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`], of a prepared case, from a worker that counts its heap |
+//! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |
 //!
 //! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
 //! change. An engine must not compute between requests: while one side of a pair works, the other one is idle.
+//!
+//! The last four belong to the memory phase; a worker without them can be timed and not followed.
 //!
 //! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
 
@@ -29,7 +35,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::engine::{EngineInfo, LoadRequest, TokenId};
-use crate::receipt::{Build, Machine, Output, Probes, ProcessSamples, TtftParts, Work};
+use crate::receipt::{
+    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Probes, ProcessSamples, TtftParts, Work,
+};
 
 pub use client::{Client, Interrupted, NotComparable, Refused};
 #[cfg(feature = "bench")]
@@ -93,6 +101,31 @@ pub enum Request {
         /// Threads of the suite.
         threads: usize,
     },
+    /// How much memory is in use?
+    Memory {
+        /// After one more run of this prepared case.
+        #[serde(default)]
+        case: Option<Case>,
+    },
+    /// What does one generation take?
+    Inference {
+        /// Which, prepared.
+        case: Case,
+    },
+    /// Count allocations of a prepared case.
+    Count {
+        /// Which.
+        case: Case,
+        /// How often.
+        repeats: usize,
+    },
+    /// Find where what outlives its run was allocated.
+    Locate {
+        /// The prepared case to run.
+        case: Case,
+        /// How often.
+        runs: usize,
+    },
 }
 
 /// A line from the worker.
@@ -146,6 +179,26 @@ pub struct TurnReply {
     pub step_ns: Vec<u64>,
 }
 
+/// Answer to [`Request::Memory`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryState {
+    /// Memory now.
+    pub sample: MemorySample,
+    /// The most that was live at once since the request before this one, or since the process began.
+    #[serde(default)]
+    pub peak_live_bytes: Option<u64>,
+    /// The largest resident set since the process began.
+    #[serde(default)]
+    pub peak_rss_bytes: Option<u64>,
+    /// What this system or this worker cannot say, one sentence each.
+    #[serde(default)]
+    pub missing: Vec<String>,
+}
+
+/// Answer to [`Request::Inference`].
+pub type InferenceReply = InferenceMemory;
+/// Answer to [`Request::Count`].
+pub type CountReply = CountedCase;
 /// Answer to [`Request::Sample`].
 pub type SampleReply = ProcessSamples;
 /// Answer to [`Request::Ttft`].

@@ -39,6 +39,7 @@ impl Recorder {
             cases: Vec::new(),
             cold: Vec::new(),
             warm: Vec::new(),
+            memory: None,
         };
         Self { receipt, path: config.target_folder().join("bench.json") }
     }

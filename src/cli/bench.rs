@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench_target, flags, output, progress};
+use super::{bench_target, flags, memory, output, progress};
 use crate::config::Config;
 use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
 use crate::report::terminal;
@@ -16,6 +16,7 @@ pub fn command() -> Command {
     Command::new("bench")
         .about("Measure the suite in fresh processes and write a receipt")
         .args(flags::measure())
+        .arg(flags::memory_worker())
         .arg(out())
         .arg(flags::json("Write the receipt here as well"))
         .after_help(
@@ -36,7 +37,7 @@ pub fn out() -> Arg {
 /// Measures, writes the receipt, prints it.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
-    let receipt = measure(&config, matches)?;
+    let receipt = measure(&config, matches, 0)?;
     if let Some(json) = flags::path(matches, "json") {
         write_json(&json, &receipt)?;
     }
@@ -44,11 +45,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     Ok(exit_code(&receipt))
 }
 
-/// Builds the bench target, runs the suite and keeps the receipt, whole or partial.
+/// Builds the bench targets, runs the suite, counts, follows `memory_runs` runs, and keeps the receipt, whole or partial.
 ///
 /// # Errors
-/// As [`suite::run`]; a receipt that cannot be written.
-pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
+/// As [`suite::run`] and [`memory::follow`]; a receipt that cannot be written.
+pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Receipt> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.target_folder().join("receipt.json"));
     let json = flags::path(matches, "json");
     for path in [Some(&out), json.as_ref()].into_iter().flatten() {
@@ -59,6 +60,7 @@ pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
         Some(worker) => worker,
         None => bench_target::build(&config.bench)?,
     };
+    let memory_worker = memory::worker(config, matches)?;
     let request = SuiteRequest {
         worker,
         load: config.load_request(),
@@ -71,8 +73,12 @@ pub fn measure(config: &Config, matches: &ArgMatches) -> Result<Receipt> {
     let line = progress::Line::new();
     let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
     line.finish();
-    let receipt = receipt?;
+    let mut receipt = receipt?;
     write_json(&out, &receipt)?;
+    if let (Some(worker), false) = (memory_worker, receipt.partial) {
+        memory::attach(config, worker, memory_runs, &mut receipt)?;
+        write_json(&out, &receipt)?;
+    }
     let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
     output::say(&format!("{kept} {}", out.display()));
     Ok(receipt)

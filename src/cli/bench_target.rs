@@ -41,6 +41,37 @@ pub fn build(target: &BenchTarget) -> Result<PathBuf> {
     })
 }
 
+/// Builds the bench target that counts its heap, of the working tree or of another checkout; `None` when there is none.
+///
+/// # Errors
+/// As [`build`] and [`build_at`].
+pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<PathBuf>> {
+    if !has_memory(target, place)? {
+        let (name, wanted) = (place.map_or("the working tree", |place| &place.name), &target.memory_target);
+        output::say(&format!("{name} has no bench target '{wanted}': nothing is counted and no leak is looked for"));
+        return Ok(None);
+    }
+    let target = BenchTarget { target: target.memory_target.clone(), ..target.clone() };
+    match place {
+        Some(place) => build_at(&target, place).map(Some),
+        None => build(&target).map(Some),
+    }
+}
+
+/// Whether the package has the memory bench target, by cargo's own metadata.
+fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
+    let folder = place.map(|place| place.folder.as_path());
+    let mut cargo = Command::new(program(folder));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(folder.unwrap_or(Path::new(".")));
+    let output = cargo.output().context("cargo cannot be started; is it installed?")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let mut own =
+        packages.iter().filter(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
+    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == *target.memory_target;
+    Ok(own.any(|package| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench))))
+}
+
 /// Builds the bench target of another checkout, in that checkout's own target folder.
 ///
 /// # Errors

@@ -142,7 +142,7 @@ impl Search<'_> {
         if receipt.partial {
             bail!(Interrupted::by_user());
         }
-        let verdict = judge(&receipt, PairedPolicy { allow_output_change: true });
+        let verdict = judge(&receipt, PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
         let row: Option<CaseVerdict> = verdict.cases.into_iter().find(|row| row.channel == Channel::Paired);
         let slower = match row.as_ref().map(|row| row.verdict) {
             Some(Outcome::Regressed) => Some(true),

@@ -44,7 +44,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let mut receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
         Some(paths) => paths.map(|path| read_receipt(path)).collect::<Result<_>>()?,
-        None => vec![bench::measure(&config, matches)?],
+        None => vec![bench::measure(&config, matches, 0)?],
     };
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();

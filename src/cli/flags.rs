@@ -14,7 +14,9 @@ const MEASURE: &[&str] = &["model", "dtype", "threads", "seed", "prompt", "cases
 /// Of these, the ones of one session against a baseline.
 const SESSION: &[&str] = &["runs", "seconds_per_case"];
 /// Keys that say how the bench target is built.
-const BUILD: &[&str] = &["bench.package", "bench.target", "bench.features", "bench.profile"];
+const BUILD: &[&str] = &["bench.package", "bench.target", "bench.memory_target", "bench.features", "bench.profile"];
+/// Keys of the memory phase.
+const MEMORY: &[&str] = &["memory.case", "memory.runs", "memory.growth_limit_bytes"];
 /// Keys that say how it is judged.
 const JUDGE: &[&str] =
     &["alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
@@ -44,6 +46,28 @@ pub fn stored_ids() -> impl Iterator<Item = &'static str> {
 /// Flags of a command that judges.
 pub fn judge() -> Vec<Arg> {
     args(JUDGE, "How to judge")
+}
+
+/// Flags of a command that runs the memory phase beside other things.
+pub fn memory() -> Vec<Arg> {
+    [args(MEMORY, "Memory phase"), vec![memory_worker()]].concat()
+}
+
+/// `--memory-worker PATH`.
+pub fn memory_worker() -> Arg {
+    program("memory-worker", "Memory bench binary that was built already").help_heading("Bench target")
+}
+
+/// As [`memory`], for the command that does nothing else: `--runs`, `--case`, `--worker`.
+pub fn memory_alone() -> Vec<Arg> {
+    let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
+    let build: Vec<&str> = BUILD.iter().copied().filter(|key| *key != "bench.target").collect();
+    let short = |arg: Arg| {
+        let long = arg.get_long().unwrap_or_default().trim_start_matches("memory-").to_owned();
+        arg.long(long)
+    };
+    let memory = args(MEMORY, "Memory phase").into_iter().map(short).collect();
+    [memory, args(&what, "What to follow"), args(&build, "Bench target"), vec![memory_worker().long("worker")]].concat()
 }
 
 /// The flag of one key.
@@ -80,6 +104,7 @@ fn arg(key: &'static Key) -> Arg {
 fn value_name(key: &Key) -> &'static str {
     match key.name {
         "model" => "SPEC",
+        "memory.case" => "ID",
         "cases" => "GLOB",
         "targets" => "LIMIT",
         "prompt" | "baselines" | "base_folder" => "PATH",

@@ -19,6 +19,7 @@ pub fn command() -> Command {
         .about("Measure the suite, compare it with the committed baseline or with a git revision, and decide (exit code)")
         .args(flags::measure())
         .args(flags::judge())
+        .args(flags::memory())
         .arg(bench::out())
         .arg(receipt())
         .args(paired_gate::args())
@@ -55,7 +56,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
             for path in flags::json_files(&config.baselines.join(machine::detect().class)) {
                 read_baseline(&path)?;
             }
-            bench::measure(&config, matches)?
+            bench::measure(&config, matches, config.memory.runs)?
         }
     };
     let baseline = find_baseline(&config, &receipt)?;

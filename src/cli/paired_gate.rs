@@ -1,6 +1,7 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::revision::{Slot, Tree};
-use super::{bench_target, calibrate, flags, output, progress};
+use super::{bench_target, calibrate, flags, memory, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, false_alarms, judge, smallest_slowdown};
 use crate::measure::InvariantBroken;
@@ -93,14 +94,19 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let programs = programs(matches, config);
     ensure_not(&cancelled)?;
-    let (base, head) = programs?;
+    let Programs { base, head, base_memory, head_memory } = programs?;
     let request = request(config, base, head, &asked)?;
     let line = progress::Line::new();
     let measured = measure(&request, config, asked.power, &line, &cancelled);
     line.finish();
-    let (receipt, own_errors) = measured?;
+    let (mut receipt, own_errors) = measured?;
     write_json(&out, &receipt)?;
-    let mut verdict = judge(&receipt, PairedPolicy { allow_output_change: asked.allow_output_change });
+    if let (Some(head), false) = (head_memory, receipt.partial) {
+        memory::attach_to_pair(config, base_memory, head, &mut receipt)?;
+        write_json(&out, &receipt)?;
+    }
+    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, memory: config.policy.memory };
+    let mut verdict = judge(&receipt, policy);
     verdict.notes.extend(own_errors);
     if let Some(json) = json {
         write_json(&json, &verdict)?;
@@ -120,11 +126,20 @@ pub struct Asked {
     pub power: bool,
 }
 
-/// Both workers: given, or built from the revision and from the working tree.
-fn programs(matches: &ArgMatches, config: &Config) -> Result<(Program, Program)> {
+/// The workers of both sides; those that count their heap where there are some.
+struct Programs {
+    base: Program,
+    head: Program,
+    base_memory: Option<PathBuf>,
+    head_memory: Option<PathBuf>,
+}
+
+/// All workers: given, or built from the revision and from the working tree.
+fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
     let given = |path| Program { path, commit: None, dirty: None };
+    let head_memory = flags::path(matches, "memory-worker");
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
-        return Ok((given(base), given(head)));
+        return Ok(Programs { base: given(base), head: given(head), base_memory: None, head_memory });
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     let head_bin = || -> Result<Program> {
@@ -137,8 +152,10 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<(Program, Program)>
     };
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let base = tree.build(config)?;
-    Ok((base, head_bin()?))
+    let (base, head) = (tree.build(config)?, head_bin()?);
+    let head_memory = memory::worker(config, matches)?;
+    let base_memory = if head_memory.is_some() { tree.build_memory(config)? } else { None };
+    Ok(Programs { base, head, base_memory, head_memory })
 }
 
 /// What to measure, of these two workers.

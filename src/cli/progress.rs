@@ -1,8 +1,8 @@
 //! A progress line with the time left, on stderr, drawn between timed regions only. In a log: a line a process.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -49,12 +49,16 @@ impl Line {
     }
 }
 
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the process at once.
+/// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
 ///
 /// # Errors
 /// When the signal handler cannot be installed.
 pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
-    let cancelled = Arc::new(AtomicBool::new(false));
+    static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(cancelled) = CANCELLED.get() {
+        return Ok(cancelled.clone());
+    }
+    let cancelled = CANCELLED.get_or_init(Arc::default).clone();
     let flag = cancelled.clone();
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {

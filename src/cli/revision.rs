@@ -120,6 +120,19 @@ impl Tree {
     /// # Errors
     /// As [`bench_target::build_at`].
     pub fn build(&self, config: &Config) -> Result<Program> {
+        let path = bench_target::build_at(&config.bench, &self.place()?)?;
+        Ok(Program { path, commit: Some(self.commit.clone()), dirty: Some(false) })
+    }
+
+    /// Builds the bench target of this revision that counts its heap, where it has one.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`].
+    pub fn build_memory(&self, config: &Config) -> Result<Option<PathBuf>> {
+        bench_target::build_memory(&config.bench, Some(&self.place()?))
+    }
+
+    fn place(&self) -> Result<Place> {
         let folder = self.files.join(&self.prefix);
         if !folder.is_dir() {
             bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());
@@ -127,9 +140,7 @@ impl Tree {
         let named = self.revision == self.commit;
         let name =
             if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
-        let place = Place { name, folder, target: self.target.clone() };
-        let path = bench_target::build_at(&config.bench, &place)?;
-        Ok(Program { path, commit: Some(self.commit.clone()), dirty: Some(false) })
+        Ok(Place { name, folder, target: self.target.clone() })
     }
 
     /// Its files, for git.

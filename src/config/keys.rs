@@ -153,6 +153,21 @@ pub const KEYS: &[Key] = &[
         "\"/var/cache/infergate\"",
         "Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache",
     ),
+    key("memory.case", Kind::Text, Some("\"generate/p128-o64\""), "", "Case that the memory phase repeats"),
+    key(
+        "memory.runs",
+        Kind::Count(0, 5000),
+        Some("100"),
+        "",
+        "Runs of the memory phase; a verdict on leaks takes 20, and 0 leaves the phase out of the gate",
+    ),
+    key(
+        "memory.growth_limit_bytes",
+        Kind::Count(0, i64::MAX as u64),
+        None,
+        "67108864",
+        "The resident set may grow by so much over the runs; left out: by any amount that is not a leak",
+    ),
     key(
         "bench.package",
         Kind::Text,
@@ -161,6 +176,13 @@ pub const KEYS: &[Key] = &[
         "Package of the bench target; left out: the one of the current folder",
     ),
     key("bench.target", Kind::Text, Some("\"inference\""), "", "Bench target that is the measured worker"),
+    key(
+        "bench.memory_target",
+        Kind::Text,
+        Some("\"memory\""),
+        "",
+        "Bench target that counts its heap, for the memory phase",
+    ),
     key("bench.features", Kind::List, Some("[]"), "[\"cuda\"]", "Features to build it with"),
     key(
         "bench.profile",

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::Target;
+use super::memory::MemoryPolicy;
 
 /// The rules of one gate. [`Default`] is what `infergate.toml` says when it says nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Policy {
     pub require_baseline: bool,
     /// Absolute limits, whatever the baseline says.
     pub targets: Vec<Target>,
+    /// What the memory phase may show.
+    pub memory: MemoryPolicy,
 }
 
 impl Default for Policy {
@@ -33,6 +36,7 @@ impl Default for Policy {
             min_sessions: 8,
             require_baseline: false,
             targets: Vec::new(),
+            memory: MemoryPolicy::default(),
         }
     }
 }

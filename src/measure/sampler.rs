@@ -118,7 +118,8 @@ fn add(sum: &mut u64, step: u64) -> u64 {
     *sum
 }
 
-fn ensure_same_output(prepared: &Prepared, tokens: &[TokenId]) -> Result<()> {
+/// Refuses an output that differs from the prepared one.
+pub(crate) fn ensure_same_output(prepared: &Prepared, tokens: &[TokenId]) -> Result<()> {
     match first_difference(&prepared.output.ids, tokens) {
         Some(at) => Err(unrepeatable(prepared.case, at)),
         None => Ok(()),

@@ -10,6 +10,7 @@ use super::adapter::{Adapter, Facts};
 use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
+use super::fits::ensure_fits_memory;
 use super::gguf::Gguf;
 use super::gpt2::{Gpt2, Gpt2Config};
 use super::hub::{Files, Hub};
@@ -102,6 +103,8 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
         Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
         _ => config.context,
     };
+    let in_file = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    ensure_fits_memory(&request.model, if as_stored { in_file } else { f32_bytes(weights::parameters(&config)) })?;
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
     Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
@@ -114,6 +117,8 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
     let weights = SafeTensorFiles::open(files.weights.clone())?;
+    let elements = |name: &str| weights.shape(name).map_or(0, |shape| shape.iter().map(|n| *n as u64).product());
+    ensure_fits_memory(&request.model, f32_bytes(weights.names().map(|name| elements(&name)).sum()))?;
     let (decoder, info) = match Family::from_name(architecture) {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
@@ -146,11 +151,13 @@ fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
         "tiny" => Gpt2Config::tiny(),
         _ => {
             let config = LlamaConfig::smollm2_135m();
+            ensure_fits_memory(&request.model, f32_bytes(weights::parameters(&config)))?;
             let info = llama_info(&config, "f32".into());
             let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
             return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
         }
     };
+    ensure_fits_memory(&request.model, f32_bytes(config.parameters()))?;
     let decoder = Gpt2::load(&config, vb, request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
@@ -184,17 +191,21 @@ fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
     }
 }
 
+/// What that many weights take in f32.
+fn f32_bytes(weights: u64) -> u64 {
+    weights.saturating_mul(size_of::<f32>() as u64)
+}
+
 /// A model with Llama's layout in f32. `vb` must have every weight of `config`.
 fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
     let parameters = weights::parameters(config);
-    let bytes = |weights: u64| weights * size_of::<f32>() as u64;
     let embedding = (config.vocab * config.hidden) as u64;
     // Of an embedding that is not the head too, a step reads one row.
     let read = if config.tied { parameters } else { parameters - embedding };
     let facts = Facts {
         parameters,
-        weight_bytes: bytes(parameters),
-        cost: config.cost(bytes(read)),
+        weight_bytes: f32_bytes(parameters),
+        cost: config.cost(f32_bytes(read)),
         settings: settings(&format!("candle-transformers {}", config.family.name())),
     };
     Ok(match config.family {

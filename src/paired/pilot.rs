@@ -19,13 +19,13 @@ use crate::worker::{Client, Interrupted, NotComparable, PreparedReply, Refused};
 const PILOT_PAIRS: usize = 64;
 const PILOT_NS: f64 = 3e9;
 
-/// A block's median should not add more than this to the luck of its two processes, which is near 0.5 % here.
-const AIM: f64 = 0.007;
+/// A block's median should not add more than this to the luck of its two processes: beyond, more blocks help more.
+const AIM: f64 = 0.012;
 
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
 /// blocks help more than more pairs.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
-const BLOCK_NS: f64 = 5e9;
+const BLOCK_NS: f64 = 1e10;
 const MOST_PAIRS: usize = 96;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
@@ -136,6 +136,7 @@ pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancell
         seed: request.load.seed,
         cases: planned,
         blocks: Vec::new(),
+        memory: None,
     };
     let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns;
     Ok(Pilot { receipt, limits, block_ns })
@@ -157,7 +158,7 @@ fn start(request: &PairedRequest, side: Side, cancelled: &AtomicBool) -> Result<
     })?;
     let mut build = hello.build;
     (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
-    let record = SideRecord { tool: hello.tool, build, engine: loaded.engine };
+    let record = SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new() };
     Ok((Started { client, record, load_ns: loaded.load_ns, outputs: Vec::new() }, hello.machine))
 }
 

@@ -4,7 +4,8 @@ use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Machine, Output};
+use super::validate::validate_counters;
+use super::{Build, CountedCase, Machine, MemoryRecord, Output};
 use crate::case::Case;
 use crate::engine::EngineInfo;
 
@@ -43,6 +44,9 @@ pub struct PairedReceipt {
     pub cases: Vec<PairedCase>,
     /// In the order they were measured.
     pub blocks: Vec<BlockRecord>,
+    /// Head's memory phase, in a process of its own; `null` where there was none.
+    #[serde(default)]
+    pub memory: Option<MemoryRecord>,
 }
 
 /// Base or head.
@@ -83,6 +87,9 @@ pub struct SideRecord {
     pub build: Build,
     /// Engine and model it loaded.
     pub engine: EngineInfo,
+    /// Exact counters, from a process of its own; empty where it does not count.
+    #[serde(default)]
+    pub counted: Vec<CountedCase>,
 }
 
 /// One case of the suite.
@@ -156,7 +163,10 @@ impl PairedReceipt {
         for (at, block) in self.blocks.iter().enumerate() {
             validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
         }
-        Ok(())
+        for counted in self.base.counted.iter().chain(&self.head.counted) {
+            validate_counters(counted.id, &counted.counters)?;
+        }
+        self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }
 

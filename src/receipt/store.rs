@@ -12,8 +12,8 @@ use serde_json::Value;
 use serde_json::ser::Formatter;
 
 use super::{
-    BASELINE_SCHEMA, Baseline, CALIBRATION_SCHEMA, Calibration, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA, Receipt,
-    Verdict,
+    BASELINE_SCHEMA, Baseline, CALIBRATION_SCHEMA, Calibration, MEMORY_SCHEMA, MemoryReceipt, PAIRED_SCHEMA,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, Verdict,
 };
 
 /// A file is refused beyond this size before it is read: a receipt holds a few hundred kilobytes.
@@ -81,6 +81,16 @@ pub fn read_calibration(path: &Path) -> Result<Calibration> {
     let calibration: Calibration = read_as(path, CALIBRATION_SCHEMA)?;
     calibration.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
     Ok(calibration)
+}
+
+/// Reads and validates the receipt of a memory phase.
+///
+/// # Errors
+/// As [`read_receipt`].
+pub fn read_memory(path: &Path) -> Result<MemoryReceipt> {
+    let receipt: MemoryReceipt = read_as(path, MEMORY_SCHEMA)?;
+    receipt.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
+    Ok(receipt)
 }
 
 fn read_as<T: DeserializeOwned>(path: &Path, wanted: &str) -> Result<T> {
@@ -207,6 +217,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("verdict-1.schema.json", schema::<Verdict>()),
         ("paired-1.schema.json", schema::<PairedReceipt>()),
         ("calibration-1.schema.json", schema::<Calibration>()),
+        ("memory-1.schema.json", schema::<MemoryReceipt>()),
     ]
 }
 

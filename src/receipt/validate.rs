@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Baseline, CaseRecord, Counter, Output, ProbePair, ProcessSamples, Receipt};
+use super::{Baseline, CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt};
 use crate::case::{Case, Phase};
 use crate::engine::EngineInfo;
 
@@ -21,6 +21,7 @@ impl Receipt {
         for case in &self.cases {
             case.validate(self.partial)?;
         }
+        self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)?;
         validate_engine(&self.engine)
     }
 }
@@ -103,6 +104,10 @@ pub(super) fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<Stri
         output.top2_margins.len(),
         output.ids.len()
     );
+    validate_counters(id, counters)
+}
+
+pub(super) fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Result<()> {
     for (name, counter) in counters {
         ensure!(counter.min <= counter.max, "{id}: counter {name} has its smallest value above its largest");
     }

@@ -25,6 +25,8 @@ pub enum Outcome {
     CounterRegressed,
     /// Memory grows with the runs.
     Leak,
+    /// Memory grew beyond its limit, without a trend.
+    Growth,
     /// An absolute limit is missed.
     TargetMissed,
     /// Too noisy to judge.
@@ -46,7 +48,12 @@ impl Outcome {
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Pass | Self::WithinLimit | Self::Improved | Self::Advisory => 0,
-            Self::Regressed | Self::OutputChanged | Self::CounterRegressed | Self::Leak | Self::TargetMissed => 1,
+            Self::Regressed
+            | Self::OutputChanged
+            | Self::CounterRegressed
+            | Self::Leak
+            | Self::Growth
+            | Self::TargetMissed => 1,
             Self::Failed => 2,
             Self::Unstable | Self::Inconclusive | Self::Invalid | Self::Partial => 3,
             Self::NotComparable => 4,
@@ -75,6 +82,7 @@ impl Outcome {
             Self::OutputChanged => "output changed",
             Self::CounterRegressed => "counter regressed",
             Self::Leak => "leak",
+            Self::Growth => "growth",
             Self::TargetMissed => "target missed",
             Self::Unstable => "unstable",
             Self::Inconclusive => "inconclusive",
@@ -96,6 +104,8 @@ pub enum Channel {
     Paired,
     /// Against a committed baseline.
     Stored,
+    /// Against nothing but itself: memory over many runs of one process.
+    Memory,
 }
 
 /// One case, on one channel.
@@ -137,6 +147,9 @@ pub struct CaseVerdict {
     /// none up to a doubling is.
     #[serde(default)]
     pub smallest_slowdown: Option<f64>,
+    /// Memory channel: the smallest leak this run could have seen, bytes a run.
+    #[serde(default)]
+    pub smallest_leak_bytes: Option<f64>,
     /// One sentence on why, where the numbers do not say it.
     #[serde(default)]
     pub note: Option<String>,
@@ -161,6 +174,7 @@ impl CaseVerdict {
             limit_fraction: None,
             blocks: None,
             smallest_slowdown: None,
+            smallest_leak_bytes: None,
             note: None,
         }
     }

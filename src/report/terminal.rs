@@ -57,16 +57,27 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     }
     text += &table.render();
 
+    for row in verdict.cases.iter().filter(|row| row.channel == Channel::Memory && row.head.is_some()) {
+        let (words, style) = (row.verdict.words(), style(row.verdict));
+        let _ = write!(text, "\n{} of {}: {}, {}", row.metric, row.id, super::memory::trend(row), style.paint(words));
+    }
+    text.push('\n');
+    text + &decision(verdict)
+}
+
+/// What the rows say beside their numbers, what holds for the whole run, and the decision last.
+pub(super) fn decision(verdict: &Verdict) -> String {
+    let mut text = String::new();
     let mut remarks = remarks(&verdict.cases);
     remarks.extend(verdict.notes.iter().cloned());
+    for remark in &remarks {
+        let _ = writeln!(text, "- {remark}");
+    }
     if !remarks.is_empty() {
         text.push('\n');
-        for remark in remarks {
-            let _ = writeln!(text, "- {remark}");
-        }
     }
     let words = style(verdict.verdict).paint(verdict.verdict.words());
-    let _ = writeln!(text, "\nverdict: {words} (exit {}){}", verdict.exit_code, reason(verdict));
+    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, reason(verdict));
     text
 }
 
@@ -135,8 +146,8 @@ fn remark(row: &CaseVerdict) -> Option<String> {
 /// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
 fn reason(verdict: &Verdict) -> String {
     if verdict.exit_code == 0 {
-        let mut times = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str()));
-        let judged = times.any(|row| row.verdict != Outcome::Advisory);
+        let mut times = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())).peekable();
+        let judged = times.peek().is_none() || times.any(|row| row.verdict != Outcome::Advisory);
         return if judged { String::new() } else { ", time is shown and not judged".into() };
     }
     let Some(row) = verdict.cases.iter().find(|row| row.verdict == verdict.verdict) else {

@@ -29,6 +29,19 @@ pub fn percent(fraction: Option<f64>) -> String {
     }
 }
 
+/// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
+pub fn bytes(bytes: Option<f64>) -> String {
+    let Some(bytes) = bytes else { return MISSING.into() };
+    let (mut value, mut unit) = (bytes, "B");
+    for larger in ["KiB", "MiB", "GiB"] {
+        if value.abs() < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
+    }
+    if unit == "B" { format!("{value:.0} B") } else { format!("{} {unit}", three_digits(value)) }
+}
+
 /// A change with its sign: `+1.7 %`.
 pub fn signed_percent(change: f64) -> String {
     format!("{:+.1} %", change * 100.0)
@@ -36,6 +49,7 @@ pub fn signed_percent(change: f64) -> String {
 
 fn three_digits(value: f64) -> String {
     match value {
+        value if value < 0.0 => format!("-{}", three_digits(-value)),
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),
         value => format!("{value:.0}"),

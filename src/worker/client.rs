@@ -12,11 +12,11 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, TurnReply, WORKER_ARGUMENT};
+use super::{Hello, Loaded, MemoryState, PROTOCOL, PreparedReply, Reply, Request, TurnReply, WORKER_ARGUMENT};
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
 use crate::measure::InvariantBroken;
-use crate::receipt::{Probes, ProcessSamples, TtftParts};
+use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Probes, ProcessSamples, TtftParts};
 
 /// A worker says who it is before it does anything that takes time.
 const HELLO_LIMIT: Duration = Duration::from_secs(60);
@@ -138,6 +138,38 @@ impl Client {
         self.ask(&Request::Probe { threads })
     }
 
+    /// The worker's memory now, or after one more run of a prepared case.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState> {
+        self.ask(&Request::Memory { case })
+    }
+
+    /// What one generation of a prepared case takes.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn inference(&mut self, case: Case) -> Result<InferenceMemory> {
+        self.ask(&Request::Inference { case })
+    }
+
+    /// Exact counters of a prepared case.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); a worker that does not count.
+    pub fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase> {
+        self.ask(&Request::Count { case, repeats })
+    }
+
+    /// Where what outlives its run was allocated.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
+        self.ask(&Request::Locate { case, runs })
+    }
+
     fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T> {
         let line = serde_json::to_string(request)?;
         if writeln!(self.input, "{line}").and_then(|()| self.input.flush()).is_err() {
@@ -190,6 +222,7 @@ impl Client {
         }
         let how = match self.child.wait() {
             Ok(status) if was_interrupted(status) => return Interrupted(self.name.clone()).into(),
+            Ok(status) if was_killed(status) => format!("{status}; if nobody killed it, the system was out of memory"),
             Ok(status) => status.to_string(),
             Err(_) => "unknown status".into(),
         };
@@ -258,6 +291,17 @@ impl std::error::Error for Interrupted {}
 fn was_interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal().is_some_and(|signal| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal))
+}
+
+#[cfg(unix)]
+fn was_killed(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal() == Some(libc::SIGKILL)
+}
+
+#[cfg(not(unix))]
+fn was_killed(_status: ExitStatus) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

@@ -13,7 +13,7 @@ use crate::engine::stretched::Stretched;
 use crate::engine::{Engine, EngineFactory, TokenId};
 use crate::measure::{self, InvariantBroken, Prepared, Sampler};
 use crate::receipt::ProcessSamples;
-use crate::{build_info, machine, prompt};
+use crate::{build_info, machine, memory, prompt};
 
 /// Answers requests from `input` on `output` until the input ends.
 ///
@@ -113,6 +113,24 @@ impl Worker<'_> {
                 value(&TurnReply { step_ns })
             }
             Request::Probe { threads } => value(&machine::probes::run(threads)?),
+            Request::Memory { case: None } => value(&memory::state()),
+            Request::Memory { case: Some(case) } => {
+                let (engine, prepared) = self.loaded()?.once_more(case)?;
+                memory::run_once(engine, prepared)?;
+                value(&memory::state())
+            }
+            Request::Inference { case } => {
+                let (engine, prepared) = self.loaded()?.once_more(case)?;
+                value(&memory::inference(engine, prepared)?)
+            }
+            Request::Count { case, repeats } => {
+                let (engine, prepared) = self.loaded()?.once_more(case)?;
+                value(&memory::count(engine, prepared, repeats)?)
+            }
+            Request::Locate { case, runs } => {
+                let (engine, prepared) = self.loaded()?.once_more(case)?;
+                value(&memory::locate(engine, prepared, runs)?)
+            }
         }
     }
 
@@ -138,6 +156,12 @@ impl LoadedEngine {
         self.prepared.retain(|known| known.case != case);
         self.prepared.push(prepared);
         self.prepared.last().context("just pushed")
+    }
+
+    /// The engine and a prepared case, for work that is not timed.
+    fn once_more(&mut self, case: Case) -> Result<(&mut dyn Engine, &Prepared)> {
+        self.sampler = Sampler::default();
+        Ok((self.engine.as_mut(), find(&self.prepared, case)?))
     }
 
     fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {

@@ -7,6 +7,7 @@ mod commands;
 mod gate;
 #[cfg(unix)]
 mod interrupt;
+mod memory;
 mod paired;
 mod revisions;
 mod sandbox;

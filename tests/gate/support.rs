@@ -44,6 +44,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
         cases: cases.iter().map(|(id, times_ns)| record(id, times_ns)).collect(),
         cold: Vec::new(),
         warm: Vec::new(),
+        memory: None,
     }
 }
 

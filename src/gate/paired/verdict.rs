@@ -4,6 +4,7 @@ use super::looks::{MAX_BLOCKS, Series, Standing, stand};
 use super::power::smallest_slowdown;
 use crate::case::Case;
 use crate::gate::exact;
+use crate::gate::memory::{self, MemoryPolicy};
 use crate::measure::first_difference;
 use crate::receipt::{
     BlockCase, BlockRecord, CaseVerdict, Channel, Counter, Metric, Outcome, PairedCase, PairedReceipt, Verdict,
@@ -15,6 +16,8 @@ use crate::stats::{coefficient_of_variation, median};
 pub struct PairedPolicy {
     /// Another output is shown and does not fail.
     pub allow_output_change: bool,
+    /// What head's memory phase may show.
+    pub memory: MemoryPolicy,
 }
 
 /// d of one block: the median over its pairs of ln(head / base). `None` for times that are no times.
@@ -45,6 +48,10 @@ pub fn judge(receipt: &PairedReceipt, policy: PairedPolicy) -> Verdict {
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         rows.push(time(receipt, *id, series, standing, suite.len()));
     }
+    rows.extend(counters(receipt));
+    if let Some(record) = &receipt.memory {
+        rows.extend(memory::judge(record, policy.memory));
+    }
     let mut notes: Vec<String> = receipt.invalid.iter().map(|reason| format!("invalid: {reason}")).collect();
     if receipt.partial {
         notes.push("the run was cut short: what was measured is shown, and nothing of it passes; measure again".into());
@@ -60,6 +67,20 @@ pub fn judge(receipt: &PairedReceipt, policy: PairedPolicy) -> Verdict {
         return Verdict { verdict: at_best, exit_code: at_best.exit_code(), ..judged };
     }
     judged
+}
+
+/// Both sides ran on one machine: every counter that both have is compared.
+fn counters(receipt: &PairedReceipt) -> Vec<CaseVerdict> {
+    let mut rows = Vec::new();
+    for head in &receipt.head.counted {
+        let Some(base) = receipt.base.counted.iter().find(|base| base.id == head.id) else { continue };
+        for (name, is) in &head.counters {
+            if let Some(was) = base.counters.get(name) {
+                rows.push(exact::counter(&head.id.to_string(), name, Some(*was), Some(*is), None));
+            }
+        }
+    }
+    rows
 }
 
 fn output(case: &PairedCase, policy: PairedPolicy) -> CaseVerdict {

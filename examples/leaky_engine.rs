@@ -1,0 +1,153 @@
+//! Controls of the memory phase: engines whose leak, or whose innocence, is known. Each is a model spec, `control:heap`; what
+//! they do happens once a run. The tests run all of them, and `cargo run --example leaky_engine` lists them.
+
+use std::cell::RefCell;
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use candle_core::{DType, Device, Tensor};
+use infergate::clock::VirtualClock;
+use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, TokenId};
+use infergate::worker::{self, WORKER_ARGUMENT};
+
+#[global_allocator]
+static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
+
+const KIB: usize = 1024;
+/// Starts of the repeated prompt before the first run that counts: prepared twice, looked at once, warmed up five times.
+const BEFORE: usize = 8;
+
+thread_local! {
+    static HISTORY: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Name, what it is, and what a run does.
+type Control = (&'static str, &'static str, fn(&mut Kept, usize) -> Result<()>);
+
+const CONTROLS: &[Control] = &[
+    ("steady", "keeps nothing", |_, _| Ok(())),
+    ("heap", "leaks 4 KiB a run", |_, _| leak(4 * KIB)),
+    ("byte", "leaks one byte a run", |_, _| leak(1)),
+    ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
+    ("thread-local", "keeps 1 KiB a run in a thread-local", |_, _| {
+        HISTORY.with_borrow_mut(|history| history.push(filled(KIB)));
+        Ok(())
+    }),
+    ("tensor", "forgets a tensor of 1 KiB a run", |_, _| {
+        std::mem::forget(Tensor::zeros((16, 16), DType::F32, &Device::Cpu)?);
+        Ok(())
+    }),
+    ("warm-up", "keeps 256 KiB a run for 20 runs, then nothing more", |kept, run| {
+        kept.push_if(run < 20, 256 * KIB);
+        Ok(())
+    }),
+    ("alternating", "holds 64 KiB and 1 MiB in turn", |kept, run| {
+        kept.0.clear();
+        kept.push_if(true, if run.is_multiple_of(2) { 64 * KIB } else { KIB * KIB });
+        Ok(())
+    }),
+    ("sawtooth", "keeps 128 KiB a run and lets go of all of it every 20 runs", |kept, run| {
+        if run.is_multiple_of(20) {
+            kept.0.clear();
+        }
+        kept.push_if(true, 128 * KIB);
+        Ok(())
+    }),
+    ("late", "takes 8 MiB once, after 70 runs", |kept, run| {
+        kept.push_if(run == 70, 8 * KIB * KIB);
+        Ok(())
+    }),
+];
+
+/// What an engine holds on to between runs.
+#[derive(Default)]
+struct Kept(Vec<Box<[u8]>>);
+
+impl Kept {
+    fn push_if(&mut self, really: bool, bytes: usize) {
+        if really {
+            self.0.push(filled(bytes));
+        }
+    }
+}
+
+/// Pages that nobody wrote to are not resident.
+fn filled(bytes: usize) -> Box<[u8]> {
+    vec![1; bytes].into_boxed_slice()
+}
+
+fn leak(bytes: usize) -> Result<()> {
+    std::mem::forget(filled(bytes));
+    Ok(())
+}
+
+#[cfg(unix)]
+fn map(bytes: usize) -> Result<()> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh private map that nothing else knows, written to within its length.
+    unsafe {
+        let pages = libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0);
+        ensure!(pages != libc::MAP_FAILED, "the system gives no more maps");
+        pages.cast::<u8>().write_bytes(1, bytes);
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn map(_bytes: usize) -> Result<()> {
+    anyhow::bail!("there are no anonymous maps on this system")
+}
+
+struct Leaky {
+    engine: FakeEngine,
+    control: &'static Control,
+    kept: Kept,
+    starts: usize,
+}
+
+impl Engine for Leaky {
+    fn info(&self) -> EngineInfo {
+        EngineInfo { name: "control".into(), model: self.control.0.into(), ..self.engine.info() }
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        // Shorter prompts are counted cases, not runs.
+        if prompt.len() == 128 {
+            self.starts += 1;
+            if self.starts > BEFORE {
+                (self.control.2)(&mut self.kept, self.starts - BEFORE - 1)?;
+            }
+        }
+        self.engine.start(prompt)
+    }
+
+    fn next(&mut self) -> Result<TokenId> {
+        self.engine.next()
+    }
+}
+
+fn load(request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
+    let name = request.model.strip_prefix("control:").unwrap_or_default();
+    let control = CONTROLS.iter().find(|control| control.0 == name);
+    let control = control.with_context(|| format!("there is no {}; run this program for a list", request.model))?;
+    let engine = FakeEngine::new(Default::default(), VirtualClock::default());
+    Ok(Box::new(Leaky { engine, control, kept: Kept::default(), starts: 0 }))
+}
+
+fn main() -> ExitCode {
+    if !std::env::args().any(|argument| argument == WORKER_ARGUMENT) {
+        for (name, what, _) in CONTROLS {
+            println!("control:{name:14}{what}");
+        }
+        return ExitCode::SUCCESS;
+    }
+    infergate::process::end_with_parent();
+    match worker::serve(&load, &VirtualClock::default(), io::stdin().lock(), io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `memory`: load, run a hundred times, and say whether it takes more and more.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{ArgMatches, Command};
+
+use super::{bench, bench_target, flags, output, progress};
+use crate::config::Config;
+use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
+use crate::memory::{self, MemoryRequest, Rules};
+use crate::receipt::{MemoryReceipt, PairedReceipt, Receipt, Verdict, ensure_writable, write_json};
+use crate::report;
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("memory")
+        .about("Follow the memory of one process over many runs: what loading takes, what a run takes, and what leaks")
+        .args(flags::memory_alone())
+        .arg(bench::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
+        .arg(flags::json("Write the verdict here"))
+        .after_help(
+            "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
+             cargo xtask memory --case generate/p512-o128 --json verdict.json",
+        )
+}
+
+/// Follows, judges, prints.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let out = flags::path(matches, "out").unwrap_or_else(|| config.target_folder().join("memory.json"));
+    let json = flags::path(matches, "json");
+    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
+        ensure_writable(path)?;
+    }
+    let worker = match flags::path(matches, "memory-worker") {
+        Some(worker) => worker,
+        // A timed worker is not counted, and its resident set shows all the same.
+        None => match bench_target::build_memory(&config.bench, None)? {
+            Some(worker) => worker,
+            None => bench_target::build(&config.bench)?,
+        },
+    };
+    let receipt = follow(&config, worker, &config.cases, &out)?;
+    let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
+    if let Some(json) = json {
+        write_json(&json, &verdict)?;
+    }
+    let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
+    output::say(&format!("{kept} {}", out.display()));
+    output::report(&report::memory::verdict(&receipt, &verdict));
+    Ok(verdict.exit_code)
+}
+
+/// The worker of the memory phase beside a timed one: given, or built. A timed worker that was given has no partner.
+///
+/// # Errors
+/// As [`bench_target::build`].
+pub fn worker(config: &Config, matches: &ArgMatches) -> Result<Option<PathBuf>> {
+    match (flags::path(matches, "memory-worker"), flags::path(matches, "worker")) {
+        (Some(worker), _) => Ok(Some(worker)),
+        (None, Some(_)) => {
+            output::say("no counters and no memory phase: give --memory-worker beside --worker");
+            Ok(None)
+        }
+        (None, None) => bench_target::build_memory(&config.bench, None),
+    }
+}
+
+/// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
+///
+/// # Errors
+/// As [`follow`].
+pub fn attach(config: &Config, worker: PathBuf, runs: usize, receipt: &mut Receipt) -> Result<()> {
+    let mut config = config.clone();
+    config.memory.runs = runs;
+    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let phase = follow(&config, worker, &cases, &config.target_folder().join("memory.json"))?;
+    for counted in phase.counted {
+        let Some(case) = receipt.cases.iter_mut().find(|case| case.id == counted.id) else { continue };
+        if case.output.sha256 != counted.output_sha256 {
+            let id = counted.id;
+            receipt
+                .invalid
+                .push(format!("{id}: the process that counts said something else than those that are timed"));
+        }
+        case.counters = counted.counters;
+    }
+    receipt.memory = (runs > 0).then_some(phase.memory);
+    Ok(())
+}
+
+/// Counts the cases of a paired run on both sides, and follows head. A base that cannot be counted is not compared.
+///
+/// # Errors
+/// As [`follow`], of head.
+pub fn attach_to_pair(
+    config: &Config,
+    base: Option<PathBuf>,
+    head: PathBuf,
+    receipt: &mut PairedReceipt,
+) -> Result<()> {
+    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    let out = config.target_folder().join("memory.json");
+    if let Some(base) = base {
+        let mut config = config.clone();
+        config.memory.runs = 0;
+        match follow(&config, base, &cases, &out) {
+            Ok(phase) => receipt.base.counted = phase.counted,
+            Err(error) => output::say(&format!("base is not counted: {error:#}")),
+        }
+    }
+    let phase = follow(config, head, &cases, &out)?;
+    receipt.head.counted = phase.counted;
+    receipt.memory = (config.memory.runs > 0).then_some(phase.memory);
+    Ok(())
+}
+
+/// Runs the phase; what there is so far is kept in `out` all along.
+///
+/// # Errors
+/// As [`memory::run`]; a receipt that cannot be written.
+pub fn follow(config: &Config, worker: PathBuf, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
+    let request = MemoryRequest {
+        worker,
+        load: config.load_request(),
+        counted: counted.to_vec(),
+        case: config.memory.case,
+        runs: config.memory.runs,
+        prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
+    };
+    let rules = Rules { heap_leaks, needs_confirmation };
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let line = progress::Line::new();
+    let mut keep = |partial: &MemoryReceipt| write_json(out, partial);
+    let receipt = memory::run(&request, rules, &mut keep, &mut |step| line.show(step), &cancelled);
+    line.finish();
+    let receipt = receipt?;
+    write_json(out, &receipt)?;
+    Ok(receipt)
+}

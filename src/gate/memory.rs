@@ -1,0 +1,162 @@
+//! The memory channel: does a process that does the same again and again need more and more memory?
+//!
+//! Two witnesses. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
+//! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test, a floor, and
+//! a confirmation by as many runs again, because a program that warms up rises too.
+
+mod heap;
+mod resident;
+
+pub use heap::{HeapTrend, heap_trend};
+pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
+
+use crate::receipt::{CaseVerdict, Channel, MemoryRecord, Outcome};
+
+/// Fewer runs are not judged: a quarter of them has to hold a whole period of a bounded cache.
+pub const MIN_RUNS: usize = 20;
+
+/// The metric of the heap's row: bytes a run.
+pub const HEAP: &str = "heap_bytes_per_run";
+/// The metric of the resident set's row: bytes a run.
+pub const RESIDENT: &str = "rss_bytes_per_run";
+
+/// What a team allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryPolicy {
+    /// The resident set may grow by so many bytes over the runs, even without a trend. `None`: by any amount.
+    pub growth_limit_bytes: Option<u64>,
+}
+
+/// Whether the heap leaks, over the runs asked for.
+pub fn heap_leaks(record: &MemoryRecord) -> bool {
+    heap_trend(asked(record, &record.runs.live_bytes)).is_some_and(|heap| heap.leaks)
+}
+
+/// Whether the resident set rose over the runs asked for, so that as many again must tell a leak from a warm-up. A heap that
+/// leaks has answered already.
+pub fn needs_confirmation(record: &MemoryRecord) -> bool {
+    let rises = resident_trend(asked(record, &record.runs.rss_bytes)).is_some_and(|resident| resident.rises());
+    rises && !heap_leaks(record)
+}
+
+/// The rows of both witnesses.
+pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<CaseVerdict> {
+    let rows = [heap_row(record), resident_row(record, policy)];
+    rows.into_iter().map(|row| at_best(record, row)).collect()
+}
+
+/// The runs the verdict is reached by, the confirmation left out.
+pub fn asked<'a>(record: &MemoryRecord, column: &'a [u64]) -> &'a [u64] {
+    &column[..column.len().min(record.asked_runs)]
+}
+
+/// A run that broke an invariant or was cut short passes nothing.
+fn at_best(record: &MemoryRecord, row: CaseVerdict) -> CaseVerdict {
+    if let Some(reason) = record.invalid.first() {
+        return CaseVerdict { verdict: Outcome::Invalid, note: Some(reason.clone()), ..row };
+    }
+    if record.partial && row.verdict.severity() < Outcome::Partial.severity() {
+        let note = format!("the memory phase ended after {} of {} runs", record.runs.len(), record.asked_runs);
+        return CaseVerdict { verdict: Outcome::Partial, note: Some(note), ..row };
+    }
+    row
+}
+
+fn row(record: &MemoryRecord, metric: &str, verdict: Outcome, note: Option<String>) -> CaseVerdict {
+    CaseVerdict { note, ..CaseVerdict::new(record.case, metric, Channel::Memory, verdict) }
+}
+
+fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
+    let note = format!("{} runs are too few for a verdict on leaks; it takes at least {MIN_RUNS}", record.runs.len());
+    (Outcome::Inconclusive, Some(note))
+}
+
+fn heap_row(record: &MemoryRecord) -> CaseVerdict {
+    let live_bytes = asked(record, &record.runs.live_bytes);
+    if live_bytes.is_empty() && !record.runs.is_empty() {
+        let note = "the worker does not count its heap; install infergate's CountingAllocator in it";
+        return row(record, HEAP, unseen(record), Some(note.into()));
+    }
+    let Some(heap) = heap_trend(live_bytes) else {
+        let (verdict, note) = too_few(record);
+        return row(record, HEAP, verdict, note);
+    };
+    let blocks = heap_trend(asked(record, &record.runs.live_blocks)).map(|blocks| blocks.per_run);
+    let (verdict, note) = if heap.leaks {
+        let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {blocks:.1} allocations"));
+        (Outcome::Leak, Some(format!("the heap grows by {:.1} bytes a run{blocks}", heap.per_run)))
+    } else {
+        (Outcome::Pass, None)
+    };
+    CaseVerdict {
+        head: Some(if heap.leaks { heap.per_run } else { 0.0 }),
+        smallest_leak_bytes: Some(1.0),
+        ..row(record, HEAP, verdict, note)
+    }
+}
+
+/// One blind witness is an advisory; two see nothing at all.
+fn unseen(record: &MemoryRecord) -> Outcome {
+    let seen = [&record.runs.live_bytes, &record.runs.rss_bytes].iter().any(|column| !column.is_empty());
+    if seen { Outcome::Advisory } else { Outcome::Inconclusive }
+}
+
+fn resident_row(record: &MemoryRecord, policy: MemoryPolicy) -> CaseVerdict {
+    let rss_bytes = asked(record, &record.runs.rss_bytes);
+    if rss_bytes.is_empty() && !record.runs.is_empty() {
+        let note = "this system does not say the resident set: what grows outside the heap is not seen";
+        return row(record, RESIDENT, unseen(record), Some(note.into()));
+    }
+    let Some(first) = resident_trend(rss_bytes) else {
+        let (verdict, note) = too_few(record);
+        return row(record, RESIDENT, verdict, note);
+    };
+    let (verdict, note) = if first.rises() {
+        confirmed(record, &first)
+    } else {
+        match policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64) {
+            Some(limit) => {
+                let note = format!(
+                    "the resident set grew by {:.0} bytes without a trend, and {limit} are allowed",
+                    first.growth_bytes
+                );
+                (Outcome::Growth, Some(note))
+            }
+            None => (Outcome::Pass, None),
+        }
+    };
+    CaseVerdict {
+        head: Some(first.line.slope),
+        threshold: Some(first.floor_bytes / first.runs as f64),
+        p_adjusted: Some(first.p_rising),
+        smallest_leak_bytes: Some(first.smallest_leak_bytes()),
+        ..row(record, RESIDENT, verdict, note)
+    }
+}
+
+/// What as many runs again say of a resident set that rose.
+fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
+    let slope = first.line.slope;
+    let rose = format!("the resident set rose by {slope:.0} bytes a run over {} runs", first.runs);
+    if heap_leaks(record) {
+        return (Outcome::Inconclusive, Some(format!("{rose}; the heap leaks, so it was not followed further")));
+    }
+    let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
+        return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
+    };
+    let (again, lasts) = (second.line.slope, second.line.slope >= slope / 2.0);
+    match (second.rises(), lasts) {
+        (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again:.0} over as many again"))),
+        (false, false) => (Outcome::Pass, None),
+        _ => {
+            let runs = second.runs_to_settle().map_or_else(
+                || "no number of runs would settle it here".to_owned(),
+                |runs| format!("{runs} runs would settle it"),
+            );
+            (
+                Outcome::Inconclusive,
+                Some(format!("{rose}, then by {again:.0}: a leak is neither shown nor excluded; {runs}")),
+            )
+        }
+    }
+}

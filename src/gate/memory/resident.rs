@@ -1,0 +1,101 @@
+//! The resident set's rule: a trend that is there, that matters, and that both halves show.
+
+use super::MIN_RUNS;
+use crate::stats::{Line, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen};
+
+/// Chance that runs without any trend are called rising by the trend test alone.
+const LEVEL: f64 = 0.01;
+/// A rise over all runs below this is not worth a person's time, and allocators differ by more.
+const LEAST_RISE_BYTES: f64 = (1 << 20) as f64;
+/// A rise below this many MADs of the residuals is noise.
+const NOISE_MADS: f64 = 3.0;
+/// Makes a MAD an estimate of a standard deviation.
+const MAD_TO_STD: f64 = 1.4826;
+/// The normal quantile of 95 %: a leak of the stated size is seen 19 times of 20.
+const POWER_QUANTILE: f64 = 1.645;
+/// Beyond this many runs nobody waits for an answer.
+const MOST_RUNS: usize = 100_000;
+
+/// The trend of a resident set over runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResidentTrend {
+    /// Runs it was taken from.
+    pub runs: usize,
+    /// The Theil-Sen line, bytes and bytes a run.
+    pub line: Line,
+    /// One-sided p of the tie-corrected Mann-Kendall test.
+    pub p_rising: f64,
+    /// F: the rise over all runs that counts, bytes.
+    pub floor_bytes: f64,
+    /// Whether each half rises by itself.
+    pub both_halves_rise: bool,
+    /// From the first tenth of the runs to the last, medians, bytes.
+    pub growth_bytes: f64,
+    /// MAD of the residuals, bytes.
+    pub mad_bytes: f64,
+    /// Lag-1 autocorrelation of the residuals; 0 where nothing varies.
+    pub autocorrelation: f64,
+}
+
+impl ResidentTrend {
+    /// Whether the rule calls it rising: significant, by at least F over the runs, in both halves.
+    pub fn rises(&self) -> bool {
+        let significant = self.p_rising < LEVEL;
+        significant && self.line.slope * self.runs as f64 >= self.floor_bytes && self.both_halves_rise
+    }
+
+    /// The smallest leak these runs could have seen, bytes a run.
+    pub fn smallest_leak_bytes(&self) -> f64 {
+        smallest_leak_bytes(self.runs, self.mad_bytes, self.autocorrelation)
+    }
+
+    /// The runs after which a rise like this one could be seen; `None` where that would take far too many.
+    pub fn runs_to_settle(&self) -> Option<usize> {
+        let mut runs = self.runs;
+        while runs < MOST_RUNS {
+            runs += (runs / 4).max(1);
+            if smallest_leak_bytes(runs, self.mad_bytes, self.autocorrelation) <= self.line.slope {
+                return Some(runs);
+            }
+        }
+        None
+    }
+}
+
+/// The trend of `rss_bytes`, one value a run; `None` below [`MIN_RUNS`].
+pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
+    let runs = rss_bytes.len();
+    if runs < MIN_RUNS {
+        return None;
+    }
+    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let line = theil_sen(&values)?;
+    let residuals = line.residuals(&values);
+    let mad_bytes = median_absolute_deviation(&residuals)?;
+    let (first, second) = values.split_at(runs / 2);
+    let tenth = (runs / 10).max(1);
+    Some(ResidentTrend {
+        runs,
+        line,
+        p_rising: mann_kendall_p_rising(&values)?,
+        floor_bytes: floor_bytes(mad_bytes),
+        both_halves_rise: theil_sen(first)?.slope > 0.0 && theil_sen(second)?.slope > 0.0,
+        growth_bytes: median(&values[runs - tenth..])? - median(&values[..tenth])?,
+        mad_bytes,
+        autocorrelation: lag_1_autocorrelation(&residuals).unwrap_or(0.0),
+    })
+}
+
+fn floor_bytes(mad_bytes: f64) -> f64 {
+    LEAST_RISE_BYTES.max(NOISE_MADS * mad_bytes)
+}
+
+/// F / n + 1.645 * 1.4826 MAD * sqrt(12 / n^3) * sqrt((1 + r) / (1 - r)): the floor, and on top of it the standard error of a
+/// slope over n correlated observations, so that the estimate lies above the floor 19 times of 20. Bytes a run.
+pub fn smallest_leak_bytes(runs: usize, mad_bytes: f64, autocorrelation: f64) -> f64 {
+    let n = runs as f64;
+    // A negative correlation would promise more than it keeps, and one of 1 has no error at all.
+    let r = autocorrelation.clamp(0.0, 0.99);
+    let error = MAD_TO_STD * mad_bytes * (12.0 / n.powi(3)).sqrt() * ((1.0 + r) / (1.0 - r)).sqrt();
+    floor_bytes(mad_bytes) / n + POWER_QUANTILE * error
+}

@@ -1,0 +1,35 @@
+//! The memory phase: what loading takes, what a generation takes, and whether a hundred of them take more and more.
+//!
+//! It runs in a process of its own, never one that is timed. A binary that installs the [`CountingAllocator`] counts its heap
+//! to the byte and names the places of a leak; any other worker still shows its resident set.
+//!
+//! A bench target of it is three lines, in `benches/memory.rs` with `harness = false`:
+//!
+//! ```no_run
+//! # use infergate::engine::{Engine, FakeEngine, LoadRequest};
+//! #[global_allocator]
+//! static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
+//!
+//! # fn load(_request: &LoadRequest) -> anyhow::Result<Box<dyn Engine + Send>> {
+//! #     Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+//! # }
+//! fn main() -> std::process::ExitCode {
+//!     infergate::bench::memory_main(&load)
+//! }
+//! ```
+
+#[cfg(feature = "bench")]
+mod allocator;
+#[cfg(feature = "bench")]
+mod counted;
+mod phase;
+#[cfg(feature = "bench")]
+mod resident;
+#[cfg(feature = "bench")]
+mod sites;
+
+#[cfg(feature = "bench")]
+pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
+#[cfg(feature = "bench")]
+pub use counted::{count, inference, locate, run_once, state};
+pub use phase::{MemoryRequest, Rules, run};

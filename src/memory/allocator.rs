@@ -1,0 +1,132 @@
+//! [`CountingAllocator`]: the system's allocator with exact counters.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::sites;
+
+/// Counts every allocation of the process that goes through Rust, on whatever thread, and passes it on to the system.
+///
+/// Install it in a binary of its own, never in one that is timed:
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
+/// # fn main() {}
+/// ```
+///
+/// What it does not see: memory a program maps itself (`mmap`, mapped weight files), the heaps of C and C++ libraries, thread
+/// stacks, and what the system's allocator needs for itself. The resident set shows those. Its cost is a handful of atomic
+/// additions for each allocation and release; docs/MEMORY.md has it measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CountingAllocator;
+
+/// Each on a cache line of its own: threads that allocate meet on as few as possible.
+#[repr(align(64))]
+struct Counter(AtomicU64);
+
+static ALLOCATIONS: Counter = Counter(AtomicU64::new(0));
+static ALLOCATED_BYTES: Counter = Counter(AtomicU64::new(0));
+static RELEASES: Counter = Counter(AtomicU64::new(0));
+static LIVE_BYTES: Counter = Counter(AtomicU64::new(0));
+static PEAK_BYTES: Counter = Counter(AtomicU64::new(0));
+
+/// The counters at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heap {
+    /// Allocations since the process began. Moving one to another size is one more.
+    pub allocations: u64,
+    /// Bytes they asked for. Of a move, the bytes it adds.
+    pub allocated_bytes: u64,
+    /// Bytes not released.
+    pub live_bytes: u64,
+    /// Allocations not released.
+    pub live_blocks: u64,
+    /// The most bytes that were live at once since [`reset_peak`].
+    pub peak_bytes: u64,
+}
+
+/// The heap now; `None` in a process without the [`CountingAllocator`].
+pub fn heap() -> Option<Heap> {
+    let allocations = ALLOCATIONS.0.load(Relaxed);
+    // Rust's own start allocates.
+    (allocations > 0).then(|| Heap {
+        allocations,
+        allocated_bytes: ALLOCATED_BYTES.0.load(Relaxed),
+        live_bytes: LIVE_BYTES.0.load(Relaxed),
+        live_blocks: allocations.saturating_sub(RELEASES.0.load(Relaxed)),
+        peak_bytes: PEAK_BYTES.0.load(Relaxed),
+    })
+}
+
+/// From now on the peak is that of what follows.
+pub fn reset_peak() {
+    PEAK_BYTES.0.store(LIVE_BYTES.0.load(Relaxed), Relaxed);
+}
+
+fn allocated(bytes: usize) {
+    let bytes = bytes as u64;
+    ALLOCATIONS.0.fetch_add(1, Relaxed);
+    ALLOCATED_BYTES.0.fetch_add(bytes, Relaxed);
+    let live = LIVE_BYTES.0.fetch_add(bytes, Relaxed) + bytes;
+    // Most allocations are no new peak: a look is cheaper than an exchange.
+    if live > PEAK_BYTES.0.load(Relaxed) {
+        PEAK_BYTES.0.fetch_max(live, Relaxed);
+    }
+}
+
+fn released(bytes: usize) {
+    RELEASES.0.fetch_add(1, Relaxed);
+    LIVE_BYTES.0.fetch_sub(bytes as u64, Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator with what it was called with; counting touches no memory of the caller.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps this trait's contract.
+        let pointer = unsafe { System.alloc(layout) };
+        note_allocation(pointer, layout.size());
+        pointer
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above. Not through `alloc`: the system hands out fresh pages without writing zeros into them.
+        let pointer = unsafe { System.alloc_zeroed(layout) };
+        note_allocation(pointer, layout.size());
+        pointer
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        released(layout.size());
+        sites::released(pointer);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        let moved = unsafe { System.realloc(pointer, layout, size) };
+        if !moved.is_null() {
+            ALLOCATIONS.0.fetch_add(1, Relaxed);
+            RELEASES.0.fetch_add(1, Relaxed);
+            if size >= layout.size() {
+                let more = (size - layout.size()) as u64;
+                ALLOCATED_BYTES.0.fetch_add(more, Relaxed);
+                let live = LIVE_BYTES.0.fetch_add(more, Relaxed) + more;
+                PEAK_BYTES.0.fetch_max(live, Relaxed);
+            } else {
+                LIVE_BYTES.0.fetch_sub((layout.size() - size) as u64, Relaxed);
+            }
+            sites::released(pointer);
+            sites::allocated(moved, size);
+        }
+        moved
+    }
+}
+
+fn note_allocation(pointer: *mut u8, bytes: usize) {
+    if !pointer.is_null() {
+        allocated(bytes);
+        sites::allocated(pointer, bytes);
+    }
+}

@@ -1,0 +1,152 @@
+//! The worker's side: a prepared case run once more, and what the memory says afterwards.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::allocator::{Heap, heap, reset_peak};
+use super::{resident, sites};
+use crate::case::{Case, Phase};
+use crate::engine::Engine;
+use crate::measure::{Prepared, ensure_same_output};
+use crate::receipt::{CountedCase, Counter, InferenceMemory, LeakSite};
+use crate::worker::MemoryState;
+
+/// One whole run of `prepared`, its output compared.
+///
+/// # Errors
+/// When the engine fails, or says something else than when it was prepared.
+pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<()> {
+    let mut ids = Vec::with_capacity(prepared.case.output_tokens());
+    ids.push(engine.start(&prepared.prompt)?);
+    while ids.len() < prepared.case.output_tokens() {
+        ids.push(engine.next()?);
+    }
+    ensure_same_output(prepared, &ids)
+}
+
+/// The memory now, and the peaks since this was asked last.
+pub fn state() -> MemoryState {
+    resident::without_huge_pages();
+    let peak_live_bytes = heap().map(|heap| heap.peak_bytes);
+    let proc_self = Path::new(resident::SELF);
+    let sample = resident::sample(proc_self);
+    let state = MemoryState {
+        missing: resident::missing(&sample),
+        sample,
+        peak_live_bytes,
+        peak_rss_bytes: resident::peak_rss_bytes(proc_self),
+    };
+    reset_peak();
+    state
+}
+
+/// Counts `repeats` runs of `prepared`; a counter that does not repeat is a range.
+///
+/// Before each the engine reads a single token, so that what a run leaves behind is its own sequence and not the last one's.
+///
+/// # Errors
+/// As [`run_once`]; a worker that does not count.
+pub fn count(engine: &mut dyn Engine, prepared: &Prepared, repeats: usize) -> Result<CountedCase> {
+    let mut counters: BTreeMap<String, Counter> = BTreeMap::new();
+    for _ in 0..repeats.max(1) {
+        for (name, value) in count_once(engine, prepared)? {
+            let counter = counters.entry(name.to_owned()).or_insert(Counter { min: value, max: value });
+            *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
+        }
+    }
+    Ok(CountedCase { id: prepared.case, output_sha256: prepared.output.sha256.clone(), counters })
+}
+
+fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'static str, u64)>> {
+    engine.start(&prepared.prompt[..1])?;
+    let steps = prepared.case.output_tokens() - 1;
+    let mut ids = Vec::with_capacity(prepared.case.output_tokens());
+    let empty = counted_heap()?;
+    reset_peak();
+    ids.push(engine.start(&prepared.prompt)?);
+    let read = counted_heap()?;
+    if prepared.case.phase() == Phase::Decode {
+        reset_peak();
+    }
+    for _ in 0..steps {
+        ids.push(engine.next()?);
+    }
+    let end = counted_heap()?;
+    ensure_same_output(prepared, &ids)?;
+    let allocations = |from: &Heap, to: &Heap| to.allocations - from.allocations;
+    let bytes = |from: &Heap, to: &Heap| to.allocated_bytes - from.allocated_bytes;
+    let per_token = |total: u64| total.div_ceil(steps.max(1) as u64);
+    let before = if prepared.case.phase() == Phase::Decode { &read } else { &empty };
+    let mut counters = vec![
+        ("peak_live_bytes", end.peak_bytes.saturating_sub(before.live_bytes)),
+        ("end_live_bytes", end.live_bytes.saturating_sub(empty.live_bytes)),
+    ];
+    match prepared.case {
+        Case::Prefill { .. } => counters.extend([
+            ("allocations_per_prefill", allocations(&empty, &end)),
+            ("allocated_bytes_per_prefill", bytes(&empty, &end)),
+        ]),
+        Case::Decode { .. } | Case::Generate { .. } => counters.extend([
+            ("allocations_per_token", per_token(allocations(&read, &end))),
+            ("allocated_bytes_per_token", per_token(bytes(&read, &end))),
+        ]),
+    }
+    Ok(counters)
+}
+
+fn counted_heap() -> Result<Heap> {
+    heap().context("this worker does not count its heap; install infergate's CountingAllocator in it")
+}
+
+/// What one generation takes. Without a counted heap only what the engine itself says.
+///
+/// # Errors
+/// As [`run_once`].
+pub fn inference(engine: &mut dyn Engine, prepared: &Prepared) -> Result<InferenceMemory> {
+    let tokens = (prepared.case.prompt_tokens() + prepared.case.output_tokens() - 1) as f64;
+    let cache_expected_bytes = engine.cost().map(|cost| (cost.decode_bytes_per_context_token * tokens) as u64);
+    let live = || heap().map(|heap| heap.live_bytes);
+    let alone = live();
+    let sequence_bytes = engine.fork().ok().and_then(|fork| {
+        let with_fork = live();
+        drop(fork);
+        with_fork?.checked_sub(alone?)
+    });
+    engine.start(&prepared.prompt[..1])?;
+    let mut ids = Vec::with_capacity(prepared.case.output_tokens());
+    let before = live();
+    reset_peak();
+    ids.push(engine.start(&prepared.prompt)?);
+    let prefill_peak = heap().map(|heap| heap.peak_bytes);
+    let read = live();
+    while ids.len() < prepared.case.output_tokens() {
+        ids.push(engine.next()?);
+    }
+    let end = live();
+    ensure_same_output(prepared, &ids)?;
+    let grown = |from: Option<u64>, to: Option<u64>| Some(to?.cast_signed() - from?.cast_signed());
+    Ok(InferenceMemory {
+        cache_expected_bytes,
+        sequence_bytes,
+        prefill_peak_bytes: prefill_peak.zip(before).map(|(peak, before)| peak.saturating_sub(before)),
+        growth_bytes: grown(before, end),
+        decode_growth_bytes: grown(read, end),
+    })
+}
+
+/// Runs `prepared` another `runs` + 1 times with every call stack kept, and names the places of what outlives its run.
+///
+/// # Errors
+/// As [`run_once`].
+pub fn locate(engine: &mut dyn Engine, prepared: &Prepared, runs: usize) -> Result<Vec<LeakSite>> {
+    for run in 0..=runs {
+        sites::begin_run(run);
+        if let Err(error) = run_once(engine, prepared) {
+            sites::finish(0);
+            return Err(error);
+        }
+    }
+    Ok(sites::finish(runs))
+}

@@ -1,0 +1,195 @@
+//! The phase, driven from outside the measured process: records of a thousand runs would be memory of its own.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, ensure};
+
+use crate::build_info;
+use crate::case::Case;
+use crate::engine::LoadRequest;
+use crate::measure::InvariantBroken;
+use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
+use crate::suite::{Progress, choose_cases};
+use crate::worker::{Client, Hello, Interrupted, Refused};
+
+/// Runs before the first one that counts: pools start, buffers find their size.
+const WARM_UP_RUNS: usize = 5;
+/// Repeats of a counted case.
+const COUNT_REPEATS: usize = 3;
+/// Runs of the pass that looks for a leak's place.
+const LOCATE_RUNS: usize = 8;
+/// Runs between two times that what there is so far is handed out to be kept.
+const RUNS_BETWEEN_KEEPS: usize = 10;
+
+/// What to follow, with what.
+#[derive(Debug, Clone)]
+pub struct MemoryRequest {
+    /// The bench binary, best one that counts its heap.
+    pub worker: PathBuf,
+    /// The model.
+    pub load: LoadRequest,
+    /// Case ids or globs to count; empty is the gate's suite.
+    pub counted: Vec<String>,
+    /// The generation to repeat.
+    pub case: Case,
+    /// How often; 0 counts and loads only.
+    pub runs: usize,
+    /// Text that prompts are cut from; `None` is the built-in one.
+    pub prompt_text: Option<String>,
+}
+
+/// What the gate says of the runs so far. Deciding is not this room's business.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// The heap leaks: its place is looked for.
+    pub heap_leaks: fn(&MemoryRecord) -> bool,
+    /// The resident set rose: as many runs again must confirm it.
+    pub needs_confirmation: fn(&MemoryRecord) -> bool,
+}
+
+/// Runs the phase. `rules` say after the runs asked for what else is needed, `keep` gets what there is so far now and then,
+/// as a partial receipt. When `cancelled` becomes true, or the worker ends during the runs, a partial receipt comes back.
+///
+/// # Errors
+/// When nothing can be followed: a case beyond the context, a model that does not load, a worker that dies before the runs.
+pub fn run(
+    request: &MemoryRequest,
+    rules: Rules,
+    keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
+    progress: &mut dyn FnMut(&Progress),
+    cancelled: &AtomicBool,
+) -> Result<MemoryReceipt> {
+    let show = &mut |label: &str, done_steps: usize| {
+        progress(&Progress { label: label.into(), done_steps, total_steps: WARM_UP_RUNS + request.runs.max(1) });
+    };
+    show("memory: loading", 0);
+    let (mut client, hello) = Client::spawn(&request.worker, &request.load)?;
+    let mut receipt = load(request, &mut client, hello)?;
+    let outcome = count(request, &mut client, &mut receipt, show, cancelled)
+        .and_then(|()| follow(request, &mut client, &mut receipt, rules, keep, show, cancelled));
+    let memory = &mut receipt.memory;
+    match outcome {
+        Ok(()) => {}
+        Err(error) if error.is::<InvariantBroken>() => memory.invalid.push(error.to_string()),
+        Err(error) if error.is::<Interrupted>() || cancelled.load(Ordering::Relaxed) => {}
+        Err(error) if error.is::<Refused>() || memory.runs.is_empty() => return Err(error),
+        // It ran for a while, and how it ended is part of what there is to say.
+        Err(error) => memory.missing.push(format!("{error:#}")),
+    }
+    memory.partial = memory.runs.len() < memory.asked_runs || cancelled.load(Ordering::Relaxed);
+    Ok(receipt)
+}
+
+fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<MemoryReceipt> {
+    let before = client.memory(None)?;
+    let loaded = client.load(&request.load, request.prompt_text.as_deref())?;
+    let after = client.memory(None)?;
+    let mut build = hello.build;
+    (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
+    Ok(MemoryReceipt {
+        schema: MEMORY_SCHEMA.into(),
+        created: timestamp(),
+        tool: hello.tool,
+        machine: hello.machine,
+        build,
+        engine: loaded.engine,
+        threads: request.load.threads,
+        seed: request.load.seed,
+        counted: Vec::new(),
+        memory: MemoryRecord {
+            partial: true,
+            invalid: Vec::new(),
+            missing: after.missing,
+            load: LoadMemory {
+                before: before.sample,
+                after: after.sample,
+                peak_rss_bytes: after.peak_rss_bytes,
+                peak_live_bytes: after.peak_live_bytes,
+            },
+            inference: None,
+            case: request.case,
+            warm_up_runs: WARM_UP_RUNS,
+            asked_runs: request.runs,
+            runs: MemorySeries::default(),
+            sites: Vec::new(),
+        },
+    })
+}
+
+/// Exact counters of each case, where the worker counts.
+fn count(
+    request: &MemoryRequest,
+    client: &mut Client,
+    receipt: &mut MemoryReceipt,
+    show: &mut dyn FnMut(&str, usize),
+    cancelled: &AtomicBool,
+) -> Result<()> {
+    if request.runs > 0 {
+        request.case.ensure_fits(receipt.engine.context_tokens)?;
+    }
+    let cases = choose_cases(&request.counted, receipt.engine.context_tokens)?;
+    if receipt.memory.load.after.live_bytes.is_none() {
+        return Ok(());
+    }
+    for case in cases {
+        if cancelled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        show(&format!("memory: counting {case}"), 0);
+        let prepared = client.prepare(case, None)?;
+        let counted: CountedCase = client.count(case, COUNT_REPEATS)?;
+        ensure!(
+            counted.output_sha256 == prepared.output.sha256,
+            InvariantBroken(format!("{case}: the counted run said something else than the prepared one"))
+        );
+        receipt.counted.push(counted);
+    }
+    Ok(())
+}
+
+/// One generation, then many.
+fn follow(
+    request: &MemoryRequest,
+    client: &mut Client,
+    receipt: &mut MemoryReceipt,
+    rules: Rules,
+    keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
+    show: &mut dyn FnMut(&str, usize),
+    cancelled: &AtomicBool,
+) -> Result<()> {
+    if request.runs == 0 {
+        return Ok(());
+    }
+    client.prepare(request.case, None)?;
+    receipt.memory.inference = Some(client.inference(request.case)?);
+    for run in 0..WARM_UP_RUNS {
+        show("memory: warming up", run);
+        client.memory(Some(request.case))?;
+    }
+    let mut wanted = request.runs;
+    loop {
+        while receipt.memory.runs.len() < wanted {
+            let run = receipt.memory.runs.len();
+            if cancelled.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            show(&format!("memory: run {} of {wanted}", run + 1), WARM_UP_RUNS + run.min(request.runs));
+            let state = client.memory(Some(request.case))?;
+            receipt.memory.runs.push(&state.sample);
+            ensure!(receipt.memory.runs.len() > run, "the worker says nothing of its memory");
+            if (run + 1).is_multiple_of(RUNS_BETWEEN_KEEPS) {
+                keep(receipt)?;
+            }
+        }
+        if (rules.heap_leaks)(&receipt.memory) {
+            show("memory: looking for the leak's place", WARM_UP_RUNS + request.runs);
+            receipt.memory.sites = client.locate(request.case, LOCATE_RUNS)?;
+            return Ok(());
+        }
+        if wanted > request.runs || !(rules.needs_confirmation)(&receipt.memory) {
+            return Ok(());
+        }
+        wanted *= 2;
+    }
+}

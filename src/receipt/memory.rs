@@ -1,0 +1,242 @@
+//! The receipt of the memory phase: loading, one generation, a hundred of them, and exact counters.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::validate::validate_counters;
+use super::{Build, Counter, Machine};
+use crate::case::Case;
+use crate::engine::EngineInfo;
+
+/// Schema name of a [`MemoryReceipt`].
+pub const MEMORY_SCHEMA: &str = "infergate.memory/1";
+
+/// One memory phase, measured by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryReceipt {
+    /// [`MEMORY_SCHEMA`].
+    pub schema: String,
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// infergate's own version.
+    pub tool: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What was built.
+    pub build: Build,
+    /// Engine and model.
+    pub engine: EngineInfo,
+    /// Threads asked for.
+    pub threads: usize,
+    /// Seed of synthetic weights and prompts.
+    pub seed: u64,
+    /// Exact counters, one entry per case.
+    #[serde(default)]
+    pub counted: Vec<CountedCase>,
+    /// The rest.
+    pub memory: MemoryRecord,
+}
+
+/// What a memory phase saw, counters aside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryRecord {
+    /// The phase was cut short: it never passes.
+    #[serde(default)]
+    pub partial: bool,
+    /// Invariants it broke, one sentence each.
+    #[serde(default)]
+    pub invalid: Vec<String>,
+    /// What this system or this worker cannot say, one sentence each.
+    #[serde(default)]
+    pub missing: Vec<String>,
+    /// Loading the model.
+    pub load: LoadMemory,
+    /// One generation.
+    #[serde(default)]
+    pub inference: Option<InferenceMemory>,
+    /// The generation that was repeated.
+    #[schemars(with = "String")]
+    pub case: Case,
+    /// Runs before the first one that counts.
+    pub warm_up_runs: usize,
+    /// Runs the verdict is reached by; `runs` holds twice as many where the resident set rose and was followed further.
+    pub asked_runs: usize,
+    /// After each run, oldest first.
+    pub runs: MemorySeries,
+    /// Where allocations that outlive their run come from, the largest first; empty unless the heap leaks.
+    #[serde(default)]
+    pub sites: Vec<LeakSite>,
+}
+
+/// Memory of the process at one moment, bytes. `null`: not known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MemorySample {
+    /// Bytes the program has allocated and not freed, by its own counting allocator.
+    #[serde(default)]
+    pub live_bytes: Option<u64>,
+    /// Allocations it has not freed.
+    #[serde(default)]
+    pub live_blocks: Option<u64>,
+    /// Resident set.
+    #[serde(default)]
+    pub rss_bytes: Option<u64>,
+    /// Resident set with shared pages divided among those who share them. Linux only.
+    #[serde(default)]
+    pub pss_bytes: Option<u64>,
+    /// Resident and backed by no file: heaps, stacks, anonymous maps. Linux only.
+    #[serde(default)]
+    pub anonymous_bytes: Option<u64>,
+    /// Resident and backed by a file: mapped weights, the program itself. Linux only.
+    #[serde(default)]
+    pub mapped_bytes: Option<u64>,
+}
+
+/// Memory around the load of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LoadMemory {
+    /// Before.
+    pub before: MemorySample,
+    /// After, freed memory returned to the system.
+    pub after: MemorySample,
+    /// The largest resident set in between.
+    #[serde(default)]
+    pub peak_rss_bytes: Option<u64>,
+    /// The largest live heap in between.
+    #[serde(default)]
+    pub peak_live_bytes: Option<u64>,
+}
+
+/// Memory of one generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InferenceMemory {
+    /// KV cache of all its tokens, from the engine's own cost per token of context.
+    #[serde(default)]
+    pub cache_expected_bytes: Option<u64>,
+    /// What a second sequence over the same weights takes before it has read anything: a cache that is reserved when it is
+    /// made. `null` where the engine cannot fork.
+    #[serde(default)]
+    pub sequence_bytes: Option<u64>,
+    /// The largest live heap while the prompt was read, above what was live before.
+    #[serde(default)]
+    pub prefill_peak_bytes: Option<u64>,
+    /// How much the live heap grew from just before the prompt to after the last token; negative when it shrank.
+    #[serde(default)]
+    pub growth_bytes: Option<i64>,
+    /// How much of it came after the first token: a cache that grows with each step.
+    #[serde(default)]
+    pub decode_growth_bytes: Option<i64>,
+}
+
+/// One column per kind of memory, one entry per run. A column is empty where the system does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MemorySeries {
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub live_bytes: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub live_blocks: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub rss_bytes: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub pss_bytes: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub anonymous_bytes: Vec<u64>,
+}
+
+impl MemorySeries {
+    /// Appends one run. A value that is missing once empties its column for good: a series with gaps has no trend.
+    pub fn push(&mut self, sample: &MemorySample) {
+        let before = self.len();
+        let columns = [
+            (&mut self.live_bytes, sample.live_bytes),
+            (&mut self.live_blocks, sample.live_blocks),
+            (&mut self.rss_bytes, sample.rss_bytes),
+            (&mut self.pss_bytes, sample.pss_bytes),
+            (&mut self.anonymous_bytes, sample.anonymous_bytes),
+        ];
+        for (column, value) in columns {
+            match value {
+                Some(value) if column.len() == before => column.push(value),
+                _ => column.clear(),
+            }
+        }
+    }
+
+    /// Runs in it.
+    pub fn len(&self) -> usize {
+        self.columns().iter().map(|column| column.len()).max().unwrap_or(0)
+    }
+
+    /// Whether nothing ran, or nothing could be seen.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn columns(&self) -> [&Vec<u64>; 5] {
+        [&self.live_bytes, &self.live_blocks, &self.rss_bytes, &self.pss_bytes, &self.anonymous_bytes]
+    }
+}
+
+/// A place in the program whose allocations outlived the run that made them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LeakSite {
+    /// Bytes a run.
+    pub bytes_per_run: f64,
+    /// Allocations a run.
+    pub blocks_per_run: f64,
+    /// `function at file:line`, innermost first, the allocator and the standard library left out.
+    pub frames: Vec<String>,
+}
+
+/// A case's exact counters and what it said meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountedCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// SHA-256 of the greedy output, as in [`Output`](super::Output).
+    pub output_sha256: String,
+    /// By name, for example `allocations_per_token`.
+    pub counters: BTreeMap<String, Counter>,
+}
+
+impl MemoryReceipt {
+    /// Refuses a receipt that cannot be judged.
+    ///
+    /// # Errors
+    /// As [`MemoryRecord::validate`]; a counter with its ends exchanged.
+    pub fn validate(&self) -> Result<()> {
+        for counted in &self.counted {
+            validate_counters(counted.id, &counted.counters)?;
+        }
+        self.memory.validate()
+    }
+}
+
+impl MemoryRecord {
+    /// Refuses a record whose columns do not belong together.
+    ///
+    /// # Errors
+    /// Naming what does not fit.
+    pub fn validate(&self) -> Result<()> {
+        let runs = self.runs.len();
+        ensure!(
+            self.runs.columns().iter().all(|column| column.is_empty() || column.len() == runs),
+            "memory: the columns of the runs have different lengths; measure again"
+        );
+        let whole = runs == self.asked_runs || runs == 2 * self.asked_runs || runs == 0;
+        ensure!(
+            self.partial || !self.invalid.is_empty() || whole,
+            "memory: {runs} runs where {} were asked for; measure again",
+            self.asked_runs
+        );
+        Ok(())
+    }
+}
