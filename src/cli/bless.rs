@@ -26,6 +26,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with_all(flags::measure_ids()),
         )
+        .arg(flags::memory_worker())
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")

@@ -17,20 +17,10 @@ const SHOWN_FRAMES: usize = 8;
 /// Places that are shown.
 const SHOWN_SITES: usize = 5;
 
-/// Who allocates on behalf of others: not where a leak is.
-const PLUMBING: &[&str] = &[
-    "infergate::memory::allocator",
-    "infergate::memory::sites",
-    "backtrace::",
-    "alloc::",
-    "core::",
-    "std::",
-    "hashbrown::",
-    "rayon_core::",
-    "__rust",
-    "__rdl",
-    "__rg",
-];
+/// Crates that allocate on behalf of others: not where a leak is. By the folders of their sources, because a build with line
+/// tables alone keeps no paths in the names of inlined functions.
+const PLUMBING: &[&str] =
+    &["/library/alloc/", "/library/core/", "/library/std/", "/backtrace-", "/hashbrown-", "/rayon-core-"];
 
 static ON: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
@@ -140,14 +130,18 @@ fn frames(stack: &[usize]) -> Vec<String> {
     for address in stack {
         backtrace::resolve(*address as *mut _, |symbol| {
             let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
-            let plain = name.trim_start_matches(['<', '&', '*', '[']);
-            if frames.len() < SHOWN_FRAMES && !PLUMBING.iter().any(|prefix| plain.starts_with(prefix)) {
-                let place = symbol.filename().map(short).zip(symbol.lineno());
-                frames.push(place.map_or(name.clone(), |(file, line)| format!("{name} at {file}:{line}")));
+            let place = symbol.filename().zip(symbol.lineno());
+            if frames.len() < SHOWN_FRAMES && !place.map_or(name.starts_with("__"), |(file, _)| is_plumbing(file)) {
+                frames.push(place.map_or(name.clone(), |(file, line)| format!("{name} at {}:{line}", short(file))));
             }
         });
     }
     frames
+}
+
+fn is_plumbing(file: &Path) -> bool {
+    let text = file.to_string_lossy();
+    file.ends_with(file!()) || file.ends_with(super::allocator::FILE) || PLUMBING.iter().any(|part| text.contains(part))
 }
 
 /// A source file without the folders of whoever built it: below the current folder, a crate of the registry, or its last
