@@ -1,15 +1,16 @@
-//! Controls of the memory phase: engines whose leak, or whose innocence, is known. Each is a model spec, `control:heap`; what
-//! they do happens once a run. The tests run all of them, and `cargo run --example leaky_engine` lists them.
+//! Controls of the memory phase: engines whose leak, or whose innocence, is known. Each is a model spec, `control:heap`, or on
+//! top of a real model `control:heap:synthetic:gpt2`; what they do happens once a run. The tests run all of them, and
+//! `cargo run --example leaky_engine` lists them.
 
 use std::cell::RefCell;
-use std::io;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use candle_core::{DType, Device, Tensor};
 use infergate::clock::VirtualClock;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, TokenId};
-use infergate::worker::{self, WORKER_ARGUMENT};
+use infergate::engine::{Engine, EngineFactory, EngineInfo, FakeEngine, LoadRequest, TokenId};
+use infergate::models::Candle;
+use infergate::worker::WORKER_ARGUMENT;
 
 #[global_allocator]
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
@@ -30,6 +31,7 @@ const CONTROLS: &[Control] = &[
     ("heap", "leaks 4 KiB a run", |_, _| leak(4 * KIB)),
     ("byte", "leaks one byte a run", |_, _| leak(1)),
     ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
+    ("mapped-16", "leaks 16 KiB of mapped memory a run", |_, _| map(16 * KIB)),
     ("thread-local", "keeps 1 KiB a run in a thread-local", |_, _| {
         HISTORY.with_borrow_mut(|history| history.push(filled(KIB)));
         Ok(())
@@ -100,7 +102,7 @@ fn map(_bytes: usize) -> Result<()> {
 }
 
 struct Leaky {
-    engine: FakeEngine,
+    engine: Box<dyn Engine + Send>,
     control: &'static Control,
     kept: Kept,
     starts: usize,
@@ -127,12 +129,31 @@ impl Engine for Leaky {
     }
 }
 
-fn load(request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
-    let name = request.model.strip_prefix("control:").unwrap_or_default();
-    let control = CONTROLS.iter().find(|control| control.0 == name);
-    let control = control.with_context(|| format!("there is no {}; run this program for a list", request.model))?;
-    let engine = FakeEngine::new(Default::default(), VirtualClock::default());
-    Ok(Box::new(Leaky { engine, control, kept: Kept::default(), starts: 0 }))
+/// `control:NAME` or `control:NAME:MODEL`.
+fn parse(request: &LoadRequest) -> (&str, LoadRequest) {
+    let spec = request.model.strip_prefix("control:").unwrap_or_default();
+    let (name, model) = spec.split_once(':').unwrap_or((spec, ""));
+    (name, LoadRequest { model: model.to_owned(), ..request.clone() })
+}
+
+struct Controls;
+
+impl EngineFactory for Controls {
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
+        let (name, model) = parse(request);
+        let control = CONTROLS.iter().find(|control| control.0 == name);
+        let control = control.with_context(|| format!("there is no {}; run this program for a list", request.model))?;
+        let engine: Box<dyn Engine + Send> = match model.model.as_str() {
+            "" => Box::new(FakeEngine::new(Default::default(), VirtualClock::default())),
+            _ => Candle.load(&model)?,
+        };
+        Ok(Box::new(Leaky { engine, control, kept: Kept::default(), starts: 0 }))
+    }
+
+    fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {
+        let (_, model) = parse(request);
+        if model.model.is_empty() { Vec::new() } else { Candle.environment(&model) }
+    }
 }
 
 fn main() -> ExitCode {
@@ -142,12 +163,6 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    infergate::process::end_with_parent();
-    match worker::serve(&load, &VirtualClock::default(), io::stdin().lock(), io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    // Everything a memory bench target does, and no settings of the folder it runs in.
+    infergate::bench::memory_main(&Controls)
 }

@@ -47,12 +47,21 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
 }
 
 fn run(factory: &dyn EngineFactory) -> Result<()> {
-    let config = Config::load(&env::current_dir()?)?;
-    let request = config.load_request();
-    process::ensure_environment(&factory.environment(&request))?;
-    if env::args().any(|argument| argument == WORKER_ARGUMENT) {
-        process::end_with_parent();
-        return worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock());
+    if is_worker() {
+        return work(factory);
     }
+    let config = Config::load(&env::current_dir()?)?;
+    process::ensure_environment(&factory.environment(&config.load_request()))?;
     criterion_front::run(factory, &config, &Arguments::parse(env::args().skip(1)))
+}
+
+fn is_worker() -> bool {
+    env::args().any(|argument| argument == WORKER_ARGUMENT)
+}
+
+/// Answers requests until there are no more.
+fn work(factory: &dyn EngineFactory) -> Result<()> {
+    process::ensure_environment(&factory.environment(&Config::from_environment()?.load_request()))?;
+    process::end_with_parent();
+    worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock())
 }

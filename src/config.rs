@@ -96,14 +96,30 @@ impl Config {
             config.baselines = path.parent().unwrap_or(Path::new("")).join(config.baselines);
             config.apply_file(&path, &text)?;
         }
+        config.apply_environment()?;
+        Ok(config)
+    }
+
+    /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a newer
+    /// one than it can read, for base of a paired gate runs in head's folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_environment() -> Result<Self> {
+        let mut config = Self::default();
+        config.apply_environment()?;
+        Ok(config)
+    }
+
+    fn apply_environment(&mut self) -> Result<()> {
         for key in KEYS {
             let name = key.environment();
             if let Some(value) = env::var_os(&name).filter(|value| !value.is_empty()) {
                 let value = value.into_string().ok().with_context(|| format!("{name}: is not UTF-8"))?;
-                config.apply_text(key, &[value]).with_context(|| name.clone())?;
+                self.apply_text(key, &[value]).with_context(|| name.clone())?;
             }
         }
-        Ok(config)
+        Ok(())
     }
 
     /// Overlays the keys of `text`, which stands in the file `path`; paths in it are relative to its folder.

@@ -66,3 +66,15 @@ fn a_case_beyond_the_context_is_refused_with_a_sentence() {
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(error.contains("generate/p2000-o256 needs 2256 tokens"), "{error}");
 }
+
+#[test]
+fn a_worker_reads_no_settings_of_the_folder_it_runs_in() {
+    // Base of a paired gate runs in head's folder, whose infergate.toml may have keys that base does not know.
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("infergate.toml"), "a_key_of_tomorrow = 1\n").expect("a file");
+    let mut worker = Command::new(support::example("own_engine"));
+    let output =
+        worker.current_dir(folder.path()).arg("--infergate-worker").stdin(std::process::Stdio::null()).output();
+    let output = output.expect("the worker starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,8 +1,9 @@
 //! Statistics equal NumPy's and SciPy's, and refuse what they cannot answer.
 
 use infergate::stats::{
-    coefficient_of_variation, log_ratio, mean, median, percentile, quantile, robust_coefficient_of_variation,
-    sample_std, samples_needed, student_t_cdf, student_t_quantile, student_t_upper_tail,
+    coefficient_of_variation, lag_1_autocorrelation, log_ratio, mann_kendall_p_rising, mean, median, percentile,
+    quantile, robust_coefficient_of_variation, sample_std, samples_needed, student_t_cdf, student_t_quantile,
+    student_t_upper_tail, theil_sen,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -42,6 +43,49 @@ fn descriptions_equal_numpy() {
             let [p, expected] = numbers(point)[..] else { panic!("a pair") };
             assert_close(quantile(&values, p), Some(expected), 1e-12, &format!("{name} at {p}"));
         }
+    }
+}
+
+#[test]
+fn trends_equal_pymannkendall_and_scipy() {
+    let reference = reference();
+    for (name, series) in reference["trends"].as_object().expect("trends") {
+        let values = numbers(&series["values"]);
+        let close = |got, field: &str| assert_close(got, series[field].as_f64(), 1e-9, &format!("{name} {field}"));
+        close(mann_kendall_p_rising(&values), "p_rising");
+        close(theil_sen(&values).map(|line| line.slope), "slope");
+        close(theil_sen(&values).map(|line| line.intercept), "intercept");
+        close(lag_1_autocorrelation(&values), "autocorrelation");
+    }
+}
+
+#[test]
+fn a_series_without_change_has_no_trend() {
+    let flat = [7.0; 30];
+    assert_eq!(mann_kendall_p_rising(&flat), Some(1.0));
+    assert_eq!(theil_sen(&flat).map(|line| line.slope), Some(0.0));
+    assert_eq!(lag_1_autocorrelation(&flat), None, "nothing varies");
+    assert_eq!(mann_kendall_p_rising(&[1.0, 2.0]), None, "too short");
+    assert_eq!(mann_kendall_p_rising(&[1.0, f64::NAN, 2.0]), None);
+    assert_eq!(theil_sen(&[1.0]), None, "a point has no slope");
+}
+
+proptest! {
+    #[test]
+    fn a_trend_turned_round_falls_and_a_line_is_found(
+        noise in prop::collection::vec(-5.0..5.0f64, 20..60), slope in -100i32..100
+    ) {
+        let reversed: Vec<f64> = noise.iter().rev().copied().collect();
+        let (up, down) = (mann_kendall_p_rising(&noise).unwrap(), mann_kendall_p_rising(&reversed).unwrap());
+        // With the continuity correction both sides leave a little: p and its mirror add up to one or more.
+        prop_assert!(up + down >= 1.0 - 1e-9 && up + down < 1.2, "{up} {down}");
+        let slope = f64::from(slope);
+        let line: Vec<f64> = (0..noise.len()).map(|at| 3.0 + slope * at as f64).collect();
+        let found = theil_sen(&line).unwrap();
+        prop_assert!((found.slope - slope).abs() < 1e-9 && (found.intercept - 3.0).abs() < 1e-6);
+        let tilted: Vec<f64> = noise.iter().zip(&line).map(|(noise, line)| noise + line).collect();
+        let moved = theil_sen(&tilted).unwrap().slope - theil_sen(&noise).unwrap().slope;
+        prop_assert!((moved - slope).abs() < 1e-9, "adding a line adds its slope");
     }
 }
 

@@ -1,23 +1,20 @@
 //! The memory phase as a bench target: what `cargo bench -- memory` runs, and the worker that `cargo xtask memory` asks.
 
 use std::env;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 
 use super::arguments::Arguments;
-use crate::clock::MonotonicClock;
 use crate::config::Config;
 use crate::engine::EngineFactory;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
 use crate::memory::{MemoryRequest, Rules, run};
-use crate::process;
 use crate::receipt::{Verdict, write_json};
 use crate::report;
 use crate::suite::Progress;
-use crate::worker::{self, WORKER_ARGUMENT};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
@@ -37,13 +34,10 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
 }
 
 fn start(factory: &dyn EngineFactory) -> Result<i32> {
-    let config = Config::load(&env::current_dir()?)?;
-    process::ensure_environment(&factory.environment(&config.load_request()))?;
-    if env::args().any(|argument| argument == WORKER_ARGUMENT) {
-        process::end_with_parent();
-        worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock())?;
-        return Ok(0);
+    if super::is_worker() {
+        return super::work(factory).map(|()| 0);
     }
+    let config = Config::load(&env::current_dir()?)?;
     let arguments = Arguments::parse(env::args().skip(1));
     if arguments.list {
         println!("{NAME}: benchmark");

@@ -13,6 +13,9 @@ use crate::measure::{Prepared, ensure_same_output};
 use crate::receipt::{CountedCase, Counter, InferenceMemory, LeakSite};
 use crate::worker::MemoryState;
 
+/// This file, as the compiler names it: where a run's stack begins.
+pub(super) const FILE: &str = file!();
+
 /// One whole run of `prepared`, its output compared.
 ///
 /// # Errors

@@ -127,11 +127,15 @@ fn with_kept(work: impl FnOnce(&mut Option<Kept>)) {
 
 fn frames(stack: &[usize]) -> Vec<String> {
     let mut frames = Vec::new();
+    let mut in_run = true;
     for address in stack {
         backtrace::resolve(*address as *mut _, |symbol| {
+            // What called the run is nobody's leak either.
+            in_run &= !symbol.filename().is_some_and(|file| file.ends_with(super::counted::FILE));
             let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
             let place = symbol.filename().zip(symbol.lineno());
-            if frames.len() < SHOWN_FRAMES && !place.map_or(name.starts_with("__"), |(file, _)| is_plumbing(file)) {
+            let plumbing = place.map_or(name.contains("alloc::"), |(file, _)| is_plumbing(file));
+            if in_run && !plumbing && frames.len() < SHOWN_FRAMES {
                 frames.push(place.map_or(name.clone(), |(file, line)| format!("{name} at {}:{line}", short(file))));
             }
         });

@@ -1,7 +1,9 @@
-//! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`, what each thread computes in `shard`.
+//! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`, what each thread computes in `shard`, for a single
+//! token in `step`.
 
 mod config;
 mod shard;
+mod step;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

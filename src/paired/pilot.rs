@@ -20,7 +20,7 @@ const PILOT_PAIRS: usize = 64;
 const PILOT_NS: f64 = 3e9;
 
 /// A block's median should not add more than this to the luck of its two processes: beyond, more blocks help more.
-const AIM: f64 = 0.012;
+const AIM: f64 = 0.008;
 
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
 /// blocks help more than more pairs.

@@ -146,8 +146,10 @@ fn remark(row: &CaseVerdict) -> Option<String> {
 /// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
 fn reason(verdict: &Verdict) -> String {
     if verdict.exit_code == 0 {
-        let mut times = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())).peekable();
-        let judged = times.peek().is_none() || times.any(|row| row.verdict != Outcome::Advisory);
+        let is_time = |row: &&CaseVerdict| TIMES.contains(&row.metric.as_str());
+        let judged = verdict.cases.iter().filter(is_time).any(|row| row.verdict != Outcome::Advisory);
+        let memory_alone = !verdict.cases.is_empty() && verdict.cases.iter().all(|row| row.channel == Channel::Memory);
+        let judged = judged || memory_alone;
         return if judged { String::new() } else { ", time is shown and not judged".into() };
     }
     let Some(row) = verdict.cases.iter().find(|row| row.verdict == verdict.verdict) else {

@@ -5,6 +5,7 @@ mod compare;
 mod exact;
 mod false_alarms;
 mod invalid;
+mod memory;
 mod properties;
 mod stored;
 mod support;

@@ -16,9 +16,9 @@ type Candle<T> = candle_core::Result<T>;
 /// What every rank needs whole.
 pub(super) struct Shared {
     pub config: Gpt2Config,
-    wte: Tensor,
-    wpe: Tensor,
-    ln_f: LayerNorm,
+    pub wte: Tensor,
+    pub wpe: Tensor,
+    pub ln_f: LayerNorm,
     /// `[QUERY_BLOCK, n_positions + QUERY_BLOCK]`, `-inf` where the column exceeds the row by more than `n_positions`. A
     /// block's causal mask is a part of it.
     mask: Tensor,
@@ -26,32 +26,32 @@ pub(super) struct Shared {
 
 /// One rank's part of the weights.
 pub(super) struct Shard {
-    heads: usize,
-    blocks: Vec<Block>,
+    pub heads: usize,
+    pub blocks: Vec<Block>,
     /// `[part of the vocabulary, n_embd]`, a view of the token embedding.
-    head: Tensor,
+    pub head: Tensor,
 }
 
-struct Block {
-    ln_1: LayerNorm,
+pub(super) struct Block {
+    pub ln_1: LayerNorm,
     /// `[n_embd, 3 * heads * head_dim]`: queries (already scaled), keys, values.
-    qkv: Linear,
-    proj: Linear,
-    ln_2: LayerNorm,
-    fc: Linear,
-    mlp_proj: Linear,
+    pub qkv: Linear,
+    pub proj: Linear,
+    pub ln_2: LayerNorm,
+    pub fc: Linear,
+    pub mlp_proj: Linear,
 }
 
 /// Weight `[in, out]` and bias `[1, out]`. The bias of a product whose partial sums are added belongs to rank 0.
-struct Linear {
-    weight: Tensor,
-    bias: Option<Tensor>,
+pub(super) struct Linear {
+    pub weight: Tensor,
+    pub bias: Option<Tensor>,
 }
 
 /// Keys and values of one rank's heads in one layer, `[heads, n_positions, head_dim]` each.
 pub(super) struct LayerCache {
-    k: Tensor,
-    v: Tensor,
+    pub k: Tensor,
+    pub v: Tensor,
 }
 
 impl Linear {
@@ -145,7 +145,7 @@ fn load_block(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<Vec<
                 ln_2: ln_2.clone(),
                 fc: Linear {
                     weight: fc.narrow(1, inner.start, inner.len())?.contiguous()?,
-                    bias: Some(fc_bias.narrow(1, inner.start, inner.len())?),
+                    bias: Some(fc_bias.narrow(1, inner.start, inner.len())?.contiguous()?),
                 },
                 mlp_proj: Linear {
                     weight: mlp_proj.narrow(0, inner.start, inner.len())?,
@@ -180,6 +180,9 @@ impl Shard {
         cache: &[LayerCache],
         past: usize,
     ) -> Candle<Tensor> {
+        if let [token] = *tokens {
+            return super::step::step(self, shared, member, token, cache, past);
+        }
         let ids = Tensor::new(tokens, &Device::Cpu)?;
         let mut x = (shared.wte.index_select(&ids, 0)? + shared.wpe.narrow(0, past, tokens.len())?)?;
         for (layer, (block, cache)) in self.blocks.iter().zip(cache).enumerate() {
@@ -187,7 +190,7 @@ impl Shard {
             let dim = shared.config.head_dim();
             // [n, heads * dim] to [heads, n, dim], for any number of heads.
             let by_head = |x: Tensor| x.reshape((x.dim(0)?, (), dim))?.transpose(0, 1);
-            let (q, kv) = if layer + 1 < self.blocks.len() || tokens.len() == 1 {
+            let (q, kv) = if layer + 1 < self.blocks.len() {
                 let qkv = by_head(block.qkv.forward(&normed)?)?;
                 (qkv.narrow(0, 0, self.heads)?, qkv.narrow(0, self.heads, 2 * self.heads)?)
             } else {
@@ -239,7 +242,7 @@ fn add_all(x: Tensor, partials: Vec<Tensor>) -> Candle<Tensor> {
 }
 
 /// The MLP's nonlinearity.
-fn activate(activation: Activation, x: &Tensor) -> Candle<Tensor> {
+pub(super) fn activate(activation: Activation, x: &Tensor) -> Candle<Tensor> {
     match activation {
         // 0.5 x (1 + tanh(u)) is x * sigmoid(2u), with u = sqrt(2/pi) (x + 0.044715 x^3): candle's own gelu calls tanh for
         // each element, which takes about five times as long as the exp in sigmoid.
