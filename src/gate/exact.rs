@@ -87,7 +87,8 @@ fn counters(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&st
     names.into_iter().map(row).collect()
 }
 
-/// Ranges are compared by their ends: worse is above all that was seen before, better is below all of it.
+/// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of it. A
+/// thread that frees a little later than another looks makes a counter larger now and then, never smaller.
 pub(super) fn counter(
     id: &str,
     name: &str,
@@ -96,7 +97,7 @@ pub(super) fn counter(
     other_platform: Option<&str>,
 ) -> CaseVerdict {
     let (verdict, note) = match (base, head) {
-        (Some(base), Some(head)) if head.max > base.max => {
+        (Some(base), Some(head)) if head.min > base.max => {
             (Outcome::CounterRegressed, Some(format!("{id}: {name} is {} instead of {}", range(head), range(base))))
         }
         (Some(base), Some(head)) if head.max < base.min => {

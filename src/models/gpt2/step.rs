@@ -168,19 +168,9 @@ fn add(x: &mut [f32], y: &[f32]) {
     }
 }
 
-/// `out += x W`, W row by row; four rows at a time, so that `out` is read and written less often.
+/// `out += x W`, W row by row: one stream through memory, as long as the whole matrix.
 fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
-    let width = out.len();
-    let (fours, rest) = (x.chunks_exact(4), x.chunks_exact(4).remainder());
-    let done = x.len() - rest.len();
-    for (x, rows) in fours.zip(weight.chunks_exact(4 * width)) {
-        let (first, second) = rows.split_at(2 * width);
-        let ((a, b), (c, d)) = (first.split_at(width), second.split_at(width));
-        for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *out += (x[0] * a + x[1] * b) + (x[2] * c + x[3] * d);
-        }
-    }
-    for (x, row) in rest.iter().zip(weight[done * width..].chunks_exact(width)) {
+    for (x, row) in x.iter().zip(weight.chunks_exact(out.len())) {
         for (out, w) in out.iter_mut().zip(row) {
             *out += x * w;
         }
