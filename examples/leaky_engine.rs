@@ -157,12 +157,12 @@ impl EngineFactory for Controls {
 }
 
 fn main() -> ExitCode {
-    if !std::env::args().any(|argument| argument == WORKER_ARGUMENT) {
+    // As `cargo bench` starts a bench target, or as the gate starts a worker.
+    if !std::env::args().any(|argument| argument == WORKER_ARGUMENT || argument == "--bench") {
         for (name, what, _) in CONTROLS {
             println!("control:{name:14}{what}");
         }
         return ExitCode::SUCCESS;
     }
-    // Everything a memory bench target does, and no settings of the folder it runs in.
     infergate::bench::memory_main(&Controls)
 }

@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use infergate::receipt::read_receipt;
+use infergate::receipt::{read_memory, read_receipt};
 
 /// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
@@ -77,4 +77,30 @@ fn a_worker_reads_no_settings_of_the_folder_it_runs_in() {
         worker.current_dir(folder.path()).arg("--infergate-worker").stdin(std::process::Stdio::null()).output();
     let output = output.expect("the worker starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The memory bench of a control, as cargo would start it.
+fn memory_bench(folder: &Path, control: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(support::example("leaky_engine"));
+    command.current_dir(folder).env_remove("CARGO_TARGET_DIR").env("INFERGATE_MODEL", format!("control:{control}"));
+    command.env("INFERGATE_CASES", "prefill/p8").arg("--bench").args(arguments).output().expect("the bench starts")
+}
+
+#[test]
+fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let receipt = folder.path().join("target/infergate/memory.json");
+    assert_eq!(stdout(&memory_bench(folder.path(), "heap", &["--list"])), "memory: benchmark\n");
+    for skipped in [["decode"].as_slice(), &["--load-baseline", "before"]] {
+        assert_eq!(stdout(&memory_bench(folder.path(), "heap", skipped)), "");
+    }
+    assert!(!receipt.exists(), "nothing ran");
+    assert_eq!(stdout(&memory_bench(folder.path(), "heap", &["--test"])), "", "one run gives no verdict");
+
+    let leaks = memory_bench(folder.path(), "heap", &["memory"]);
+    assert_eq!(leaks.status.code(), Some(1), "{}", String::from_utf8_lossy(&leaks.stderr));
+    let said = String::from_utf8(leaks.stdout).expect("UTF-8");
+    assert!(said.contains("verdict: leak") && !said.contains('\u{1b}'), "no colours in a pipe: {said}");
+    assert_eq!(read_memory(&receipt).expect("a receipt").memory.runs.len(), 100);
+    assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
 }

@@ -63,7 +63,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     let rules = Rules { heap_leaks, needs_confirmation };
     let mut said = String::new();
     let mut say = |step: &Progress| {
-        let stage = step.label.split(" run ").next().unwrap_or_default();
+        let stage = step.label.split(':').next().unwrap_or_default();
         if stage != said {
             eprintln!("{stage}");
             said = stage.to_owned();

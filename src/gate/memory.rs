@@ -55,7 +55,7 @@ fn at_best(record: &MemoryRecord, row: CaseVerdict) -> CaseVerdict {
     if let Some(reason) = record.invalid.first() {
         return CaseVerdict { verdict: Outcome::Invalid, note: Some(reason.clone()), ..row };
     }
-    if record.partial && row.verdict.severity() < Outcome::Partial.severity() {
+    if record.partial && row.verdict.severity() <= Outcome::Partial.severity() {
         let note = format!("the memory phase ended after {} of {} runs", record.runs.len(), record.asked_runs);
         return CaseVerdict { verdict: Outcome::Partial, note: Some(note), ..row };
     }

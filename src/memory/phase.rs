@@ -63,7 +63,7 @@ pub fn run(
     let show = &mut |label: &str, done_steps: usize| {
         progress(&Progress { label: label.into(), done_steps, total_steps: WARM_UP_RUNS + request.runs.max(1) });
     };
-    show("memory: loading", 0);
+    show("memory, loading", 0);
     let (mut client, hello) = Client::spawn(&request.worker, &request.load)?;
     let mut receipt = load(request, &mut client, hello)?;
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
@@ -136,7 +136,7 @@ fn count(
         if cancelled.load(Ordering::Relaxed) {
             return Ok(());
         }
-        show(&format!("memory: counting {case}"), 0);
+        show(&format!("memory, counting: {case}"), 0);
         let prepared = client.prepare(case, None)?;
         let counted: CountedCase = client.count(case, COUNT_REPEATS)?;
         ensure!(
@@ -164,7 +164,7 @@ fn follow(
     client.prepare(request.case, None)?;
     receipt.memory.inference = Some(client.inference(request.case)?);
     for run in 0..WARM_UP_RUNS {
-        show("memory: warming up", run);
+        show("memory, warming up", run);
         client.memory(Some(request.case))?;
     }
     let mut wanted = request.runs;
@@ -174,7 +174,7 @@ fn follow(
             if cancelled.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            show(&format!("memory: run {} of {wanted}", run + 1), WARM_UP_RUNS + run.min(request.runs));
+            show(&format!("memory, {wanted} runs: {run} done"), WARM_UP_RUNS + run.min(request.runs));
             let state = client.memory(Some(request.case))?;
             receipt.memory.runs.push(&state.sample);
             ensure!(receipt.memory.runs.len() > run, "the worker says nothing of its memory");
@@ -183,7 +183,7 @@ fn follow(
             }
         }
         if (rules.heap_leaks)(&receipt.memory) {
-            show("memory: looking for the leak's place", WARM_UP_RUNS + request.runs);
+            show("memory, looking for the leak's place", WARM_UP_RUNS + request.runs);
             receipt.memory.sites = client.locate(request.case, LOCATE_RUNS)?;
             return Ok(());
         }

@@ -24,7 +24,7 @@ const AIM: f64 = 0.008;
 
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
 /// blocks help more than more pairs.
-const LEAST_BLOCK_NS: f64 = 1.5e9;
+const LEAST_BLOCK_NS: f64 = 3e9;
 const BLOCK_NS: f64 = 1e10;
 const MOST_PAIRS: usize = 96;
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use infergate::receipt::{read_paired, read_receipt};
+use infergate::receipt::{read_memory, read_paired, read_receipt};
 
 use crate::paired::program;
 use crate::sandbox::Sandbox;
@@ -104,4 +104,26 @@ fn a_second_signal_stops_at_once_and_leaves_no_worker() {
     stderr.read_to_string(&mut said).expect("readable");
     assert_eq!(gate.wait().expect("ends").code(), Some(130), "{said}");
     assert!(!sandbox.path("paired.json").exists());
+}
+
+/// A memory phase of 5000 runs, interrupted while they are under way.
+fn interrupt_memory(whom: impl Fn(u32) -> String) {
+    let sandbox = Sandbox::new();
+    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
+    phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
+    let (code, said) = interrupt_at("memory, 5000 runs", phase, whom);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let record = read_memory(&sandbox.path("memory.json")).expect("kept").memory;
+    assert!(record.partial && record.runs.len() < 5000, "{} runs", record.runs.len());
+}
+
+#[test]
+fn a_signal_to_a_memory_phase_keeps_its_runs() {
+    interrupt_memory(|id| id.to_string());
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_keeps_the_runs_of_a_memory_phase_too() {
+    interrupt_memory(|id| format!("-{id}"));
 }
