@@ -61,6 +61,9 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
         let (words, style) = (row.verdict.words(), style(row.verdict));
         let _ = write!(text, "\n{} of {}: {}, {}", row.metric, row.id, super::memory::trend(row), style.paint(words));
     }
+    if verdict.cases.iter().any(|row| row.channel == Channel::Memory && row.head.is_some()) {
+        text.push('\n');
+    }
     text.push('\n');
     text + &decision(verdict)
 }
