@@ -2,11 +2,12 @@
 //!
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
-//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from the second process on),
-//! `garbage`, `new-protocol`. It speaks the worker protocol and nothing else.
+//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
+//! the second process on), `waits` (in the third process, for a file), `garbage`, `new-protocol`. It speaks the worker protocol and nothing else.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
@@ -20,15 +21,21 @@ use infergate::worker;
 struct Faulty {
     engine: FakeEngine,
     words: Vec<String>,
-    /// Another process of this program ran before: a file beside it says so.
-    later: bool,
+    /// How many processes of this program ran before: a file beside it says so.
+    earlier: u64,
     steps: usize,
+}
+
+impl Faulty {
+    fn is(&self, word: &str) -> bool {
+        self.words.iter().any(|said| said == word)
+    }
 }
 
 impl Engine for Faulty {
     fn info(&self) -> EngineInfo {
         let mut info = self.engine.info();
-        if self.words.iter().any(|word| word == "other-model") {
+        if self.is("other-model") {
             info.model = "other".into();
         }
         info
@@ -39,16 +46,23 @@ impl Engine for Faulty {
     }
 
     fn next(&mut self) -> Result<TokenId> {
-        if self.later {
-            if self.words.iter().any(|word| word == "dies-later") {
-                process::exit(9);
-            }
-            while self.words.iter().any(|word| word == "hangs") {
+        if self.earlier > 0 && self.is("dies-later") {
+            process::exit(9);
+        }
+        if self.earlier > 0 && self.is("hangs") {
+            eprintln!("hangs");
+            loop {
                 thread::park();
             }
         }
+        if self.earlier > 1 && self.is("waits") && !beside("go")?.exists() {
+            eprintln!("waits");
+            while !beside("go")?.exists() {
+                thread::yield_now();
+            }
+        }
         self.steps += 1;
-        if self.steps > 5_000 && self.words.iter().any(|word| word == "exits-late") {
+        if self.steps > 5_000 && self.is("exits-late") {
             process::exit(9);
         }
         self.engine.next()
@@ -61,6 +75,19 @@ impl Engine for Faulty {
     fn top2_margin(&self) -> Option<f32> {
         self.engine.top2_margin()
     }
+}
+
+/// This program's file with another ending.
+fn beside(ending: &str) -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_extension(ending))
+}
+
+/// How many processes of this program counted themselves before, this one from now on among them.
+fn count_me() -> io::Result<u64> {
+    let mut started = OpenOptions::new().append(true).create(true).open(beside("started")?)?;
+    let earlier = started.metadata()?.len();
+    started.write_all(b".")?;
+    Ok(earlier)
 }
 
 /// Words of the model spec and of this file's name.
@@ -82,7 +109,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "small-context" => script.context_tokens = 4,
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
-            "exits-late" | "other-model" | "dies-later" | "hangs" => {}
+            "exits-late" | "other-model" | "dies-later" | "hangs" | "waits" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }
@@ -105,9 +132,9 @@ fn main() -> ExitCode {
         engine_clock.advance_ns(1_000_000_000);
         let words = words(&request.model);
         let engine = FakeEngine::new(script(&words)?, engine_clock.clone());
-        let faulty = words.iter().any(|word| word == "dies-later" || word == "hangs");
-        let later = faulty && File::create_new(std::env::current_exe()?.with_extension("started")).is_err();
-        Ok(Box::new(Faulty { engine, words, later, steps: 0 }))
+        let counts = words.iter().any(|word| ["dies-later", "hangs", "waits"].contains(&word.as_str()));
+        let earlier = if counts { count_me()? } else { 0 };
+        Ok(Box::new(Faulty { engine, words, earlier, steps: 0 }))
     };
     match worker::serve(&load, &clock, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -44,6 +44,7 @@ where it leaks: 20.0 KiB a run in 1.0 allocations, allocated in
 case          allocations per token   peak live bytes
 decode/p128              700 to 702              4096
 prefill/p8                        —               128
+
 - shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup
 - generate/p128-o64: the heap grows by 20480.0 bytes a run in 1.0 allocations
 

@@ -24,6 +24,7 @@ pub fn verdict(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     text += &runs(&receipt.memory, verdict);
     text += &sites(&receipt.memory);
     text += &counters(&receipt.counted);
+    text.push('\n');
     for missing in &receipt.memory.missing {
         let _ = writeln!(text, "- {missing}");
     }

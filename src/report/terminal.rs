@@ -57,12 +57,14 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     }
     text += &table.render();
 
-    for row in verdict.cases.iter().filter(|row| row.channel == Channel::Memory && row.head.is_some()) {
-        let (words, style) = (row.verdict.words(), style(row.verdict));
-        let _ = write!(text, "\n{} of {}: {}, {}", row.metric, row.id, super::memory::trend(row), style.paint(words));
-    }
-    if verdict.cases.iter().any(|row| row.channel == Channel::Memory && row.head.is_some()) {
+    let memory: Vec<&CaseVerdict> =
+        verdict.cases.iter().filter(|row| row.channel == Channel::Memory && row.head.is_some()).collect();
+    if !memory.is_empty() {
         text.push('\n');
+    }
+    for row in memory {
+        let (words, style) = (row.verdict.words(), style(row.verdict));
+        let _ = writeln!(text, "{} of {}: {}, {}", row.metric, row.id, super::memory::trend(row), style.paint(words));
     }
     text.push('\n');
     text + &decision(verdict)

@@ -9,26 +9,36 @@ use infergate::receipt::{read_memory, read_paired, read_receipt};
 use crate::paired::program;
 use crate::sandbox::Sandbox;
 
-/// Starts a gate that would take minutes, sends SIGINT to `whom` (`PID` or `-PID`, the whole group) when its second
-/// process starts, and gives its exit code and everything it said.
-fn interrupt(sandbox: &Sandbox, whom: impl Fn(u32) -> String) -> (Option<i32>, String) {
+/// Starts a gate that would take minutes, sends SIGINT to `whom` when its second process starts, and gives its exit code and
+/// everything it said.
+fn interrupt(sandbox: &Sandbox, whom: Whom) -> (Option<i32>, String) {
     sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
     let mut gate = sandbox.process(&["gate", "--model", "fake"]);
     gate.arg("--worker").arg(crate::support::example("fake_engine"));
-    interrupt_at("process 2 of 1000", gate, whom)
+    signal(gate, &[("process 2 of 1000", whom)], || ())
 }
 
-/// Sends SIGINT when `gate` has said `moment`.
-fn interrupt_at(moment: &str, mut gate: Command, whom: impl Fn(u32) -> String) -> (Option<i32>, String) {
+/// Whom a signal goes to: `PID`, or `-PID` for the whole group.
+type Whom<'a> = &'a dyn Fn(u32) -> String;
+
+/// Sends SIGINT each time `gate` has said the next of `moments`, and lets it go on with `then` when it has taken note.
+fn signal(mut gate: Command, moments: &[(&str, Whom)], then: impl FnOnce()) -> (Option<i32>, String) {
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
     let mut said = String::new();
-    while !said.contains(moment) {
-        assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+    let mut hear = |said: &mut String, moment: &str| {
+        while !said.contains(moment) {
+            assert!(stderr.read_line(said).expect("readable") > 0, "it ended early: {said}");
+        }
+    };
+    for (moment, whom) in moments {
+        hear(&mut said, moment);
+        let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
+        assert!(killed.success());
     }
-    let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
-    assert!(killed.success());
+    hear(&mut said, "interrupted:");
+    then();
     // Workers share stderr: it ends only when none is left behind.
     stderr.read_to_string(&mut said).expect("readable");
     let mut report = String::new();
@@ -47,25 +57,28 @@ fn assert_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) {
 #[test]
 fn a_signal_to_the_gate_keeps_a_partial_receipt() {
     let sandbox = Sandbox::new();
-    let outcome = interrupt(&sandbox, |id| id.to_string());
+    let outcome = interrupt(&sandbox, &|id| id.to_string());
     assert_kept(&sandbox, outcome);
 }
 
 #[test]
 fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
     let sandbox = Sandbox::new();
-    let outcome = interrupt(&sandbox, |id| format!("-{id}"));
+    let outcome = interrupt(&sandbox, &|id| format!("-{id}"));
     assert_kept(&sandbox, outcome);
 }
 
-/// A paired gate between `base` and `head`, interrupted at `moment`: its receipt has what it measured and is partial.
-fn interrupt_pair(head: &str, moment: &str, whom: impl Fn(u32) -> String) -> usize {
-    let sandbox = Sandbox::new();
+/// A paired gate between two fakes, the second of which stops the gate at a moment of its own.
+fn pair(sandbox: &Sandbox, head: &str) -> Command {
     let mut gate =
         sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
-    gate.arg("--base-bin").arg(program(&sandbox, "fake")).arg("--head-bin").arg(program(&sandbox, head));
+    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head));
     gate.arg("--out=paired.json");
-    let (code, said) = interrupt_at(moment, gate, whom);
+    gate
+}
+
+/// The blocks in the receipt of an interrupted paired gate, which is partial and did not pass.
+fn blocks_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) -> usize {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
     let receipt = read_paired(&sandbox.path("paired.json")).expect("kept");
@@ -75,55 +88,47 @@ fn interrupt_pair(head: &str, moment: &str, whom: impl Fn(u32) -> String) -> usi
 
 #[test]
 fn a_signal_to_a_paired_gate_keeps_its_blocks() {
-    let blocks = interrupt_pair("fake", "block 2", |id| id.to_string());
-    assert!((1..8).contains(&blocks), "{blocks}");
+    let sandbox = Sandbox::new();
+    let outcome = signal(pair(&sandbox, "fake+waits"), &[("waits", &|id| id.to_string())], || {
+        sandbox.write("fake+waits.go", "");
+    });
+    assert_eq!(blocks_kept(&sandbox, outcome), 1);
 }
 
 #[test]
 fn ctrl_c_ends_a_worker_that_hangs_at_once() {
-    assert_eq!(interrupt_pair("fake+hangs", "block 1", |id| format!("-{id}")), 0);
+    let sandbox = Sandbox::new();
+    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("-{id}"))], || ());
+    assert_eq!(blocks_kept(&sandbox, outcome), 0);
 }
 
 #[test]
 fn a_second_signal_stops_at_once_and_leaves_no_worker() {
     let sandbox = Sandbox::new();
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
-    gate.arg("--base-bin").arg(program(&sandbox, "fake")).arg("--head-bin").arg(program(&sandbox, "fake+hangs"));
-    gate.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut gate = gate.spawn().expect("starts");
-    let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
-    let mut said = String::new();
-    for moment in ["block 1", "interrupted:"] {
-        while !said.contains(moment) {
-            assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
-        }
-        let killed = Command::new("kill").args(["-INT", &gate.id().to_string()]).status().expect("kill");
-        assert!(killed.success());
-    }
-    // The worker, which hangs, shares stderr: it ends only when that one is gone.
-    stderr.read_to_string(&mut said).expect("readable");
-    assert_eq!(gate.wait().expect("ends").code(), Some(130), "{said}");
+    let to_gate = |id: u32| id.to_string();
+    let (code, said) = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &to_gate), ("interrupted:", &to_gate)], || ());
+    assert_eq!(code, Some(130), "{said}");
     assert!(!sandbox.path("paired.json").exists());
 }
 
-/// A memory phase of 5000 runs, interrupted while they are under way.
-fn interrupt_memory(whom: impl Fn(u32) -> String) {
+/// A memory phase of 10,000 runs, interrupted while they are under way.
+fn interrupt_memory(whom: Whom) {
     let sandbox = Sandbox::new();
-    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
+    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=10000"]);
     phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
-    let (code, said) = interrupt_at("memory, 5000 runs", phase, whom);
+    let (code, said) = signal(phase, &[("memory, 10000 runs", whom)], || ());
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
     let record = read_memory(&sandbox.path("memory.json")).expect("kept").memory;
-    assert!(record.partial && record.runs.len() < 5000, "{} runs", record.runs.len());
+    assert!(record.partial && record.runs.len() < 10000, "{} runs", record.runs.len());
 }
 
 #[test]
 fn a_signal_to_a_memory_phase_keeps_its_runs() {
-    interrupt_memory(|id| id.to_string());
+    interrupt_memory(&|id| id.to_string());
 }
 
 #[test]
 fn ctrl_c_in_a_terminal_keeps_the_runs_of_a_memory_phase_too() {
-    interrupt_memory(|id| format!("-{id}"));
+    interrupt_memory(&|id| format!("-{id}"));
 }
