@@ -111,16 +111,16 @@ fn a_second_signal_stops_at_once_and_leaves_no_worker() {
     assert!(!sandbox.path("paired.json").exists());
 }
 
-/// A memory phase of 10,000 runs, interrupted while they are under way.
+/// A memory phase of 5000 runs, interrupted while they are under way.
 fn interrupt_memory(whom: Whom) {
     let sandbox = Sandbox::new();
-    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=10000"]);
+    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
     phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
-    let (code, said) = signal(phase, &[("memory, 10000 runs", whom)], || ());
+    let (code, said) = signal(phase, &[("memory, 5000 runs", whom)], || ());
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
     let record = read_memory(&sandbox.path("memory.json")).expect("kept").memory;
-    assert!(record.partial && record.runs.len() < 10000, "{} runs", record.runs.len());
+    assert!(record.partial && record.runs.len() < 5000, "{} runs", record.runs.len());
 }
 
 #[test]
