@@ -31,6 +31,7 @@ const CONTROLS: &[Control] = &[
     ("heap", "leaks 4 KiB a run", |_, _| leak(4 * KIB)),
     ("byte", "leaks one byte a run", |_, _| leak(1)),
     ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
+    ("mapped-8", "leaks 8 KiB of mapped memory a run", |_, _| map(8 * KIB)),
     ("mapped-16", "leaks 16 KiB of mapped memory a run", |_, _| map(16 * KIB)),
     ("thread-local", "keeps 1 KiB a run in a thread-local", |_, _| {
         HISTORY.with_borrow_mut(|history| history.push(filled(KIB)));

@@ -24,7 +24,7 @@ mod allocator;
 mod counted;
 mod phase;
 #[cfg(feature = "bench")]
-mod resident;
+pub mod resident;
 #[cfg(feature = "bench")]
 mod sites;
 

@@ -1,6 +1,7 @@
 //! What has to be true before a process starts.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -20,11 +21,20 @@ pub fn ensure_environment(wanted: &[(String, String)]) -> Result<()> {
     if missing.is_empty() || env::var_os(STARTED_AGAIN).is_some() {
         return Ok(());
     }
-    let program = env::current_exe().context("cannot find this program to start it with its thread settings")?;
+    let program = this_program()?;
     let mut command = Command::new(program);
     command.args(env::args_os().skip(1)).env(STARTED_AGAIN, "1");
     command.envs(missing.into_iter().map(|(name, value)| (name, value)));
     replace(command).context("cannot start this program again with its thread settings")
+}
+
+/// Where this program is: as the system says, or as it was called on a system that does not say (Linux without /proc).
+///
+/// # Errors
+/// When neither is known.
+pub fn this_program() -> Result<PathBuf> {
+    let called = || env::args_os().next().filter(|name| !name.is_empty()).map(PathBuf::from);
+    env::current_exe().or_else(|error| called().ok_or(error)).context("cannot find this program to start it again")
 }
 
 /// From now on this process is ended with the one that started it, however that one ends: a worker that hangs would outlive a

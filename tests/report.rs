@@ -27,7 +27,7 @@ synthetic:tiny (f32) on candle 0.11.1, 2 threads, linux-x86_64-amd-epyc-2
 
 loading   resident 8.00 MiB before, 40.0 MiB at most, 32.0 MiB after; weights 16.0 MiB
           of the growth: heap 20.0 MiB, mapped files 3.00 MiB, other 1.00 MiB
-          the heap holds 1.25 times the weights; 6.00 MiB more were needed while loading and given back
+          the heap holds 1.25 times the weights, 1.19 without the 1.00 MiB reserved for a sequence; 6.00 MiB more were needed while loading and given back
 one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 1.00 MiB, grown by -2.00 KiB (0 B of it while decoding)
           prefill peak 512 KiB above rest
 

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::arguments::Arguments;
 use crate::config::Config;
 use crate::engine::EngineFactory;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
 use crate::memory::{MemoryRequest, Rules, run};
+use crate::process::this_program;
 use crate::receipt::{Verdict, write_json};
 use crate::report;
 use crate::suite::Progress;
@@ -52,7 +53,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 /// This program again, as the worker: what keeps the records is no part of what is followed.
 fn follow(config: &Config, test: bool) -> Result<i32> {
     let request = MemoryRequest {
-        worker: env::current_exe().context("cannot find this program to start it as a worker")?,
+        worker: this_program()?,
         load: config.load_request(),
         counted: config.cases.clone(),
         case: config.memory.case,

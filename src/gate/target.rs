@@ -28,12 +28,24 @@ pub enum TargetMetric {
     TokensPerS,
     /// Output throughput of a request, n / E2E: prefill and generate.
     OutputTokensPerS,
+    /// Counted allocations of one decoded token: decode and generate.
+    AllocationsPerToken,
+    /// Counted live heap at its peak, above rest.
+    PeakLiveBytes,
 }
 
 impl TargetMetric {
     /// Every metric a target can name.
-    pub const ALL: [Self; 6] =
-        [Self::TtftMs, Self::ItlMs, Self::TpotMs, Self::E2eMs, Self::TokensPerS, Self::OutputTokensPerS];
+    pub const ALL: [Self; 8] = [
+        Self::TtftMs,
+        Self::ItlMs,
+        Self::TpotMs,
+        Self::E2eMs,
+        Self::TokensPerS,
+        Self::OutputTokensPerS,
+        Self::AllocationsPerToken,
+        Self::PeakLiveBytes,
+    ];
 
     /// Its name in a target's text.
     pub fn name(self) -> &'static str {
@@ -44,14 +56,23 @@ impl TargetMetric {
             Self::E2eMs => "e2e_ms",
             Self::TokensPerS => "tokens_per_s",
             Self::OutputTokensPerS => "output_tokens_per_s",
+            Self::AllocationsPerToken => "allocations_per_token",
+            Self::PeakLiveBytes => "peak_live_bytes",
         }
     }
 
-    /// The value of `record`: the median over processes of each process's median. `None` where the metric is undefined for
-    /// the case or nothing was timed.
+    /// The value of `record`: the median over processes of each process's median, or the largest count seen. `None` where the
+    /// metric is undefined for the case or nothing was timed or counted.
     pub fn value(self, record: &CaseRecord) -> Option<f64> {
+        if self.is_counted() {
+            return record.counters.get(self.name()).map(|counter| counter.max as f64);
+        }
         let phase = record.id.phase();
         median(&time::medians(&record.processes, |process| self.samples(phase, process)))
+    }
+
+    fn is_counted(self) -> bool {
+        matches!(self, Self::AllocationsPerToken | Self::PeakLiveBytes)
     }
 
     fn samples(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
@@ -66,7 +87,7 @@ impl TargetMetric {
         match self {
             Self::ItlMs | Self::TpotMs => Some(ms(step_ns)),
             Self::TokensPerS => (step_ns > 0.0).then(|| 1e9 / step_ns),
-            Self::TtftMs | Self::E2eMs | Self::OutputTokensPerS => None,
+            _ => None,
         }
     }
 
@@ -79,6 +100,7 @@ impl TargetMetric {
             Self::E2eMs => one(trace.e2e_ns().map(|ns| ms(ns as f64))),
             Self::TokensPerS => one(trace.decode_tokens_per_s()),
             Self::OutputTokensPerS => one(trace.output_tokens_per_s()),
+            Self::AllocationsPerToken | Self::PeakLiveBytes => Vec::new(),
         }
     }
 }
@@ -158,10 +180,12 @@ impl Target {
             _ if super::invalid(head, record).is_some() => {
                 (Outcome::Invalid, format!("target {self}: the run is invalid"))
             }
-            None => (
-                Outcome::TargetMissed,
-                format!("target {self}: {} has no {}; name other cases", record.id, self.metric.name()),
-            ),
+            None => {
+                let mend =
+                    if self.metric.is_counted() { "name other cases, or count them" } else { "name other cases" };
+                let note = format!("target {self}: {} has no {}; {mend}", record.id, self.metric.name());
+                (Outcome::TargetMissed, note)
+            }
             Some(value) if self.is_met_by(value) => (Outcome::Pass, format!("target {self}")),
             Some(value) => (Outcome::TargetMissed, format!("target {self} is missed with {value:.1}")),
         };

@@ -35,12 +35,9 @@ pub fn state() -> MemoryState {
     let peak_live_bytes = heap().map(|heap| heap.peak_bytes);
     let proc_self = Path::new(resident::SELF);
     let sample = resident::sample(proc_self);
-    let state = MemoryState {
-        missing: resident::missing(&sample),
-        sample,
-        peak_live_bytes,
-        peak_rss_bytes: resident::peak_rss_bytes(proc_self),
-    };
+    let peak_rss_bytes = resident::peak_rss_bytes(proc_self);
+    let missing = resident::missing(&sample, peak_rss_bytes);
+    let state = MemoryState { missing, sample, peak_live_bytes, peak_rss_bytes };
     reset_peak();
     state
 }

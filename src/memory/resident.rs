@@ -12,7 +12,7 @@ use crate::receipt::MemorySample;
 pub const SELF: &str = "/proc/self";
 
 /// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
-/// the rest allocates.
+/// the rest allocates. What the folder `proc_self` does not say is `None`; the resident set comes from sysinfo.
 pub fn sample(proc_self: &Path) -> MemorySample {
     let heap = heap();
     return_freed_memory();
@@ -28,8 +28,8 @@ pub fn sample(proc_self: &Path) -> MemorySample {
     }
 }
 
-/// One sentence for each thing that is `None` in `sample` and should not be.
-pub fn missing(sample: &MemorySample) -> Vec<String> {
+/// One sentence for each thing that is `None` in `sample`, or as the peak, and should not be.
+pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String> {
     let mut missing = Vec::new();
     if sample.live_bytes.is_none() {
         missing.push("the heap is not counted: the worker has no CountingAllocator".to_owned());
@@ -39,6 +39,9 @@ pub fn missing(sample: &MemorySample) -> Vec<String> {
     }
     if sample.pss_bytes.is_none() {
         missing.push("shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup".to_owned());
+    }
+    if peak_rss_bytes.is_none() {
+        missing.push("the peak of the resident set is not known: there is no /proc/self/status".to_owned());
     }
     missing
 }

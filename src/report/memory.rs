@@ -59,18 +59,25 @@ fn loading(record: &MemoryRecord, weight_bytes: Option<u64>) -> String {
     };
     let _ = writeln!(
         text,
-        "          of the growth: heap {}, mapped files {}, other {}",
+        "          of the growth: heap {}, mapped files {}, other {}{}",
         units::bytes(heap),
         units::bytes(mapped),
-        units::bytes(other)
+        units::bytes(other),
+        if other.is_some_and(|other| other < 0.0) { " (heap that nobody wrote to yet)" } else { "" }
     );
     if let (Some(heap), Some(weights), Some(transient)) =
         (heap, weight_bytes, difference(after.live_bytes, load.peak_live_bytes))
     {
-        let copies = heap / weights as f64;
+        let copies = |heap: f64| heap / weights as f64;
+        let reserved = record.inference.and_then(|inference| inference.sequence_bytes).filter(|bytes| *bytes > 0);
+        let without = reserved.map_or_else(String::new, |bytes| {
+            let alone = copies(heap - bytes as f64);
+            format!(", {alone:.2} without the {} reserved for a sequence", size(Some(bytes)))
+        });
         let _ = writeln!(
             text,
-            "          the heap holds {copies:.2} times the weights; {} more were needed while loading and given back",
+            "          the heap holds {:.2} times the weights{without}; {} more were needed while loading and given back",
+            copies(heap),
             units::bytes(Some(transient.max(0.0)))
         );
     }
@@ -100,15 +107,9 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
     let mut text = format!("\n{} runs of {} after {} to warm up\n", series.len(), record.case, record.warm_up_runs);
     let limit = |metric: &str| verdict.cases.iter().find(|row| row.metric == metric);
     for (name, column, metric) in [("heap", &series.live_bytes, HEAP), ("resident", &series.rss_bytes, RESIDENT)] {
-        if let (Some(first), Some(last)) = (column.first(), column.last()) {
-            let _ = writeln!(
-                text,
-                "  {name:9} {}  {} to {}",
-                sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES),
-                size(Some(*first)),
-                size(Some(*last))
-            );
-        }
+        let (Some(first), Some(last)) = (column.first(), column.last()) else { continue };
+        let plot = sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES);
+        let _ = writeln!(text, "  {name:9} {plot}  {} to {}", size(Some(*first)), size(Some(*last)));
         if let Some(row) = limit(metric) {
             let _ = writeln!(text, "  {:9} {}", "", trend(row));
         }

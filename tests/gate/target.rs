@@ -1,7 +1,7 @@
 //! Targets: absolute limits, read from a line of text.
 
 use infergate::gate::{Policy, Target, TargetMetric, judge};
-use infergate::receipt::{Outcome, ProcessSamples, Receipt, Verdict};
+use infergate::receipt::{Counter, Outcome, ProcessSamples, Receipt, Verdict};
 use proptest::prelude::*;
 
 use crate::support::{assert_near, note, row, run};
@@ -84,9 +84,25 @@ fn each_metric_is_derived_from_the_raw_samples_per_process() {
 fn a_step_and_a_prefill_have_the_metrics_they_have() {
     let head = run(&[("decode/p8", &[20_000_000]), ("prefill/p8", &[100_000_000])]);
     let values = |at: usize| TargetMetric::ALL.map(|metric| metric.value(&head.cases[at]));
-    // ttft, itl, tpot, e2e, tokens/s, output tokens/s
-    assert_eq!(values(0), [None, Some(20.0), Some(20.0), None, Some(50.0), None]);
-    assert_eq!(values(1), [Some(100.0), None, None, Some(100.0), None, Some(10.0)]);
+    // ttft, itl, tpot, e2e, tokens/s, output tokens/s, and two that were not counted
+    assert_eq!(values(0), [None, Some(20.0), Some(20.0), None, Some(50.0), None, None, None]);
+    assert_eq!(values(1), [Some(100.0), None, None, Some(100.0), None, Some(10.0), None, None]);
+}
+
+#[test]
+fn a_counter_can_be_limited_and_its_largest_count_decides() {
+    let mut head = generation();
+    head.cases[0].counters.insert("allocations_per_token".into(), Counter { min: 1400, max: 1501 });
+    for (target, expected) in [
+        ("generate/* allocations_per_token < 1500", Outcome::TargetMissed),
+        ("generate/* allocations_per_token <= 1501", Outcome::Pass),
+        ("generate/* peak_live_bytes < 1e9", Outcome::TargetMissed),
+    ] {
+        let verdict = judged(&head, target);
+        assert_eq!(verdict.verdict == Outcome::TargetMissed, expected == Outcome::TargetMissed, "{target}");
+    }
+    let uncounted = judged(&head, "generate/* peak_live_bytes < 1e9");
+    assert!(note(row(&uncounted, "generate/p8-o5", "peak_live_bytes")).contains("name other cases, or count them"));
 }
 
 #[test]

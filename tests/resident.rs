@@ -1,0 +1,44 @@
+//! What the operating system says of a process's memory, and what is left where it does not.
+
+use std::fs;
+use std::path::Path;
+
+use infergate::memory::resident::{SELF, missing, peak_rss_bytes, sample};
+
+#[test]
+fn without_proc_the_resident_set_is_left_and_the_rest_is_said_to_be_missing() {
+    let nowhere = Path::new("no-such-folder");
+    let seen = sample(nowhere);
+    assert!(seen.rss_bytes.is_some_and(|bytes| bytes > 1 << 20), "sysinfo says it: {seen:?}");
+    assert_eq!((seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes), (None, None, None));
+    let said = missing(&seen, peak_rss_bytes(nowhere)).join("; ");
+    // This test program does not count its heap.
+    for thing in
+        ["the heap is not counted", "shared and anonymous pages are not told apart", "the peak of the resident set"]
+    {
+        assert!(said.contains(thing), "{thing}: {said}");
+    }
+}
+
+#[test]
+fn the_files_of_proc_are_read_in_kib() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("smaps_rollup"), "Rss:  40 kB\nPss:   30 kB\nPss_Anon: 7 kB\nAnonymous:  24 kB\n")
+        .expect("a file");
+    fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\n").expect("a file");
+    let seen = sample(folder.path());
+    assert_eq!(
+        (seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes),
+        (Some(30 << 10), Some(24 << 10), Some(16 << 10))
+    );
+    assert_eq!(peak_rss_bytes(folder.path()), Some(50 << 10));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn linux_says_everything_of_a_process() {
+    let proc_self = Path::new(SELF);
+    let (seen, peak) = (sample(proc_self), peak_rss_bytes(proc_self));
+    assert!(missing(&seen, peak).iter().all(|thing| thing.contains("heap")), "{seen:?} {peak:?}");
+    assert!(peak >= seen.pss_bytes, "{seen:?} {peak:?}");
+}
