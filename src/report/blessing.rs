@@ -31,7 +31,12 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             (units::duration(is), Style::Plain),
             (change, Style::Plain),
             known.map_or_else(new, |known| same(known.output.sha256 == case.output.sha256)),
-            known.map_or_else(new, |known| same(known.counters == case.counters)),
+            match known {
+                Some(known) if !known.counters.is_empty() || case.counters.is_empty() => {
+                    same(known.counters == case.counters)
+                }
+                _ => new(),
+            },
         ]);
     }
     text += &table.render();
