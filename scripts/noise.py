@@ -3,6 +3,7 @@
     cargo bench --no-run                                   # names the worker
     python scripts/noise.py WORKER turns --rounds 12       # how long a turn of a generation may be
     python scripts/noise.py WORKER start --rounds 12       # address layout, huge pages
+    python scripts/noise.py WORKER luck --rounds 12        # what a process keeps from visit to visit of a case
     python scripts/noise.py WORKER idle                    # does the side that waits use the processor?
 
 A round is one fresh pair of processes for each setting, so that all settings see the same hours. Printed is the standard
@@ -118,6 +119,24 @@ def start(program, rounds):
         report(f"{case}, {name}", differences)
 
 
+def luck(program, rounds):
+    """Four visits of each of three cases by one pair of processes: what stays from visit to visit was there at the start."""
+    cases, kept, lost = ("decode/p128", "decode/p512", "decode/p768"), [], []
+    for _ in range(rounds):
+        first, second = Worker(program, cases), Worker(program, cases)
+        visits = {case: [] for case in cases}
+        for _visit in range(4):
+            for case in random.sample(cases, len(cases)):
+                ratios = pairs(first, second, 30, lambda worker, case=case: worker.sample(case))
+                visits[case].append(statistics.median(ratios))
+        kept += [statistics.mean(seen) for seen in visits.values()]
+        lost += [one - statistics.mean(seen) for seen in visits.values() for one in seen]
+        first.end()
+        second.end()
+    report("a case in a pair of processes", kept)
+    report("one visit against all four", lost)
+
+
 def idle(program, _rounds):
     """Processor time of a loaded worker that waits for ten seconds after it worked."""
     worker = Worker(program, ["decode/p128"])
@@ -129,7 +148,7 @@ def idle(program, _rounds):
 
 
 def main():
-    experiments = {"turns": turns, "start": start, "idle": idle}
+    experiments = {"turns": turns, "start": start, "luck": luck, "idle": idle}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("worker", help="the bench binary")
     parser.add_argument("experiment", choices=experiments)

@@ -232,8 +232,12 @@ fn the_build_says_what_made_it() {
 fn the_commit_comes_from_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
-        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
-        let status = Command::new("git").arg("-C").arg(folder.path()).args(identity).args(arguments).output().unwrap();
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder.path()).args(identity).args(arguments);
+        // Neither the user's settings nor the repository of a hook that runs this.
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        let status = git.env_remove("GIT_INDEX_FILE").output().unwrap();
         assert!(status.status.success(), "{status:?}");
     };
     assert_eq!(build_info::git(folder.path()), (None, None));

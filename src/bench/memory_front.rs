@@ -13,7 +13,7 @@ use crate::engine::EngineFactory;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
 use crate::memory::{MemoryRequest, Rules, run};
 use crate::process::this_program;
-use crate::receipt::{Verdict, write_json};
+use crate::receipt::{Outcome, Verdict, write_json};
 use crate::report;
 use crate::suite::Progress;
 
@@ -72,7 +72,13 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     };
     let receipt = run(&request, rules, &mut |partial| write_json(&path, partial), &mut say, &AtomicBool::new(false))?;
     if test {
-        return Ok(0);
+        return Ok(match (receipt.memory.invalid.first(), receipt.memory.partial) {
+            (None, false) => 0,
+            (reason, _) => {
+                eprintln!("error: {}", reason.map_or("the memory phase was cut short", String::as_str));
+                Outcome::Invalid.exit_code()
+            }
+        });
     }
     write_json(&path, &receipt)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());

@@ -9,7 +9,7 @@ use super::{bench, bench_target, flags, output, progress};
 use crate::config::Config;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
 use crate::memory::{self, MemoryRequest, Rules};
-use crate::receipt::{MemoryReceipt, PairedReceipt, Receipt, Verdict, ensure_writable, write_json};
+use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, ensure_writable, write_json};
 use crate::report;
 
 /// Its flags.
@@ -89,18 +89,24 @@ pub fn attach(config: &Config, worker: PathBuf, runs: usize, receipt: &mut Recei
         }
         case.counters = counted.counters;
     }
-    receipt.memory = (runs > 0).then_some(phase.memory);
+    if runs > 0 {
+        receipt.memory = Some(phase.memory);
+    } else {
+        receipt.partial |= phase.memory.partial;
+        receipt.invalid.extend(phase.memory.invalid);
+    }
     Ok(())
 }
 
-/// Counts the cases of a paired run on both sides, and follows head. A base that cannot be counted is not compared.
+/// Counts the cases of a paired run on both sides, and follows head. A base that cannot be counted is not compared; a head
+/// that is not counted where base is does not pass.
 ///
 /// # Errors
 /// As [`follow`], of head.
 pub fn attach_to_pair(
     config: &Config,
     base: Option<PathBuf>,
-    head: PathBuf,
+    head: Option<PathBuf>,
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
     let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
@@ -109,14 +115,42 @@ pub fn attach_to_pair(
         let mut config = config.clone();
         config.memory.runs = 0;
         match follow(&config, base, &cases, &out) {
-            Ok(phase) => receipt.base.counted = phase.counted,
+            Ok(phase) => {
+                ensure_said(receipt, Side::Base, &phase.counted);
+                receipt.base.counted = phase.counted;
+                receipt.partial |= phase.memory.partial;
+                receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("base: {reason}")));
+            }
             Err(error) => output::say(&format!("base is not counted: {error:#}")),
         }
     }
+    let Some(head) = head else { return Ok(()) };
     let phase = follow(config, head, &cases, &out)?;
+    ensure_said(receipt, Side::Head, &phase.counted);
     receipt.head.counted = phase.counted;
-    receipt.memory = (config.memory.runs > 0).then_some(phase.memory);
+    if config.memory.runs > 0 {
+        receipt.memory = Some(phase.memory);
+    } else {
+        receipt.partial |= phase.memory.partial;
+        receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
+    }
     Ok(())
+}
+
+/// A process that counts and says something else than the one that is timed does other work.
+fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
+    for counted in counted {
+        let id = counted.id;
+        let said = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {
+            Side::Base => &case.base_output.sha256,
+            Side::Head => &case.head_output.sha256,
+        });
+        if said.is_some_and(|said| *said != counted.output_sha256) {
+            let name = side.name();
+            let reason = format!("{id}: {name}'s process that counts said something else than the one that is timed");
+            receipt.invalid.push(reason);
+        }
+    }
 }
 
 /// Runs the phase; what there is so far is kept in `out` all along.

@@ -101,8 +101,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     line.finish();
     let (mut receipt, own_errors) = measured?;
     write_json(&out, &receipt)?;
-    if let (Some(head), false) = (head_memory, receipt.partial) {
-        memory::attach_to_pair(config, base_memory, head, &mut receipt)?;
+    if !receipt.partial {
+        memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
         write_json(&out, &receipt)?;
     }
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, memory: config.policy.memory };
@@ -154,7 +154,9 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let (base, head) = (tree.build(config)?, head_bin()?);
     let head_memory = memory::worker(config, matches)?;
-    let base_memory = if head_memory.is_some() { tree.build_memory(config)? } else { None };
+    // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
+    let wanted = head_memory.is_some() || flags::path(matches, "worker").is_none();
+    let base_memory = if wanted { tree.build_memory(config)? } else { None };
     Ok(Programs { base, head, base_memory, head_memory })
 }
 

@@ -61,12 +61,14 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     let cancelled = CANCELLED.get_or_init(Arc::default).clone();
     let flag = cancelled.clone();
     ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        if flag.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
+        // Said first: once the flag is set the run may end before a word is out.
         super::output::say(
             "interrupted: finishing the running sample, keeping what was measured (again: stop at once)",
         );
+        flag.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;
     Ok(cancelled)

@@ -106,7 +106,7 @@ pub(super) fn counter(
         (Some(_), Some(_)) => (Outcome::Pass, None),
         // A counter must not escape the gate by no longer being counted.
         (Some(_), None) => {
-            (Outcome::Inconclusive, Some(format!("{id}: the run did not count {name}, the baseline has it")))
+            (Outcome::Inconclusive, Some(format!("{id}: {name} was counted before and is not counted any more")))
         }
         (None, _) => (Outcome::Advisory, Some("counters are new; bless them".into())),
     };

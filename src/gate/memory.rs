@@ -50,13 +50,21 @@ pub fn asked<'a>(record: &MemoryRecord, column: &'a [u64]) -> &'a [u64] {
     &column[..column.len().min(record.asked_runs)]
 }
 
-/// A run that broke an invariant or was cut short passes nothing.
+/// A run that broke an invariant or was cut short passes nothing, and of fewer runs than were asked for nothing is called a
+/// leak: a warm-up looks like one.
 fn at_best(record: &MemoryRecord, row: CaseVerdict) -> CaseVerdict {
     if let Some(reason) = record.invalid.first() {
         return CaseVerdict { verdict: Outcome::Invalid, note: Some(reason.clone()), ..row };
     }
-    if record.partial && row.verdict.severity() <= Outcome::Partial.severity() {
-        let note = format!("the memory phase ended after {} of {} runs", record.runs.len(), record.asked_runs);
+    let runs = record.runs.len();
+    let whole = runs >= record.asked_runs;
+    if record.partial && (!whole || row.verdict.severity() <= Outcome::Partial.severity()) {
+        let wanted = if whole && needs_confirmation(record) { 2 * record.asked_runs } else { record.asked_runs };
+        let until_then = match (row.verdict, row.note) {
+            (Outcome::Leak, Some(note)) => format!("; until then {note}"),
+            _ => String::new(),
+        };
+        let note = format!("the memory phase ended after {runs} of {wanted} runs{until_then}");
         return CaseVerdict { verdict: Outcome::Partial, note: Some(note), ..row };
     }
     row
@@ -111,20 +119,13 @@ fn resident_row(record: &MemoryRecord, policy: MemoryPolicy) -> CaseVerdict {
         let (verdict, note) = too_few(record);
         return row(record, RESIDENT, verdict, note);
     };
-    let (verdict, note) = if first.rises() {
-        confirmed(record, &first)
-    } else {
-        match policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64) {
-            Some(limit) => {
-                let note = format!(
-                    "the resident set grew by {:.0} bytes without a trend, and {limit} are allowed",
-                    first.growth_bytes
-                );
-                (Outcome::Growth, Some(note))
-            }
-            None => (Outcome::Pass, None),
-        }
-    };
+    let (mut verdict, mut note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
+    if let Some(limit) = policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64)
+        && verdict != Outcome::Leak
+    {
+        let grew = format!("the resident set grew by {:.0} bytes, and {limit} are allowed", first.growth_bytes);
+        (verdict, note) = (Outcome::Growth, Some(grew));
+    }
     CaseVerdict {
         head: Some(first.line.slope),
         threshold: Some(first.floor_bytes / first.runs as f64),
@@ -149,7 +150,9 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
         (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again:.0} over as many again"))),
         (false, false) => (Outcome::Pass, None),
         _ => {
-            let runs = second.runs_to_settle().map_or_else(
+            // One that slowed down needs runs in which the slower part is most of it.
+            let settles = if lasts { second.runs_to_settle() } else { Some(4 * first.runs) };
+            let runs = settles.map_or_else(
                 || "no number of runs would settle it here".to_owned(),
                 |runs| format!("{runs} runs would settle it"),
             );

@@ -107,9 +107,13 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Before the system may give the old place to another thread.
+        sites::released(pointer);
         // SAFETY: as above.
         let moved = unsafe { System.realloc(pointer, layout, size) };
-        if !moved.is_null() {
+        if moved.is_null() {
+            sites::allocated(pointer, layout.size());
+        } else {
             ALLOCATIONS.0.fetch_add(1, Relaxed);
             RELEASES.0.fetch_add(1, Relaxed);
             if size >= layout.size() {
@@ -120,7 +124,6 @@ unsafe impl GlobalAlloc for CountingAllocator {
             } else {
                 LIVE_BYTES.0.fetch_sub((layout.size() - size) as u64, Relaxed);
             }
-            sites::released(pointer);
             sites::allocated(moved, size);
         }
         moved

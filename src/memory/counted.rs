@@ -13,6 +13,11 @@ use crate::measure::{Prepared, ensure_same_output};
 use crate::receipt::{CountedCase, Counter, InferenceMemory, LeakSite};
 use crate::worker::MemoryState;
 
+/// A heap is still when so many looks at it, the processor offered to others in between, are the same.
+const STILL_LOOKS: usize = 20;
+/// Looks at a heap that is never still, because a thread of the engine's own goes on.
+const MOST_LOOKS: usize = 1000;
+
 /// This file, as the compiler names it: where a run's stack begins.
 pub(super) const FILE: &str = file!();
 
@@ -96,8 +101,21 @@ fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'sta
     Ok(counters)
 }
 
+/// The heap, once it is still: a pool's thread may free its job a moment after the job is done.
 fn counted_heap() -> Result<Heap> {
-    heap().context("this worker does not count its heap; install infergate's CountingAllocator in it")
+    let seen = || heap().context("this worker does not count its heap; install infergate's CountingAllocator in it");
+    let mut last = seen()?;
+    let mut still = 0;
+    for _ in 0..MOST_LOOKS {
+        std::thread::yield_now();
+        let now = seen()?;
+        still = if now == last { still + 1 } else { 0 };
+        last = now;
+        if still == STILL_LOOKS {
+            break;
+        }
+    }
+    Ok(last)
 }
 
 /// What one generation takes. Without a counted heap only what the engine itself says.

@@ -100,27 +100,37 @@ pub(super) fn released(pointer: *mut u8) {
 
 #[cold]
 fn keep(pointer: usize, bytes: usize) {
-    with_kept(|kept| {
-        let Some(kept) = kept else { return };
+    unless_busy(|| {
+        // Not while `KEPT` is held: whoever takes a stack for reasons of their own holds its lock, allocates, and waits for it.
         let mut stack = Vec::with_capacity(DEPTH);
         backtrace::trace(|frame| {
             stack.push(frame.ip() as usize);
             stack.len() < DEPTH
         });
-        let next = kept.stacks.len();
-        let stack = *kept.stacks.entry(stack).or_insert(next);
-        kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+        if let Ok(mut kept) = KEPT.lock()
+            && let Some(kept) = kept.as_mut()
+        {
+            let next = kept.stacks.len();
+            let stack = *kept.stacks.entry(stack).or_insert(next);
+            kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+        }
     });
 }
 
 /// Runs `work` on what is kept, unless this thread is at it already.
 fn with_kept(work: impl FnOnce(&mut Option<Kept>)) {
-    // A thread that is ending has no flag any more; what it releases then is missed, and shows as too much.
-    let free = BUSY.try_with(|busy| !busy.replace(true)).unwrap_or(false);
-    if free {
+    unless_busy(|| {
         if let Ok(mut kept) = KEPT.lock() {
             work(&mut kept);
         }
+    });
+}
+
+fn unless_busy(work: impl FnOnce()) {
+    // A thread that is ending has no flag any more; what it releases then is missed, and shows as too much.
+    let free = BUSY.try_with(|busy| !busy.replace(true)).unwrap_or(false);
+    if free {
+        work();
         let _ = BUSY.try_with(|busy| busy.set(false));
     }
 }

@@ -7,7 +7,7 @@ use super::sparkline::sparkline;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::gate::memory::{HEAP, RESIDENT, resident_trend};
+use crate::gate::memory::{HEAP, RESIDENT, asked, resident_trend};
 use crate::receipt::{CaseVerdict, CountedCase, Counter, MemoryReceipt, MemoryRecord, Verdict};
 
 /// Blocks of a plot.
@@ -114,7 +114,7 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
             let _ = writeln!(text, "  {:9} {}", "", trend(row));
         }
     }
-    if let Some(fit) = resident_trend(&series.rss_bytes) {
+    if let Some(fit) = resident_trend(asked(record, &series.rss_bytes)) {
         let _ = writeln!(
             text,
             "  {:9} noise {} (MAD around the line), autocorrelation {:.2}",

@@ -1,10 +1,12 @@
 //! Two workers in turn: `gate --base-bin --head-bin`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use assert_cmd::assert::Assert;
-use infergate::receipt::read_paired;
+use infergate::gate::paired::{PairedPolicy, judge};
+use infergate::receipt::{CountedCase, Counter, Outcome, read_paired};
 
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::support;
@@ -40,6 +42,30 @@ fn the_same_program_passes_at_the_first_look() {
     assert!(started.chunks(2).all(|two| two[0] != two[1]), "start order is balanced: {started:?}");
     let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
     assert!(verdict.contains("\"channel\": \"paired\""), "{verdict}");
+}
+
+#[test]
+fn counters_of_base_are_compared_and_cannot_vanish() {
+    let sandbox = Sandbox::new();
+    gate(&sandbox, "fake", "fake", &["--out=paired.json"]).success();
+    let counted = |allocations: Option<u64>| -> Vec<CountedCase> {
+        let case = |n| CountedCase {
+            id: "decode/p8".parse().expect("a case"),
+            output_sha256: String::new(),
+            counters: BTreeMap::from([("allocations_per_token".to_owned(), Counter { min: n, max: n })]),
+        };
+        allocations.map(case).into_iter().collect()
+    };
+    let mut receipt = read_paired(&sandbox.path("paired.json")).expect("a receipt");
+    let mut judged = |base, head| {
+        (receipt.base.counted, receipt.head.counted) = (counted(base), counted(head));
+        judge(&receipt, PairedPolicy::default())
+    };
+    assert_eq!(judged(Some(564), Some(564)).exit_code, 0);
+    assert_eq!(judged(Some(564), Some(565)).verdict, Outcome::CounterRegressed);
+    assert_eq!(judged(Some(564), None).verdict, Outcome::Inconclusive);
+    let uncounted = judged(None, Some(564));
+    assert!(uncounted.exit_code == 0 && uncounted.notes.iter().any(|note| note.contains("base was not counted")));
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn commit(sandbox: &Sandbox, file: &str, text: &str, subject: &str) {
 
 fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
-    let output = Process::new("git").current_dir(sandbox.path("")).args(who).args(arguments).output().expect("git");
+    let mut git = Process::new("git");
+    git.current_dir(sandbox.path("")).args(who).args(arguments);
+    // Neither the user's settings nor the repository of a hook that runs this.
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    let output = git.env_remove("GIT_INDEX_FILE").output().expect("git");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -3,7 +3,8 @@
 
 use infergate::case::Case;
 use infergate::gate::memory::{
-    HEAP, MIN_RUNS, MemoryPolicy, RESIDENT, heap_trend, judge, needs_confirmation, resident_trend, smallest_leak_bytes,
+    HEAP, MIN_RUNS, MemoryPolicy, RESIDENT, ResidentTrend, heap_trend, judge, needs_confirmation, resident_trend,
+    smallest_leak_bytes,
 };
 use infergate::receipt::{CaseVerdict, LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use proptest::prelude::*;
@@ -141,11 +142,15 @@ fn a_rise_that_levels_off_is_followed_further_and_passes() {
 
 #[test]
 fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it() {
-    let slowing =
-        record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64));
-    let row = row(&slowing, RESIDENT);
-    assert_eq!(row.verdict, Outcome::Inconclusive, "{row:?}");
-    assert!(row.note.as_deref().is_some_and(|note| note.contains("runs would settle it")), "{row:?}");
+    let slowing = |runs| {
+        record(runs, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64))
+    };
+    let first = row(&slowing(100), RESIDENT);
+    assert_eq!(first.verdict, Outcome::Inconclusive, "{first:?}");
+    let note = first.note.expect("a note");
+    let words: Vec<&str> = note.strip_suffix(" runs would settle it").expect("an advice").split(' ').collect();
+    let runs: usize = words.last().expect("a number").parse().expect("a number");
+    assert_eq!(row(&slowing(runs), RESIDENT).verdict, Outcome::Leak, "it goes on rising; {note}");
 }
 
 #[test]
@@ -166,6 +171,40 @@ fn what_was_cut_short_or_broke_a_rule_passes_nothing() {
     }
     let leaking = MemoryRecord { partial: true, ..record(100, |at| (1e9 + at as f64, 5e8)) };
     assert_eq!(row(&leaking, HEAP).verdict, Outcome::Leak, "what was shown stays shown");
+}
+
+#[test]
+fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
+    // It rose over the hundred asked for, and ended a quarter into the hundred that would have confirmed it.
+    let mut confirming = record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64));
+    assert_eq!(row(&confirming, RESIDENT).verdict, Outcome::Pass);
+    confirming.partial = true;
+    for column in [&mut confirming.runs.live_bytes, &mut confirming.runs.live_blocks, &mut confirming.runs.rss_bytes] {
+        column.truncate(125);
+    }
+    let cut = row(&confirming, RESIDENT);
+    assert_eq!(cut.verdict, Outcome::Partial);
+    assert!(cut.note.is_some_and(|note| note.contains("after 125 of 200 runs")));
+
+    let warming_up = record(24, |at| (1e9 + 1e5 * at as f64, 5e8));
+    assert_eq!(row(&warming_up, HEAP).verdict, Outcome::Leak);
+    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, HEAP);
+    assert_eq!(cut.verdict, Outcome::Partial);
+    assert!(cut.note.is_some_and(|note| note.contains("after 24 of 100 runs; until then the heap grows by")));
+}
+
+#[test]
+fn a_rise_has_to_be_likely_large_and_in_both_halves() {
+    let series: Vec<u64> = (0..100).map(|at| 500_000_000 + 40_960 * at).collect();
+    let rising = resident_trend(&series).expect("enough runs");
+    assert!(rising.rises());
+    assert!(!ResidentTrend { p_rising: 0.02, ..rising }.rises());
+    assert!(!ResidentTrend { floor_bytes: 2.0 * rising.floor_bytes * rising.line.slope, ..rising }.rises());
+    assert!(!ResidentTrend { both_halves_rise: false, ..rising }.rises());
+    // A single step in the middle is a trend by every other measure.
+    let step: Vec<u64> = (0..100).map(|at| 500_000_000 + if at < 50 { 0 } else { 32 << 20 }).collect();
+    let step = resident_trend(&step).expect("enough runs");
+    assert!(step.p_rising < 0.01 && step.line.slope > 0.0 && !step.both_halves_rise && !step.rises(), "{step:?}");
 }
 
 #[test]
@@ -190,6 +229,16 @@ fn growth_without_a_trend_is_held_to_its_limit() {
     };
     assert_eq!(row(&step, RESIDENT).verdict, Outcome::Pass);
     assert_eq!((verdict(16 << 20), verdict(64 << 20)), (Outcome::Growth, Outcome::Pass));
+}
+
+#[test]
+fn a_rise_that_levels_off_is_held_to_the_limit_too() {
+    let warm_up = record(100, |at| (1e9, 5e8 + 300.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
+    let verdict = |limit: u64| {
+        let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
+        judge(&warm_up, policy).into_iter().find(|row| row.metric == RESIDENT).expect("a row").verdict
+    };
+    assert_eq!((verdict(64 << 20), verdict(400 << 20)), (Outcome::Growth, row(&warm_up, RESIDENT).verdict));
 }
 
 #[test]

@@ -56,6 +56,9 @@ pub fn judge(receipt: &PairedReceipt, policy: PairedPolicy) -> Verdict {
     if receipt.partial {
         notes.push("the run was cut short: what was measured is shown, and nothing of it passes; measure again".into());
     }
+    if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
+        notes.push("base was not counted: allocations are not compared".into());
+    }
     notes.extend(differing_builds(receipt));
     let judged = Verdict::of(rows, notes);
     let at_best = match (receipt.invalid.is_empty(), receipt.partial) {
@@ -69,15 +72,14 @@ pub fn judge(receipt: &PairedReceipt, policy: PairedPolicy) -> Verdict {
     judged
 }
 
-/// Both sides ran on one machine: every counter that both have is compared.
+/// Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
 fn counters(receipt: &PairedReceipt) -> Vec<CaseVerdict> {
     let mut rows = Vec::new();
-    for head in &receipt.head.counted {
-        let Some(base) = receipt.base.counted.iter().find(|base| base.id == head.id) else { continue };
-        for (name, is) in &head.counters {
-            if let Some(was) = base.counters.get(name) {
-                rows.push(exact::counter(&head.id.to_string(), name, Some(*was), Some(*is), None));
-            }
+    for base in &receipt.base.counted {
+        let head = receipt.head.counted.iter().find(|head| head.id == base.id);
+        for (name, was) in &base.counters {
+            let is = head.and_then(|head| head.counters.get(name)).copied();
+            rows.push(exact::counter(&base.id.to_string(), name, Some(*was), is, None));
         }
     }
     rows
