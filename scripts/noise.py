@@ -11,6 +11,7 @@ deviation over rounds of d = the median over a block's pairs of ln(second / firs
 """
 
 import argparse
+import ctypes
 import json
 import math
 import os
@@ -25,11 +26,11 @@ MODEL = "synthetic:gpt2"
 class Worker:
     """One fresh process, loaded."""
 
-    def __init__(self, program, cases, prefix=(), environment=None):
-        env = dict(os.environ, INFERGATE_MODEL=MODEL, INFERGATE_THREADS="2", INFERGATE_SEED="1", **(environment or {}))
+    def __init__(self, program, cases, prefix=(), before_start=None):
+        env = dict(os.environ, INFERGATE_MODEL=MODEL, INFERGATE_THREADS="2", INFERGATE_SEED="1")
         self.process = subprocess.Popen(
             [*prefix, program, "--infergate-worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1, preexec_fn=before_start,
         )
         self.ask(op="hello")
         self.ask(op="load", request=dict(model=MODEL, dtype=None, threads=2, seed=1), prompt_text=None)
@@ -96,15 +97,18 @@ def turns(program, rounds):
         report(f"turns of {size} tokens", seen[size])
 
 
+def without_huge_pages():
+    """For a process about to start; it and all it starts go without. 41 is PR_SET_THP_DISABLE."""
+    ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
+
+
 def start(program, rounds):
     """Address layout and huge pages, by how a process is started."""
-    allocator = "glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
-    small = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb=0:{allocator}"}
     settings = {
         "as it comes": {},
         "no address randomisation": dict(prefix=["setarch", "-R"]),
-        "no huge pages": dict(environment=small),
-        "neither": dict(prefix=["setarch", "-R"], environment=small),
+        "no huge pages": dict(before_start=without_huge_pages),
+        "neither": dict(prefix=["setarch", "-R"], before_start=without_huge_pages),
     }
     cases, seen = {"decode/p128": 64, "prefill/p128": 12}, {}
     for _ in range(rounds):

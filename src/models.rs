@@ -9,6 +9,7 @@ pub mod fits;
 pub mod gguf;
 mod gguf_header;
 pub mod gpt2;
+mod heap;
 pub mod hub;
 pub mod llama;
 pub mod local;

@@ -12,14 +12,10 @@ use anyhow::{Context, Result, anyhow};
 use candle_core::Tensor;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::heap::ALLOCATOR;
+
 /// Turns of a waiting rank before it offers its core to others.
 const SPINS: usize = 2_000;
-
-/// glibc's allocator: transparent huge pages, and large buffers kept for the next operation. As it comes, each one is mapped
-/// from the kernel and given back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main
-/// arena may grow beyond 64 MB.
-const ALLOCATOR: &str = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1:\
-                         glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296";
 
 /// Environment variables for a process whose models compute on candle's own thread pools, with `threads` threads.
 pub fn environment(threads: usize) -> Vec<(String, String)> {

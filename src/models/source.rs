@@ -10,9 +10,9 @@ use super::adapter::{Adapter, Facts};
 use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
-use super::fits::ensure_fits_memory;
 use super::gguf::Gguf;
 use super::gpt2::{Gpt2, Gpt2Config};
+use super::heap::make_room;
 use super::hub::{Files, Hub};
 use super::local::{self, ModelFiles};
 use super::safetensors::SafeTensorFiles;
@@ -104,7 +104,7 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
         _ => config.context,
     };
     let in_file = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    ensure_fits_memory(&request.model, if as_stored { in_file } else { f32_bytes(weights::parameters(&config)) })?;
+    make_room(&request.model, if as_stored { in_file } else { f32_bytes(weights::parameters(&config)) })?;
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
     Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
@@ -118,7 +118,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
     let weights = SafeTensorFiles::open(files.weights.clone())?;
     let elements = |name: &str| weights.shape(name).map_or(0, |shape| shape.iter().map(|n| *n as u64).product());
-    ensure_fits_memory(&request.model, f32_bytes(weights.names().map(|name| elements(&name)).sum()))?;
+    make_room(&request.model, f32_bytes(weights.names().map(|name| elements(&name)).sum()))?;
     let (decoder, info) = match Family::from_name(architecture) {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
@@ -151,13 +151,13 @@ fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
         "tiny" => Gpt2Config::tiny(),
         _ => {
             let config = LlamaConfig::smollm2_135m();
-            ensure_fits_memory(&request.model, f32_bytes(weights::parameters(&config)))?;
+            make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
             let info = llama_info(&config, "f32".into());
             let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
             return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
         }
     };
-    ensure_fits_memory(&request.model, f32_bytes(config.parameters()))?;
+    make_room(&request.model, f32_bytes(config.parameters()))?;
     let decoder = Gpt2::load(&config, vb, request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
