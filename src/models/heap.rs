@@ -7,7 +7,7 @@ use super::fits::ensure_fits_memory;
 /// glibc's allocator keeps large buffers for the next operation. As it comes, each one is mapped from the kernel and given
 /// back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main arena may grow beyond 64 MB.
 ///
-/// `glibc.malloc.hugetlb=1` is not here: glibc 2.35 and 2.36 compare what they read from the kernel without ending it, so
+/// `glibc.malloc.hugetlb=1` is not here: glibc 2.36 compares what it read from the kernel without ending it, so
 /// about every second process goes without huge pages and decodes 6 % slower, by the luck of its stack.
 pub(super) const ALLOCATOR: &str = "glibc.malloc.arena_max=1:\
                                     glibc.malloc.mmap_threshold=1099511627776:glibc.malloc.trim_threshold=1099511627776";
