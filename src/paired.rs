@@ -183,7 +183,7 @@ impl<'a> PairedRun<'a> {
         Ok(record)
     }
 
-    /// One block in which head is slowed by each of `slowdowns` in turn.
+    /// One block in which head is slowed by each of `slowdowns` in turn; `done` of its kind were measured before.
     ///
     /// # Errors
     /// As [`block`](Self::block).
@@ -193,13 +193,15 @@ impl<'a> PairedRun<'a> {
         done: usize,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<PowerBlock> {
-        let (started_first, _) = self.order.next();
+        // Not drawn: a calibration that grows block by block stays balanced.
+        let side = |head: bool| if head { Side::Head } else { Side::Base };
+        let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
         let all: Vec<Case> = self.receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
-        let mut pair = self.start_pair(started_first, &all, &label(done, "loading"), progress)?;
+        let mut pair = self.start_pair(started_first, &all, "loading", progress)?;
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
-            progress(&step(&label(done, &case.id.to_string()), done, at, all.len()));
-            record.cases.push(pair.measure_slowed(&case, slowdowns, &mut self.order, &self.limits, self.cancelled)?);
+            progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
+            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, &self.limits, self.cancelled)?);
         }
         Ok(record)
     }

@@ -225,7 +225,8 @@ impl<'a> Session<'a> {
         }
         for done in 0..plan.power_blocks {
             let name = format!("slowed block {} of {}", done + 1, plan.power_blocks);
-            let block = self.same.power_block(&plan.slowdowns, done, &mut renamed(&name, line))?;
+            let kept = self.calibration.power.len();
+            let block = self.same.power_block(&plan.slowdowns, kept, &mut renamed(&name, line))?;
             self.calibration.power.push(block);
             self.keep(out)?;
         }

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::Limits;
-use super::order::Order;
-use crate::case::{Case, Phase};
+use crate::case::Case;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use crate::worker::{Client, Interrupted};
 
@@ -35,71 +34,69 @@ impl Pair {
         cancelled: &AtomicBool,
     ) -> Result<BlockCase> {
         let mut record = BlockCase { id: case.id, base_ns: Vec::new(), head_ns: Vec::new() };
-        let lane = |side| Lane { side, slowdown: 0.0 };
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let times_ns = self.iterations(case.id, &[lane(first), lane(first.other())], limits, cancelled)?;
-            let (base_ns, head_ns) = if first == Side::Base { (0, 1) } else { (1, 0) };
-            record.base_ns.push(times_ns[base_ns]);
-            record.head_ns.push(times_ns[head_ns]);
+            let (base_ns, head_ns) = self.pair(case.id, first, 0.0, limits, cancelled)?;
+            record.base_ns.push(base_ns);
+            record.head_ns.push(head_ns);
         }
         Ok(record)
     }
 
-    /// As [`measure`](Self::measure), with one head iteration for each slowdown beside each of base's, in a drawn order; a
-    /// generation has a base iteration of its own for each.
+    /// As [`measure`](Self::measure), with head slowed by each of `slowdowns`, and as many pairs for each. Who runs first
+    /// changes from pair to pair as there: a process that follows itself finds its data in the caches.
     pub fn measure_slowed(
         &mut self,
         case: &PairedCase,
+        ran_first: Side,
         slowdowns: &[f64],
-        order: &mut Order,
         limits: &Limits,
         cancelled: &AtomicBool,
     ) -> Result<PowerCase> {
         let slowed = slowdowns.iter();
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };
-        // A generation cannot be interleaved with another one of the same process: it has one sequence.
-        let one_at_a_time = case.id.phase() == Phase::Generate;
-        for _ in 0..case.pairs {
-            let drawn = order.shuffled(&(0..slowdowns.len()).collect::<Vec<_>>());
-            if one_at_a_time {
-                for at in drawn {
-                    let lanes =
-                        [Lane { side: Side::Base, slowdown: 0.0 }, Lane { side: Side::Head, slowdown: slowdowns[at] }];
-                    let times_ns = self.iterations(case.id, &lanes, limits, cancelled)?;
-                    record.slowed[at].base_ns.push(times_ns[0]);
-                    record.slowed[at].head_ns.push(times_ns[1]);
-                }
-                continue;
-            }
-            let mut lanes: Vec<Lane> =
-                drawn.iter().map(|&at| Lane { side: Side::Head, slowdown: slowdowns[at] }).collect();
-            let place = order.shuffled(&(0..=lanes.len()).collect::<Vec<_>>())[0];
-            lanes.insert(place, Lane { side: Side::Base, slowdown: 0.0 });
-            let times_ns = self.iterations(case.id, &lanes, limits, cancelled)?;
-            for (lane, at) in (0..lanes.len()).filter(|lane| *lane != place).zip(drawn) {
-                record.slowed[at].base_ns.push(times_ns[place]);
-                record.slowed[at].head_ns.push(times_ns[lane]);
+        for pair in 0..case.pairs {
+            for (at, slowed) in record.slowed.iter_mut().enumerate() {
+                let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
+                let (base_ns, head_ns) = self.pair(case.id, first, slowed.slowdown, limits, cancelled)?;
+                slowed.base_ns.push(base_ns);
+                slowed.head_ns.push(head_ns);
             }
         }
         Ok(record)
     }
 
+    /// One iteration of base and one of head, slowed by `slowdown`, nanoseconds: base's, then head's, whoever ran `first`.
+    fn pair(
+        &mut self,
+        case: Case,
+        first: Side,
+        slowdown: f64,
+        limits: &Limits,
+        cancelled: &AtomicBool,
+    ) -> Result<(u64, u64)> {
+        let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
+        let [one_ns, two_ns] = self.iterations(case, [lane(first), lane(first.other())], limits, cancelled)?;
+        Ok(if first == Side::Base { (one_ns, two_ns) } else { (two_ns, one_ns) })
+    }
+
     /// One iteration of each lane, nanoseconds, in the order of `lanes`: one after the other, or in turns where an iteration
     /// can be divided.
-    fn iterations(&mut self, case: Case, lanes: &[Lane], limits: &Limits, cancelled: &AtomicBool) -> Result<Vec<u64>> {
+    fn iterations(
+        &mut self,
+        case: Case,
+        lanes: [Lane; 2],
+        limits: &Limits,
+        cancelled: &AtomicBool,
+    ) -> Result<[u64; 2]> {
         let Some(&tokens) = limits.turn_tokens.get(&case) else {
-            return lanes.iter().map(|lane| self.whole(case, *lane, cancelled)).collect();
+            return Ok([self.whole(case, lanes[0], cancelled)?, self.whole(case, lanes[1], cancelled)?]);
         };
-        let mut sums_ns = vec![0; lanes.len()];
+        let mut sums_ns = [0_u64; 2];
         let turns = case.output_tokens().div_ceil(tokens);
         for turn in 0..turns {
-            let mut order: Vec<usize> = (0..lanes.len()).collect();
-            if turn % 2 == 1 {
-                order.reverse();
-            }
-            for at in order {
+            for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
                 ensure_not(cancelled)?;
                 let Lane { side, slowdown } = lanes[at];
                 let steps_ns = self.side(side).turn(case, tokens, slowdown).with_context(|| side.name().to_owned())?;
@@ -110,10 +107,10 @@ impl Pair {
                     side.name(),
                     steps_ns.len()
                 );
-                sums_ns[at] = steps_ns.iter().fold(sums_ns[at], |sum: u64, step| sum.saturating_add(*step));
+                sums_ns[at] = steps_ns.iter().fold(sums_ns[at], |sum, step| sum.saturating_add(*step));
             }
         }
-        sums_ns.iter().zip(lanes).map(|(ns, lane)| positive(*ns, case, lane.side)).collect()
+        Ok([positive(sums_ns[0], case, lanes[0].side)?, positive(sums_ns[1], case, lanes[1].side)?])
     }
 
     fn whole(&mut self, case: Case, lane: Lane, cancelled: &AtomicBool) -> Result<u64> {

@@ -31,11 +31,4 @@ impl Order {
         self.waiting = vec![(second.0.other(), second.1.other()), second, (started.other(), ran.other())];
         (started, ran)
     }
-
-    /// `items` in a drawn order.
-    pub fn shuffled<T: Clone>(&mut self, items: &[T]) -> Vec<T> {
-        let mut items = items.to_vec();
-        self.random.shuffle(&mut items);
-        items
-    }
 }
