@@ -4,6 +4,7 @@
     python scripts/noise.py WORKER turns --rounds 12       # how long a turn of a generation may be
     python scripts/noise.py WORKER start --rounds 12       # address layout, huge pages
     python scripts/noise.py WORKER luck --rounds 12        # what a process keeps from visit to visit of a case
+    python scripts/noise.py WORKER pages --rounds 8        # does every process get huge pages
     python scripts/noise.py WORKER idle                    # does the side that waits use the processor?
 
 A round is one fresh pair of processes for each setting, so that all settings see the same hours. Printed is the standard
@@ -141,6 +142,16 @@ def luck(program, rounds):
     report("one visit against all four", lost)
 
 
+def pages(program, rounds):
+    """Huge pages of fresh processes, each loaded and ended before the next starts."""
+    for _ in range(rounds):
+        worker = Worker(program, [])
+        with open(f"/proc/{worker.process.pid}/smaps_rollup") as file:
+            kib = next(int(line.split()[1]) for line in file if line.startswith("AnonHugePages:"))
+        print(f"{kib // 1024} MiB in huge pages")
+        worker.end()
+
+
 def idle(program, _rounds):
     """Processor time of a loaded worker that waits for ten seconds after it worked."""
     worker = Worker(program, ["decode/p128"])
@@ -152,7 +163,7 @@ def idle(program, _rounds):
 
 
 def main():
-    experiments = {"turns": turns, "start": start, "luck": luck, "idle": idle}
+    experiments = {"turns": turns, "start": start, "luck": luck, "pages": pages, "idle": idle}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("worker", help="the bench binary")
     parser.add_argument("experiment", choices=experiments)
