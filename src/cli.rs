@@ -5,6 +5,7 @@ mod bench_target;
 mod bisect;
 mod bless;
 mod calibrate;
+mod commits;
 mod compare;
 mod doctor;
 mod flags;

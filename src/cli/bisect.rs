@@ -1,12 +1,14 @@
 //! `bisect`: the first commit that made a case slower, by the paired test against the good one.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
 
-use super::git::{commit_of, git};
+use super::commits::{self, Commits, Next, Tried};
+use super::git::git;
 use super::paired_gate::{self, Asked};
 use super::revision::{Slot, Tree, short};
 use super::{flags, output, progress};
@@ -59,8 +61,6 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         let found = search.run(&base.commit, &mut tree);
         Ok((search.steps, found?))
     });
-    // The checkout is kept for the next time, and must not be in the middle of something then.
-    let _ = git(tree.files(), &["bisect", "reset", "HEAD"]);
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
     match outcome {
         Ok((steps, found)) => {
@@ -89,33 +89,44 @@ struct Search<'a> {
 impl Search<'_> {
     fn run(&mut self, good: &str, tree: &mut Tree) -> Result<Found> {
         let bad = tree.commit.clone();
-        if self.step(tree)? != Some(true) {
+        if self.step(tree)? != Tried::Bad {
             return Ok(Found::NotSlower);
         }
         let files = tree.files().to_owned();
-        let mut said = git(&files, &["bisect", "start", &bad, good])?;
+        let mut commits = Commits::between(good, &bad);
+        for base in commits::merge_bases(&files, good, &bad)? {
+            let tried = self.try_at(tree, &base)?;
+            ensure!(
+                tried != Tried::Bad,
+                "the histories of --good and --bad part at {}, which is slower already: --good made it faster later; \
+                 name an ancestor of --bad as --good",
+                short(&base)
+            );
+            commits.note(&base, tried);
+        }
         loop {
-            if let Some(found) = ended(&files, &said)? {
-                return Ok(found);
+            match commits.next(&files)? {
+                Next::Try(commit) => {
+                    let tried = self.try_at(tree, &commit)?;
+                    commits.note(&commit, tried);
+                }
+                Next::First(commit) => return Ok(Found::Commit(line(&files, &commit)?)),
+                Next::OneOf(left) => {
+                    return Ok(Found::OneOf(left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?));
+                }
             }
-            ensure_not(self.cancelled)?;
-            let next = commit_of(&files, "HEAD")?;
-            tree.turn_to(&next)?;
-            let word = match self.step(tree)? {
-                Some(true) => "bad",
-                Some(false) => "good",
-                None => "skip",
-            };
-            // With only skipped commits left git says so, and that is its error.
-            said = match git_words(&files, &["bisect", word]) {
-                Ok(said) | Err(said) => said,
-            };
         }
     }
 
-    /// Whether the tree's commit is slower than the good one; `None` when it does not build or cannot be judged.
-    fn step(&mut self, tree: &Tree) -> Result<Option<bool>> {
-        let commit = line(tree)?;
+    fn try_at(&mut self, tree: &mut Tree, commit: &str) -> Result<Tried> {
+        ensure_not(self.cancelled)?;
+        tree.turn_to(commit)?;
+        self.step(tree)
+    }
+
+    /// How the tree's commit compares with the good one.
+    fn step(&mut self, tree: &Tree) -> Result<Tried> {
+        let commit = line(tree.files(), &tree.commit)?;
         output::say(&format!("step {}: {commit}", self.steps.len() + 1));
         let built = tree.build(self.config);
         ensure_not(self.cancelled)?;
@@ -123,7 +134,7 @@ impl Search<'_> {
             Ok(head) => head,
             Err(error) => {
                 self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
-                return Ok(None);
+                return Ok(Tried::Skipped);
             }
         };
         let asked = Asked { budget: self.budget, allow_output_change: true, power: false };
@@ -136,7 +147,7 @@ impl Search<'_> {
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => {
                 self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
-                return Ok(None);
+                return Ok(Tried::Skipped);
             }
         };
         if receipt.partial {
@@ -144,36 +155,17 @@ impl Search<'_> {
         }
         let verdict = judge(&receipt, PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
         let row: Option<CaseVerdict> = verdict.cases.into_iter().find(|row| row.channel == Channel::Paired);
-        let slower = match row.as_ref().map(|row| row.verdict) {
-            Some(Outcome::Regressed) => Some(true),
-            Some(Outcome::WithinLimit | Outcome::Improved) => Some(false),
-            _ => None,
+        let tried = match row.as_ref().map(|row| row.verdict) {
+            Some(Outcome::Regressed) => Tried::Bad,
+            Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
+            _ => Tried::Skipped,
         };
         self.steps.push(Step { commit, row, skipped: None });
-        Ok(slower)
+        Ok(tried)
     }
 }
 
 /// Commit and subject.
-fn line(tree: &Tree) -> Result<String> {
-    git(tree.files(), &["log", "-1", "--format=%h %s", &tree.commit])
-}
-
-fn git_words(files: &std::path::Path, arguments: &[&str]) -> Result<String, String> {
-    let output = super::git::command(files, arguments).output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(said) } else { Err(said) }
-}
-
-/// What git's words mean, where they end the search.
-fn ended(files: &std::path::Path, said: &str) -> Result<Option<Found>> {
-    let subject = |commit: &str| git(files, &["log", "-1", "--format=%h %s", commit]);
-    if let Some(commit) = said.lines().find_map(|line| line.strip_suffix(" is the first bad commit")) {
-        return Ok(Some(Found::Commit(subject(commit)?)));
-    }
-    if said.contains("only 'skip'ped commits left") || said.contains("only skipped commits left") {
-        let commits = said.lines().filter(|line| line.len() >= 40 && line.chars().all(|c| c.is_ascii_hexdigit()));
-        return Ok(Some(Found::OneOf(commits.map(subject).collect::<Result<_>>()?)));
-    }
-    Ok(None)
+fn line(files: &Path, commit: &str) -> Result<String> {
+    git(files, &["log", "-1", "--format=%h %s", commit])
 }

@@ -22,11 +22,16 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Nothing that a repository's configuration asks git to start beside itself: hooks (`core.hooksPath` may point into the
+/// tracked files, which a pull request changes), a file watcher, a signature check.
+const NO_PROGRAMS: [&str; 6] =
+    ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"];
+
 /// Without the variables that a git hook sets: they would send every command back to the hook's repository.
-pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut git = Command::new("git");
-    git.arg("-C").arg(folder).args(arguments).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"] {
+    git.args(NO_PROGRAMS).arg("-C").arg(folder).args(arguments).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"] {
         git.env_remove(name);
     }
     git

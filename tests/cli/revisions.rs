@@ -1,4 +1,4 @@
-//! `gate --against REV` and `bisect`, in small git repositories whose bench target is a worker without any dependency.
+//! `gate --against REV`, in small git repositories whose bench target is a worker without any dependency.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ harness = false
 "#;
 
 /// A repository with one commit: an engine that takes 1 ms a step.
-fn repository() -> Sandbox {
+pub fn repository() -> Sandbox {
     let sandbox = Sandbox::new();
     fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
     git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
@@ -39,13 +39,13 @@ fn repository() -> Sandbox {
     sandbox
 }
 
-fn commit(sandbox: &Sandbox, file: &str, text: &str, subject: &str) {
+pub fn commit(sandbox: &Sandbox, file: &str, text: &str, subject: &str) {
     sandbox.write(file, text);
     git(sandbox, &["add", "--all"]);
     git(sandbox, &["commit", "--quiet", "--allow-empty", "-m", subject]);
 }
 
-fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
+pub fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
     let mut git = Process::new("git");
     git.current_dir(sandbox.path("")).args(who).args(arguments);
@@ -56,7 +56,7 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
+pub fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
     let mut process = sandbox.process(arguments);
     process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
     assert_cmd::Command::from_std(process).assert()
@@ -67,7 +67,7 @@ fn gate(sandbox: &Sandbox, revision: &str, arguments: &[&str]) -> Assert {
 }
 
 /// The working tree's status and its worktrees, which a gate must leave as they were.
-fn left_behind(sandbox: &Sandbox) -> String {
+pub fn left_behind(sandbox: &Sandbox) -> String {
     git(sandbox, &["status", "--porcelain"])
 }
 
@@ -157,32 +157,4 @@ fn a_killed_checkout_is_mended() {
     fs::remove_file(sandbox.path("cache/base/tree/.git")).expect("a worktree's mark");
     gate(&sandbox, "HEAD", &[]).success();
     assert!(Path::new(&sandbox.path("cache/base/tree/.git")).exists());
-}
-
-#[test]
-fn a_bisection_names_the_first_slower_commit_and_skips_what_does_not_build() {
-    let sandbox = repository();
-    let good = git(&sandbox, &["rev-parse", "HEAD"]);
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n", "mended");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_200_000;\n", "slower");
-    commit(&sandbox, "notes.txt", "2", "after");
-    let before = left_behind(&sandbox);
-    let said = run(&sandbox, &["bisect", "--good", good.trim(), "--bad", "HEAD", "--case", "decode/p8"]).success();
-    let report = stdout(&said);
-    assert!(decision(&said).starts_with("first slower commit: ") && decision(&said).ends_with(" slower"), "{report}");
-    assert!(report.contains("+20.0 % (+20.0 % to +20.0 %)"), "each step has its interval: {report}");
-    assert_eq!(left_behind(&sandbox), before);
-    assert_eq!(git(&sandbox, &["branch", "--show-current"]).trim(), "main");
-}
-
-#[test]
-fn a_bisection_between_equals_finds_nothing() {
-    let sandbox = repository();
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    let said = run(&sandbox, &["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--case", "decode/p8"]).code(3);
-    assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
-    let line = error(run(&sandbox, &["bisect", "--good", "HEAD", "--bad", "HEAD", "--case", "decode/p8"]));
-    assert!(line.contains("are the same commit"), "{line}");
 }
