@@ -7,7 +7,7 @@
 mod heap;
 mod resident;
 
-pub use heap::{HeapTrend, heap_trend};
+pub use heap::{HeapTrend, certain_leak_interval, heap_trend};
 pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
 
 use crate::receipt::{CaseVerdict, Channel, MemoryRecord, Outcome};
@@ -99,6 +99,7 @@ fn heap_row(record: &MemoryRecord) -> CaseVerdict {
     CaseVerdict {
         head: Some(if heap.leaks { heap.per_run } else { 0.0 }),
         smallest_leak_bytes: Some(1.0),
+        certain_leak_interval: certain_leak_interval(live_bytes.len()),
         ..row(record, HEAP, verdict, note)
     }
 }

@@ -150,6 +150,10 @@ pub struct CaseVerdict {
     /// Memory channel: the smallest leak this run could have seen, bytes a run.
     #[serde(default)]
     pub smallest_leak_bytes: Option<f64>,
+    /// Memory channel, heap: a leak of that size in each k-th run is certain to be called up to this k, and in rarer runs it
+    /// depends on which.
+    #[serde(default)]
+    pub certain_leak_interval: Option<usize>,
     /// One sentence on why, where the numbers do not say it.
     #[serde(default)]
     pub note: Option<String>,
@@ -175,6 +179,7 @@ impl CaseVerdict {
             blocks: None,
             smallest_slowdown: None,
             smallest_leak_bytes: None,
+            certain_leak_interval: None,
             note: None,
         }
     }

@@ -134,6 +134,9 @@ pub fn trend(row: &CaseVerdict) -> String {
         let _ = write!(text, ", counts from {}", units::bytes(Some(limit)));
     }
     let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(row.smallest_leak_bytes));
+    if let Some(interval) = row.certain_leak_interval {
+        let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
+    }
     text
 }
 

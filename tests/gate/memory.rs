@@ -3,8 +3,8 @@
 
 use infergate::case::Case;
 use infergate::gate::memory::{
-    HEAP, MIN_RUNS, MemoryPolicy, RESIDENT, ResidentTrend, heap_trend, judge, needs_confirmation, resident_trend,
-    smallest_leak_bytes,
+    HEAP, MIN_RUNS, MemoryPolicy, RESIDENT, ResidentTrend, certain_leak_interval, heap_trend, judge,
+    needs_confirmation, resident_trend, smallest_leak_bytes,
 };
 use infergate::receipt::{CaseVerdict, LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use proptest::prelude::*;
@@ -91,6 +91,38 @@ fn a_heap_that_only_moves_is_no_leak() {
     for late in [3, 26, 51, 76, 99] {
         assert_eq!(heap(|at| f64::from(at >= late) * 8e6), Outcome::Pass, "a step at {late}");
     }
+}
+
+#[test]
+fn a_leak_that_accelerates_is_one_and_a_rise_that_slows_down_is_not() {
+    assert_eq!(heap(|at| 64.0 * (at as f64).powi(2)), Outcome::Leak, "steps 1 : 3 : 5");
+    assert_eq!(heap(|at| (at as f64 / 8.0).exp()), Outcome::Leak, "doubling every few runs");
+    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 15.0).exp())), Outcome::Pass, "a warm-up that levels off");
+    // Steps of 25 runs each; the last a third of the largest, and one byte less.
+    let steps = |last: u64| move |at: usize| if at < 75 { (at / 25 * 300) as f64 } else { (600 + last) as f64 };
+    assert_eq!((heap(steps(100)), heap(steps(99))), (Outcome::Leak, Outcome::Pass));
+}
+
+#[test]
+fn the_stated_interval_of_a_leak_is_certain_and_the_next_one_is_not() {
+    for runs in MIN_RUNS..=160 {
+        let stated = certain_leak_interval(runs).expect("enough runs");
+        // Each k-th run from `start` on leaks a byte.
+        let called = |k: usize, start: usize| {
+            let live: Vec<u64> = (0..runs).map(|at| 1000 + ((at + k - start) / k) as u64).collect();
+            heap_trend(&live).expect("enough runs").leaks
+        };
+        for k in 1..=stated {
+            assert!((0..k).all(|start| called(k, start)), "each {k}th of {runs} runs");
+        }
+        assert!(!(0..=stated).all(|start| called(stated + 1, start)), "each {}th of {runs} runs", stated + 1);
+    }
+    let found = |k: usize| {
+        let live = |start: usize| (0..100).map(move |at| 1000 + ((at + k - start) / k) as u64).collect::<Vec<u64>>();
+        (0..k).filter(|start| heap_trend(&live(*start)).expect("enough runs").leaks).count()
+    };
+    assert_eq!((certain_leak_interval(100), found(25), found(30), found(40)), (Some(25), 25, 15, 0));
+    assert_eq!(certain_leak_interval(MIN_RUNS - 1), None);
 }
 
 #[test]
