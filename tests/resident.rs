@@ -25,8 +25,10 @@ fn the_files_of_proc_are_read_in_kib() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("smaps_rollup"), "Rss:  40 kB\nPss:   30 kB\nPss_Anon: 7 kB\nAnonymous:  24 kB\n")
         .expect("a file");
-    fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\n").expect("a file");
+    fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\nVmRSS: 40 kB\nVmSwap: 5 kB\n")
+        .expect("a file");
     let seen = sample(folder.path());
+    assert_eq!(seen.rss_bytes, Some(45 << 10), "what was swapped out is still needed");
     assert_eq!(
         (seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes),
         (Some(30 << 10), Some(24 << 10), Some(16 << 10))

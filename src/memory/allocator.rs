@@ -1,4 +1,4 @@
-//! [`CountingAllocator`]: the system's allocator with exact counters.
+//! [`CountingAllocator`]: any allocator with exact counters.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,7 +8,7 @@ use super::sites;
 /// This file, as the compiler names it: a frame of a stack that is nobody's leak.
 pub(super) const FILE: &str = file!();
 
-/// Counts every allocation of the process that goes through Rust, on whatever thread, and passes it on to the system.
+/// Counts every allocation of the process that goes through Rust, on whatever thread, and passes it on to the allocator `A`.
 ///
 /// Install it in a binary of its own, never in one that is timed:
 ///
@@ -18,11 +18,37 @@ pub(super) const FILE: &str = file!();
 /// # fn main() {}
 /// ```
 ///
+/// An engine that runs on another allocator is counted on that one:
+///
+/// ```
+/// # use std::alloc::System as MiMalloc;
+/// use infergate::memory::CountingAllocator;
+///
+/// #[global_allocator]
+/// static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator::new(MiMalloc);
+/// # fn main() {}
+/// ```
+///
 /// What it does not see: memory a program maps itself (`mmap`, mapped weight files), the heaps of C and C++ libraries, thread
-/// stacks, and what the system's allocator needs for itself. The resident set shows those. Its cost is a handful of atomic
+/// stacks, and what the allocator below needs for itself. The resident set shows those. Its cost is a handful of atomic
 /// additions for each allocation and release; docs/MEMORY.md has it measured.
+///
+/// All that are installed share their counters: a process has one global allocator.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CountingAllocator;
+pub struct CountingAllocator<A = System> {
+    inner: A,
+}
+
+/// The system's allocator, counted: the value of the type that has the same name.
+#[expect(non_upper_case_globals, reason = "`CountingAllocator` names the type and, as a unit struct would, its value")]
+pub const CountingAllocator: CountingAllocator = CountingAllocator::new(System);
+
+impl<A> CountingAllocator<A> {
+    /// Counts what goes to `inner`.
+    pub const fn new(inner: A) -> Self {
+        Self { inner }
+    }
+}
 
 /// Each on a cache line of its own: threads that allocate meet on as few as possible.
 #[repr(align(64))]
@@ -83,18 +109,18 @@ fn released(bytes: usize) {
     LIVE_BYTES.0.fetch_sub(bytes as u64, Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator with what it was called with; counting touches no memory of the caller.
-unsafe impl GlobalAlloc for CountingAllocator {
+// SAFETY: every call goes to `inner` with what it was called with; counting touches no memory of the caller.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps this trait's contract.
-        let pointer = unsafe { System.alloc(layout) };
+        let pointer = unsafe { self.inner.alloc(layout) };
         note_allocation(pointer, layout.size());
         pointer
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above. Not through `alloc`: the system hands out fresh pages without writing zeros into them.
-        let pointer = unsafe { System.alloc_zeroed(layout) };
+        // SAFETY: as above. Not through `alloc`: an allocator hands out fresh pages without writing zeros into them.
+        let pointer = unsafe { self.inner.alloc_zeroed(layout) };
         note_allocation(pointer, layout.size());
         pointer
     }
@@ -103,14 +129,14 @@ unsafe impl GlobalAlloc for CountingAllocator {
         released(layout.size());
         sites::released(pointer);
         // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { self.inner.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Before the system may give the old place to another thread.
+        // Before it may give the old place to another thread.
         sites::released(pointer);
         // SAFETY: as above.
-        let moved = unsafe { System.realloc(pointer, layout, size) };
+        let moved = unsafe { self.inner.realloc(pointer, layout, size) };
         if moved.is_null() {
             sites::allocated(pointer, layout.size());
         } else {

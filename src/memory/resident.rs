@@ -12,7 +12,7 @@ use crate::receipt::MemorySample;
 pub const SELF: &str = "/proc/self";
 
 /// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
-/// the rest allocates. What the folder `proc_self` does not say is `None`; the resident set comes from sysinfo.
+/// the rest allocates. What the folder `proc_self` does not say is `None`.
 pub fn sample(proc_self: &Path) -> MemorySample {
     let heap = heap();
     return_freed_memory();
@@ -21,7 +21,7 @@ pub fn sample(proc_self: &Path) -> MemorySample {
     MemorySample {
         live_bytes: heap.map(|heap| heap.live_bytes),
         live_blocks: heap.map(|heap| heap.live_blocks),
-        rss_bytes: resident_set_bytes(),
+        rss_bytes: resident_set_bytes(proc_self),
         pss_bytes: kib_field(&rollup, "Pss:"),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
@@ -46,8 +46,17 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
     missing
 }
 
-/// The resident set, by sysinfo.
-fn resident_set_bytes() -> Option<u64> {
+/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak. From sysinfo, without
+/// swap, where `proc_self` does not say it.
+fn resident_set_bytes(proc_self: &Path) -> Option<u64> {
+    let status = fs::read_to_string(proc_self.join("status")).unwrap_or_default();
+    match kib_field(&status, "VmRSS:") {
+        Some(resident) => Some(resident.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0))),
+        None => resident_set_by_sysinfo(),
+    }
+}
+
+fn resident_set_by_sysinfo() -> Option<u64> {
     let pid = sysinfo::get_current_pid().ok()?;
     // A new one each time: one that is kept grows with what it has seen.
     let mut system = System::new().ok()?;
@@ -64,7 +73,7 @@ pub fn peak_rss_bytes(proc_self: &Path) -> Option<u64> {
 /// `Name:   123 kB` in a file of /proc, as bytes.
 fn kib_field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Gives what was freed back to the system, which otherwise looks used.

@@ -80,7 +80,7 @@ pub struct MemorySample {
     /// Allocations it has not freed.
     #[serde(default)]
     pub live_blocks: Option<u64>,
-    /// Resident set.
+    /// Resident set, what was moved to swap included where the system says it.
     #[serde(default)]
     pub rss_bytes: Option<u64>,
     /// Resident set with shared pages divided among those who share them. Linux only.
