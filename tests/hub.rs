@@ -8,7 +8,7 @@ use std::path::Path;
 use common::hub_server::{COMMIT, HubServer, REPO};
 use common::{fixture, ids, json, request};
 use infergate::engine::EngineFactory;
-use infergate::models::hub::{Fetched, Files, Hub};
+use infergate::models::hub::{Fetched, Files, Hub, Limits};
 use infergate::models::spec::ModelSpec;
 use infergate::models::{Candle, ModelSpec as Spec};
 use tempfile::TempDir;
@@ -226,4 +226,108 @@ fn an_unsupported_architecture_is_refused_before_its_weights_are_downloaded() {
     let message = error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}"));
     assert!(message.contains("`mamba`") && message.contains("llama"), "{message}");
     assert!(server.with(|s| s.log.iter().all(|line| !line.contains("safetensors"))));
+}
+
+/// A hub whose files lie on another server, as those of the real one do.
+fn with_storage() -> (HubServer, HubServer, TempDir, String) {
+    let (server, home, spec) = gguf();
+    let storage = HubServer::start(&fixture("llama"));
+    server.with(|s| (s.token, s.redirects_to) = (Some(TOKEN.into()), Some(storage.endpoint.clone())));
+    storage.with(|s| s.only_storage = true);
+    (server, storage, home, spec)
+}
+
+#[test]
+fn the_token_goes_to_the_endpoint_alone() {
+    let (server, storage, home, spec) = with_storage();
+    let fetched = fetch(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec).unwrap();
+    assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), std::fs::read(fixture("llama/model.gguf")).unwrap());
+    let bearer = Some(format!("Bearer {TOKEN}"));
+    assert!(server.with(|s| s.authorizations.iter().all(|sent| *sent == bearer)));
+    assert_eq!(storage.with(|s| s.authorizations.clone()), [None, None], "one look and one download, both without it");
+}
+
+#[test]
+fn another_server_cannot_send_the_token_back_for_its_own_purpose() {
+    let (server, storage, home, spec) = with_storage();
+    // Back to an address of the endpoint that the storage chose.
+    storage.with(|s| (s.only_storage, s.redirects_to) = (false, Some(server.endpoint.clone())));
+    let message = error(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec);
+    assert!(message.contains("refused access"), "{message}");
+    let sent = server.with(|s| s.authorizations.clone());
+    assert_eq!(sent.last().unwrap(), &None, "{sent:?}");
+}
+
+#[test]
+fn what_storage_says_of_commit_and_etag_is_not_believed() {
+    let (server, storage, home, spec) = with_storage();
+    server.with(|s| s.files.get_mut("model.gguf").unwrap().1 = "/etc/infergate-escaped".into());
+    let message = error(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec);
+    assert!(message.contains("ETag"), "{message}");
+    assert_eq!(storage.with(|s| s.log.len()), 1, "nothing is downloaded under such a name");
+}
+
+#[test]
+fn endless_redirects_end() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.redirects_to = Some(String::new()));
+    let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+    assert!(message.contains("redirects more than 5 times"), "{message}");
+    assert_eq!(server.with(|s| s.log.len()), 1 + 6, "the revision, the file and five more");
+    for nowhere in ["ftp://127.0.0.1", "http://user:password@127.0.0.1", "//127.0.0.1", "file://"] {
+        server.with(|s| s.redirects_to = Some(nowhere.into()));
+        let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+        assert!(message.contains("cannot be followed") && !message.contains("password"), "{message}");
+    }
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.stalls = true);
+    let online = hub(&server.endpoint, &home, &[]);
+    let limits = Limits { silence: std::time::Duration::from_millis(20), ..Limits::default() };
+    let message = error(&online.with_limits(limits), &spec);
+    assert!(message.contains("stopped sending") && message.contains("run it again"), "{message}");
+    assert_eq!(loadable(&home), Vec::<String>::new());
+}
+
+#[test]
+fn more_than_was_announced_is_neither_stored_nor_loaded() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.surplus_bytes = 1);
+    let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+    assert!(message.contains("more than the"), "{message}");
+    assert_eq!(loadable(&home), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_not_begun() {
+    let (server, home, spec) = gguf();
+    let online = hub(&server.endpoint, &home, &[]);
+    let limits = Limits { weights_bytes: 1000, ..Limits::default() };
+    let message = error(&online.with_limits(limits), &spec);
+    assert!(message.contains("no more than 1000 are downloaded"), "{message}");
+    assert!(server.with(|s| s.log.iter().all(|line| !line.contains("model.gguf") || line.ends_with("bytes=0-0"))));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_replaced() {
+    let (server, home, spec) = gguf();
+    let online = hub(&server.endpoint, &home, &[]);
+    let fetched = fetch(&online, &spec).unwrap();
+    std::fs::remove_dir_all(home.path().join("hub/models--org--tiny/blobs")).unwrap();
+    assert_eq!(fetch(&online, &spec).unwrap(), fetched);
+    assert!(gguf_path(&fetched).is_file());
+}
+
+#[test]
+fn a_token_that_cannot_be_sent_is_not_shown() {
+    let wrong = Hub::new(|name| match name {
+        "HF_TOKEN" => Some("hf_sec\nret".into()),
+        "HF_HOME" => Some("unused".into()),
+        _ => None,
+    });
+    let message = format!("{:#}", wrong.map(|_| ()).unwrap_err());
+    assert!(message.contains("HF_TOKEN") && !message.contains("ret"), "{message}");
 }

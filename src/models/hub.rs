@@ -1,25 +1,35 @@
-//! [`Hub`]: models from the Hugging Face hub, by hf-hub, checked before they are used.
+//! [`Hub`]: models from the Hugging Face hub, kept in hf-hub's cache, checked before they are used.
+//!
+//! hf-hub knows where the cache keeps what. Requests are made here: hf-hub 0.5 sends the token wherever a redirect leads,
+//! takes an ETag for a file name as it comes, and waits for a silent server for ever.
+
+mod client;
+mod download;
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use hf_hub::api::sync::{Api, ApiBuilder, ApiError};
+use anyhow::{Context, Result, bail, ensure};
 use hf_hub::{Cache, Repo, RepoType};
+use serde::Deserialize;
 
-use super::digest::file_sha256;
+use client::{Client, Failure};
+use download::Download;
+
+pub use client::Limits;
+
 use super::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
 use super::spec::HubSpec;
 
-/// How often a download is begun (each goes on where the last one stopped) before it is given up.
-const ATTEMPTS: usize = 3;
+/// The hub, unless `HF_ENDPOINT` names another.
+const ENDPOINT: &str = "https://huggingface.co";
 
 /// Access to the hub and its cache on disk.
 pub struct Hub {
     /// `None`: offline.
-    api: Option<Api>,
+    client: Option<Client>,
     cache: Cache,
 }
 
@@ -67,26 +77,19 @@ impl Hub {
         let offline = set("HF_HUB_OFFLINE")
             .is_some_and(|v| ["1", "ON", "YES", "TRUE"].contains(&v.to_string_lossy().to_uppercase().as_str()));
         if offline {
-            return Ok(Self { api: None, cache });
+            return Ok(Self { client: None, cache });
         }
         let token_file = set("HF_TOKEN_PATH").map_or_else(|| home.join("token"), PathBuf::from);
         let token = set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| fs::read_to_string(token_file).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
-        let mut builder = ApiBuilder::from_cache(cache.clone())
-            .with_token(token)
-            .with_progress(std::io::stderr().is_terminal())
-            .with_user_agent("infergate", env!("CARGO_PKG_VERSION"));
-        if let Some(endpoint) = set("HF_ENDPOINT").map(|e| e.to_string_lossy().into_owned()) {
-            let sound = endpoint.starts_with("http://") || endpoint.starts_with("https://");
-            // The address is not shown: it may hold credentials.
-            ensure!(
-                sound && !endpoint.contains(char::is_whitespace),
-                "HF_ENDPOINT is no http or https address; mend or unset it"
-            );
-            builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
-        }
-        let api = builder.build().map_err(|e| anyhow!("{}", why(&e))).context("cannot set up access to the hub")?;
-        Ok(Self { api: Some(api), cache })
+        let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
+        let client = Client::new(&endpoint, token, Limits::default())?;
+        Ok(Self { client: Some(client), cache })
+    }
+
+    /// This hub with other limits than [`Limits::default`].
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { client: self.client.map(|client| client.with_limits(limits)), ..self }
     }
 
     /// Brings the files of `spec` into the cache, as far as they are not there.
@@ -96,8 +99,8 @@ impl Hub {
     pub fn fetch(&self, spec: &HubSpec) -> Result<Fetched> {
         let what = || format!("cannot get hf:{}", spec.repo);
         let commit = self.resolve(spec).with_context(what)?;
-        let snapshot =
-            Snapshot { hub: self, repo: Repo::with_revision(spec.repo.clone(), RepoType::Model, commit.clone()) };
+        let repo = Repo::with_revision(spec.repo.clone(), RepoType::Model, commit.clone());
+        let snapshot = Snapshot { hub: self, id: &spec.repo, repo };
         let files = match &spec.file {
             Some(file) => Files::Gguf(snapshot.needed(file).with_context(what)?),
             None => Files::Directory(snapshot.model().with_context(what)?),
@@ -112,18 +115,20 @@ impl Hub {
             return Ok(revision.to_owned());
         }
         let repo = Repo::with_revision(spec.repo.clone(), RepoType::Model, revision.to_owned());
-        let Some(api) = &self.api else {
-            let reference = self.cache.path().join(repo.folder_name()).join("refs").join(revision);
+        let reference = self.cache.path().join(repo.folder_name()).join("refs").join(revision);
+        let Some(client) = &self.client else {
             let commit = fs::read_to_string(reference).ok().map(|c| c.trim().to_owned()).filter(|c| is_hex(c, 40));
             return commit.with_context(|| format!("revision `{revision}` is {}", self.offline()));
         };
-        let commit = api.repo(repo.clone()).info().map_err(|e| anyhow!("{}", why(&e)))?.sha;
+        #[derive(Deserialize)]
+        struct Info {
+            sha: String,
+        }
+        let path = format!("/api/models/{}/revision/{}", spec.repo, revision.replace('/', "%2F"));
+        let commit = client.json::<Info>(&path).map_err(Failure::into_error)?.sha;
         ensure!(is_hex(&commit, 40), "the hub's answer names no commit for revision `{revision}`");
         // For later use offline.
-        self.cache
-            .repo(repo)
-            .create_ref(&commit)
-            .context("cannot write to the cache; is the disk full or read-only?")?;
+        remember(&reference, &commit).context("cannot write to the cache; is the disk full or read-only?")?;
         Ok(commit)
     }
 
@@ -135,6 +140,8 @@ impl Hub {
 /// One commit of one repository.
 struct Snapshot<'a> {
     hub: &'a Hub,
+    /// `ORG/NAME`.
+    id: &'a str,
     repo: Repo,
 }
 
@@ -157,7 +164,7 @@ impl Snapshot<'_> {
     fn needed(&self, name: &str) -> Result<PathBuf> {
         match self.optional(name)? {
             Some(path) => Ok(path),
-            None if self.hub.api.is_none() => bail!("{name} is {}", self.hub.offline()),
+            None if self.hub.client.is_none() => bail!("{name} is {}", self.hub.offline()),
             None => {
                 bail!("it has no file {name}, there is no such repository or revision, or it is private (set HF_TOKEN)")
             }
@@ -170,109 +177,43 @@ impl Snapshot<'_> {
         if pointer.is_file() {
             return Ok(Some(pointer));
         }
-        let Some(api) = &self.hub.api else { return Ok(None) };
-        match self.download(api, name, &pointer) {
+        let Some(client) = &self.hub.client else { return Ok(None) };
+        let commit = self.repo.revision();
+        let download = Download {
+            client,
+            name,
+            url_path: format!("/{}/resolve/{commit}/{name}", self.id),
+            commit,
+            folder: self.hub.cache.path().join(self.repo.folder_name()),
+            pointer: pointer.clone(),
+            limit_bytes: limit_bytes(&client.limits, name),
+        };
+        match download.run() {
             Ok(()) => Ok(Some(pointer)),
             Err(Failure::Missing) => Ok(None),
-            Err(Failure::Other(error)) => Err(error.context(format!("cannot download {name}"))),
-        }
-    }
-
-    /// Downloads into the cache: hf-hub writes to a `.part` file, goes on with one that an interrupted download left,
-    /// and renames it when it is whole. Size and SHA-256 are compared here, and what differs is removed.
-    fn download(&self, api: &Api, name: &str, pointer: &Path) -> Result<(), Failure> {
-        let repo = api.repo(self.repo.clone());
-        let metadata = api.metadata(&repo.url(name)).map_err(Failure::from)?;
-        let etag = metadata.etag();
-        // The etag becomes a file's name, the commit a folder's.
-        let sound = (is_hex(etag, 40) || is_hex(etag, 64)) && metadata.commit_hash() == self.repo.revision();
-        if !sound {
-            return Err(Failure::Other(anyhow!("the hub's answer has an unusable ETag or another commit")));
-        }
-        let blob = self.hub.cache.repo(self.repo.clone()).blob_path(etag);
-        let mut last = anyhow!("the download was not begun");
-        for _ in 0..ATTEMPTS {
-            match repo.download(name) {
-                Ok(_) => match verify(&blob, etag, metadata.size() as u64) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => {
-                        let _ = fs::remove_file(pointer);
-                        let _ = fs::remove_file(&blob);
-                        last = error;
-                    }
-                },
-                Err(error) => {
-                    if restart_helps(&error) {
-                        let _ = fs::remove_file(blob.with_extension("part"));
-                    }
-                    last = anyhow!("{}", why(&error));
-                }
+            Err(Failure::Broken(error) | Failure::Other(error)) => {
+                Err(error.context(format!("cannot download {name}")))
             }
         }
-        Err(Failure::Other(last.context(format!("given up after {ATTEMPTS} attempts; run it again to go on"))))
     }
 }
 
-enum Failure {
-    Missing,
-    Other(anyhow::Error),
+fn limit_bytes(limits: &Limits, name: &str) -> u64 {
+    let weights = [".safetensors", ".gguf"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+    if weights { limits.weights_bytes } else { limits.description_bytes }
 }
 
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Self {
-        match status(&error) {
-            Some(404) => Self::Missing,
-            _ => Self::Other(anyhow!("{}", why(&error))),
-        }
-    }
-}
-
-/// Large files have their SHA-256 as ETag, small ones a git hash: of those the size is compared.
-fn verify(blob: &Path, etag: &str, size: u64) -> Result<()> {
-    let found = fs::metadata(blob).context("the download left no file")?.len();
-    ensure!(found == size, "the download has {found} bytes in place of {size}");
-    if is_hex(etag, 64) {
-        ensure!(file_sha256(blob)? == etag, "the download's SHA-256 is not the one the hub names");
-    }
+/// Writes the commit a name stands for, whole or not at all.
+fn remember(reference: &Path, commit: &str) -> std::io::Result<()> {
+    let folder = reference.parent().unwrap_or(reference);
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(commit.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(reference)?;
     Ok(())
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-fn status(error: &ApiError) -> Option<u16> {
-    match error {
-        ApiError::RequestError(e) => match **e {
-            ureq::Error::StatusCode(code) => Some(code),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// A `.part` file that is as long as the file, or longer, cannot be gone on with.
-fn restart_helps(error: &ApiError) -> bool {
-    matches!(error, ApiError::InvalidResume) || status(error) == Some(416)
-}
-
-/// Why it failed, without addresses: an endpoint may hold credentials.
-fn why(error: &ApiError) -> String {
-    match error {
-        ApiError::RequestError(e) => match &**e {
-            ureq::Error::StatusCode(401 | 403) => {
-                "the hub refused access: the model is gated or private, or does not exist; set HF_TOKEN to a token that may read it".into()
-            }
-            ureq::Error::StatusCode(404) => "the hub has no such repository or revision; check its name".into(),
-            ureq::Error::StatusCode(429) => "the hub asks to slow down (status 429); try again later or set HF_TOKEN".into(),
-            ureq::Error::StatusCode(code) => format!("the hub answered with status {code}"),
-            ureq::Error::Io(io) => format!("the connection to the hub failed ({}); check the network", io.kind()),
-            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Timeout(_) => {
-                "the hub cannot be reached; check the network, or set HF_HUB_OFFLINE=1 to use what is in the cache".into()
-            }
-            _ => "the hub's answer cannot be understood".into(),
-        },
-        ApiError::IoError(io) => format!("the transfer was interrupted or the cache cannot be written ({io})"),
-        other => other.to_string().lines().next().unwrap_or_default().to_owned(),
-    }
 }

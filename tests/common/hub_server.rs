@@ -24,8 +24,20 @@ pub struct State {
     pub interruptions: usize,
     /// Range headers are ignored, as some mirrors do.
     pub ignores_ranges: bool,
+    /// Files are answered with a redirect to this server, which has them at the same path.
+    pub redirects_to: Option<String>,
+    /// Serves files to whoever asks for a path that ends in their name, and says nothing else: storage behind a hub.
+    pub only_storage: bool,
+    /// Bodies stop in the middle and the connection stays open.
+    pub stalls: bool,
+    /// So many bytes more than announced are sent with a file.
+    pub surplus_bytes: usize,
     /// `METHOD PATH RANGE` of each request.
     pub log: Vec<String>,
+    /// The `Authorization` header of each request.
+    pub authorizations: Vec<Option<String>>,
+    /// Connections that are kept open.
+    held: Vec<TcpStream>,
 }
 
 pub struct HubServer {
@@ -76,6 +88,7 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     let range = headers.get("range").cloned();
     state.log.push(format!("{path} {}", range.as_deref().unwrap_or("-")));
+    state.authorizations.push(headers.get("authorization").cloned());
     let allowed = state.token.as_ref().is_none_or(|t| headers.get("authorization") == Some(&format!("Bearer {t}")));
     if !allowed {
         return respond(&mut stream, "401 Unauthorized", &[], b"");
@@ -88,7 +101,15 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
     let Some((content, etag)) = path.strip_prefix(&prefix).and_then(|name| state.files.get(name)) else {
         return respond(&mut stream, "404 Not Found", &[], b"");
     };
-    let common = [format!("x-repo-commit: {COMMIT}"), format!("etag: \"other\"\r\nx-linked-etag: \"{etag}\"")];
+    let mut common = vec![format!("x-repo-commit: {COMMIT}"), format!("etag: \"other\"\r\nx-linked-etag: \"{etag}\"")];
+    if let Some(storage) = &state.redirects_to {
+        common.push(format!("location: {storage}{path}"));
+        return respond(&mut stream, "302 Found", &common, b"");
+    }
+    if state.only_storage {
+        // What storage says of commit and ETag must not be believed.
+        common = vec!["x-repo-commit: main\r\nx-linked-etag: \"../../escaped\"".to_owned()];
+    }
     let (from, to) = match range.as_deref().and_then(|r| r.strip_prefix("bytes=")).and_then(|r| r.split_once('-')) {
         Some((from, to)) => (from.parse().unwrap_or(0), to.parse().map_or(content.len(), |to: usize| to + 1)),
         None => (0, content.len()),
@@ -103,6 +124,16 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
         state.interruptions -= 1;
         write!(stream, "HTTP/1.1 206 Partial Content\r\n{part}\r\ncontent-length: {}\r\n\r\n", body.len())?;
         return stream.write_all(&body[..body.len() / 2]);
+    }
+    if state.stalls && !only_asks {
+        write!(stream, "HTTP/1.1 206 Partial Content\r\n{part}\r\ncontent-length: {}\r\n\r\n", body.len())?;
+        stream.write_all(&body[..body.len() / 2])?;
+        state.held.push(stream);
+        return Ok(());
+    }
+    if state.surplus_bytes > 0 && !only_asks {
+        let body = [body, &vec![b'x'; state.surplus_bytes]].concat();
+        return respond(&mut stream, "206 Partial Content", &[part], &body);
     }
     if state.ignores_ranges && !only_asks {
         return respond(&mut stream, "200 OK", &common, content);
