@@ -29,7 +29,8 @@ pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
 
 fn run_git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git")
-        .arg("-C")
+        // No file watcher that the repository's configuration names: asking starts nothing else.
+        .args(["-c", "core.fsmonitor=false", "-C"])
         .arg(folder)
         .args(arguments)
         // Asking must not take the lock that a `git commit` next door needs.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, ensure};
 
-use crate::build_info;
 use crate::case::{Case, full_grid, gate_suite, select};
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::{EngineInfo, LoadRequest};
@@ -26,6 +25,10 @@ const CHUNK_NS: f64 = 1e9;
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: PathBuf,
+    /// The commit it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Whether the tree it was built from had changes.
+    pub dirty: Option<bool>,
     /// The model.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
@@ -170,7 +173,7 @@ impl<'a> Suite<'a> {
     fn probe(&mut self) -> Result<Probes> {
         let (mut client, hello) = Client::spawn(&self.request.worker, &self.request.load)?;
         (self.tool, self.machine, self.build) = (hello.tool, hello.machine, hello.build);
-        (self.build.commit, self.build.dirty) = build_info::git(std::path::Path::new("."));
+        (self.build.commit, self.build.dirty) = (self.request.commit.clone(), self.request.dirty);
         client.probe(self.request.load.threads)
     }
 

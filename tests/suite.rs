@@ -11,6 +11,8 @@ use infergate::suite::{self, Progress, SuiteRequest};
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {
         worker: support::example(worker),
+        commit: None,
+        dirty: None,
         load: LoadRequest { model: model.into(), dtype: None, threads: 1, seed: 1 },
         cases: vec!["prefill/p128".into(), "decode/p128".into(), "generate/p128-o8".into()],
         runs: 2,

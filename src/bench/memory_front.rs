@@ -2,12 +2,14 @@
 
 use std::env;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 
 use super::arguments::Arguments;
+use crate::build_info;
 use crate::config::Config;
 use crate::engine::EngineFactory;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
@@ -52,8 +54,11 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 
 /// This program again, as the worker: what keeps the records is no part of what is followed.
 fn follow(config: &Config, test: bool) -> Result<i32> {
+    let (commit, dirty) = build_info::git(Path::new("."));
     let request = MemoryRequest {
         worker: this_program()?,
+        commit,
+        dirty,
         load: config.load_request(),
         counted: config.cases.clone(),
         case: config.memory.case,

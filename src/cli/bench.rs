@@ -56,13 +56,12 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         ensure_writable(path)?;
     }
     let prompt_text = config.prompt.is_some().then(|| config.prompt_text()).transpose()?;
-    let worker = match flags::path(matches, "worker") {
-        Some(worker) => worker,
-        None => bench_target::build(&config.bench)?,
-    };
+    let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let memory_worker = memory::worker(config, matches)?;
     let request = SuiteRequest {
-        worker,
+        worker: worker.path,
+        commit: worker.commit,
+        dirty: worker.dirty,
         load: config.load_request(),
         cases: config.cases.clone(),
         runs: config.runs,

@@ -10,8 +10,10 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::output;
+use super::{lock_file, output};
+use crate::build_info;
 use crate::config::BenchTarget;
+use crate::paired::Program;
 use crate::worker::NotComparable;
 
 /// A checkout other than the working tree.
@@ -23,6 +25,44 @@ pub struct Place {
     pub folder: PathBuf,
     /// Its own target folder.
     pub target: PathBuf,
+    /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
+    pub locked: bool,
+}
+
+/// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
+/// commit: a file that was given may come from anywhere.
+///
+/// # Errors
+/// As [`build`].
+pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
+    if let Some(path) = given {
+        return Ok(Program { path, commit: None, dirty: None });
+    }
+    Ok(built_here(build(target)?))
+}
+
+/// As [`worker`], for the bench target that counts its heap; `None` where there is none.
+///
+/// # Errors
+/// As [`build_memory`].
+pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
+    match given {
+        Some(_) => worker(target, given).map(Some),
+        None => Ok(build_memory(target, None)?.map(built_here)),
+    }
+}
+
+fn built_here(path: PathBuf) -> Program {
+    let (commit, dirty) = build_info::git(Path::new("."));
+    Program { path, commit, dirty }
+}
+
+/// The `Cargo.lock` of the package in `folder`, whether it exists or not.
+///
+/// # Errors
+/// As [`lock_file::path`].
+pub fn lock_file(folder: &Path) -> Result<PathBuf> {
+    lock_file::path(&mut Command::new(program(Some(folder))), folder)
 }
 
 /// Builds the bench target of the working tree and gives its executable. cargo's own progress and errors go to stderr as
@@ -145,6 +185,9 @@ fn command(target: &BenchTarget, place: Option<&Place>) -> Command {
     }
     if let Some(place) = place {
         cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target).stderr(Stdio::piped());
+        if place.locked {
+            cargo.arg("--locked");
+        }
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
         if has_toolchain(&place.folder) {

@@ -1,6 +1,6 @@
 //! `memory`: load, run a hundred times, and say whether it takes more and more.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -9,6 +9,7 @@ use super::{bench, bench_target, flags, output, progress};
 use crate::config::Config;
 use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
 use crate::memory::{self, MemoryRequest, Rules};
+use crate::paired::Program;
 use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, ensure_writable, write_json};
 use crate::report;
 
@@ -33,13 +34,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     for path in [Some(&out), json.as_ref()].into_iter().flatten() {
         ensure_writable(path)?;
     }
-    let worker = match flags::path(matches, "memory-worker") {
+    let worker = match bench_target::memory_worker(&config.bench, flags::path(matches, "memory-worker"))? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
-        None => match bench_target::build_memory(&config.bench, None)? {
-            Some(worker) => worker,
-            None => bench_target::build(&config.bench)?,
-        },
+        None => bench_target::worker(&config.bench, None)?,
     };
     let receipt = follow(&config, worker, &config.cases, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
@@ -56,22 +54,20 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 ///
 /// # Errors
 /// As [`bench_target::build`].
-pub fn worker(config: &Config, matches: &ArgMatches) -> Result<Option<PathBuf>> {
-    match (flags::path(matches, "memory-worker"), flags::path(matches, "worker")) {
-        (Some(worker), _) => Ok(Some(worker)),
-        (None, Some(_)) => {
-            output::say("no counters and no memory phase: give --memory-worker beside --worker");
-            Ok(None)
-        }
-        (None, None) => bench_target::build_memory(&config.bench, None),
+pub fn worker(config: &Config, matches: &ArgMatches) -> Result<Option<Program>> {
+    let given = flags::path(matches, "memory-worker");
+    if given.is_none() && flags::path(matches, "worker").is_some() {
+        output::say("no counters and no memory phase: give --memory-worker beside --worker");
+        return Ok(None);
     }
+    bench_target::memory_worker(&config.bench, given)
 }
 
 /// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
 ///
 /// # Errors
 /// As [`follow`].
-pub fn attach(config: &Config, worker: PathBuf, runs: usize, receipt: &mut Receipt) -> Result<()> {
+pub fn attach(config: &Config, worker: Program, runs: usize, receipt: &mut Receipt) -> Result<()> {
     let mut config = config.clone();
     config.memory.runs = runs;
     let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
@@ -105,8 +101,8 @@ pub fn attach(config: &Config, worker: PathBuf, runs: usize, receipt: &mut Recei
 /// As [`follow`], of head.
 pub fn attach_to_pair(
     config: &Config,
-    base: Option<PathBuf>,
-    head: Option<PathBuf>,
+    base: Option<Program>,
+    head: Option<Program>,
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
     let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
@@ -157,9 +153,11 @@ fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase])
 ///
 /// # Errors
 /// As [`memory::run`]; a receipt that cannot be written.
-pub fn follow(config: &Config, worker: PathBuf, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
+pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
     let request = MemoryRequest {
-        worker,
+        worker: worker.path,
+        commit: worker.commit,
+        dirty: worker.dirty,
         load: config.load_request(),
         counted: counted.to_vec(),
         case: config.memory.case,

@@ -1,7 +1,6 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -94,7 +93,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let programs = programs(matches, config);
     ensure_not(&cancelled)?;
-    let Programs { base, head, base_memory, head_memory } = programs?;
+    let Programs { base, head, base_memory, head_memory, notes } = programs?;
     let request = request(config, base, head, &asked)?;
     let line = progress::Line::new();
     let measured = measure(&request, config, asked.power, &line, &cancelled);
@@ -107,7 +106,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, memory: config.policy.memory };
     let mut verdict = judge(&receipt, policy);
-    verdict.notes.extend(own_errors);
+    verdict.notes.extend(notes.into_iter().chain(own_errors));
     if let Some(json) = json {
         write_json(&json, &verdict)?;
     }
@@ -130,34 +129,31 @@ pub struct Asked {
 struct Programs {
     base: Program,
     head: Program,
-    base_memory: Option<PathBuf>,
-    head_memory: Option<PathBuf>,
+    base_memory: Option<Program>,
+    head_memory: Option<Program>,
+    /// What differs in how they were built.
+    notes: Vec<String>,
 }
 
 /// All workers: given, or built from the revision and from the working tree.
 fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
-    let given = |path| Program { path, commit: None, dirty: None };
-    let head_memory = flags::path(matches, "memory-worker");
+    let given = |path: std::path::PathBuf| Program { path, commit: None, dirty: None };
+    let head_memory = flags::path(matches, "memory-worker").map(given);
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
-        return Ok(Programs { base: given(base), head: given(head), base_memory: None, head_memory });
+        let (base, head) = (given(base), given(head));
+        return Ok(Programs { base, head, base_memory: None, head_memory, notes: Vec::new() });
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
-    let head_bin = || -> Result<Program> {
-        let path = match flags::path(matches, "worker") {
-            Some(worker) => worker,
-            None => bench_target::build(&config.bench)?,
-        };
-        let (commit, dirty) = crate::build_info::git(std::path::Path::new("."));
-        Ok(Program { path, commit, dirty })
-    };
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let (base, head) = (tree.build(config)?, head_bin()?);
+    let base = tree.build(config)?;
+    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let head_memory = memory::worker(config, matches)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let wanted = head_memory.is_some() || flags::path(matches, "worker").is_none();
-    let base_memory = if wanted { tree.build_memory(config)? } else { None };
-    Ok(Programs { base, head, base_memory, head_memory })
+    let built_here = flags::path(matches, "worker").is_none();
+    let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
+    let notes = if built_here { tree.unlocked_dependencies()?.into_iter().collect() } else { Vec::new() };
+    Ok(Programs { base, head, base_memory, head_memory, notes })
 }
 
 /// What to measure, of these two workers.

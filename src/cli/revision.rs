@@ -5,7 +5,7 @@
 //! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
 use std::env;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
+use super::{checkout_folder, lock_file};
 use crate::config::Config;
 use crate::paired::Program;
 
@@ -67,7 +68,7 @@ impl Tree {
                 folder.display()
             );
         }
-        fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        checkout_folder::claim(&folder, config.base_folder.is_none())?;
         let lock = lock(&folder)?;
         let tree = Self {
             files: folder.join("tree"),
@@ -95,18 +96,15 @@ impl Tree {
 
     fn go_to(&self, commit: &str) -> Result<()> {
         let place = self.files.to_string_lossy().into_owned();
-        let known = self.files.join(".git").exists()
+        let known = checkout_folder::is_worktree(&self.files)
             && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
             && git(&self.files, &["clean", "-ffdxq"]).is_ok();
         if !known {
             // What a killed run or a moved repository left behind.
-            let _ = git(&self.repository, &["worktree", "remove", "--force", "--force", &place]);
-            if self.files.exists() {
-                fs::remove_dir_all(&self.files).with_context(|| format!("{place}: cannot be removed"))?;
-            }
-            git(&self.repository, &["worktree", "prune"])?;
-            git(&self.repository, &["worktree", "add", "--quiet", "--detach", "--force", &place, commit])
-                .with_context(|| format!("{place}: the revision cannot be checked out"))?;
+            checkout_folder::remove(&self.files)?;
+            // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.
+            let add = ["worktree", "add", "--quiet", "--detach", "--force", "--force", &place, commit];
+            git(&self.repository, &add).with_context(|| format!("{place}: the revision cannot be checked out"))?;
         }
         if self.files.join(".gitmodules").exists() {
             git(&self.files, &["submodule", "update", "--init", "--recursive", "--quiet"])
@@ -128,19 +126,51 @@ impl Tree {
     ///
     /// # Errors
     /// As [`bench_target::build_at`].
-    pub fn build_memory(&self, config: &Config) -> Result<Option<PathBuf>> {
-        bench_target::build_memory(&config.bench, Some(&self.place()?))
+    pub fn build_memory(&self, config: &Config) -> Result<Option<Program>> {
+        let path = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
+        Ok(path.map(|path| Program { path, commit: Some(self.commit.clone()), dirty: Some(false) }))
     }
 
-    fn place(&self) -> Result<Place> {
+    /// After building: how its dependencies differ from those of the working tree, where its own Cargo.lock did not say which
+    /// to take.
+    ///
+    /// # Errors
+    /// A lock file that cannot be read.
+    pub fn unlocked_dependencies(&self) -> Result<Option<String>> {
+        if self.has_lock_file()? {
+            return Ok(None);
+        }
+        let here = bench_target::lock_file(Path::new("."))?;
+        let different = lock_file::difference(&bench_target::lock_file(&self.folder()?)?, &here)?;
+        Ok(different.map(|what| {
+            format!(
+                "base has no Cargo.lock, so cargo chose its dependencies now, and they differ: {what}; commit the file"
+            )
+        }))
+    }
+
+    /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
+    fn has_lock_file(&self) -> Result<bool> {
+        let lock = bench_target::lock_file(&self.folder()?)?;
+        let folder = lock.parent().unwrap_or(&self.files);
+        Ok(!git(folder, &["ls-files", "--", "Cargo.lock"])?.is_empty())
+    }
+
+    /// The current folder as it is in this checkout.
+    fn folder(&self) -> Result<PathBuf> {
         let folder = self.files.join(&self.prefix);
         if !folder.is_dir() {
             bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());
         }
+        Ok(folder)
+    }
+
+    fn place(&self) -> Result<Place> {
+        let folder = self.folder()?;
         let named = self.revision == self.commit;
         let name =
             if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
-        Ok(Place { name, folder, target: self.target.clone() })
+        Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()? })
     }
 
     /// Its files, for git.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::build_info;
 use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::measure::InvariantBroken;
@@ -28,6 +27,10 @@ const RUNS_BETWEEN_KEEPS: usize = 10;
 pub struct MemoryRequest {
     /// The bench binary, best one that counts its heap.
     pub worker: PathBuf,
+    /// The commit it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Whether the tree it was built from had changes.
+    pub dirty: Option<bool>,
     /// The model.
     pub load: LoadRequest,
     /// Case ids or globs to count; empty is the gate's suite.
@@ -88,7 +91,7 @@ fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<Me
     let loaded = client.load(&request.load, request.prompt_text.as_deref())?;
     let after = client.memory(None)?;
     let mut build = hello.build;
-    (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
+    (build.commit, build.dirty) = (request.commit.clone(), request.dirty);
     Ok(MemoryReceipt {
         schema: MEMORY_SCHEMA.into(),
         created: timestamp(),

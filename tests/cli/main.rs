@@ -1,6 +1,7 @@
 //! The command line, run as a user runs it, on a fake engine that keeps virtual time.
 
 mod bad_input;
+mod base_build;
 mod bisect;
 mod bless;
 mod calibrate;

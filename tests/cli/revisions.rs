@@ -62,7 +62,7 @@ pub fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
     assert_cmd::Command::from_std(process).assert()
 }
 
-fn gate(sandbox: &Sandbox, revision: &str, arguments: &[&str]) -> Assert {
+pub fn gate(sandbox: &Sandbox, revision: &str, arguments: &[&str]) -> Assert {
     run(sandbox, &[&["gate", "--against", revision, "--cases=decode/p8"], arguments].concat())
 }
 

@@ -1,0 +1,78 @@
+//! Which dependencies two checkouts are built with, by their `Cargo.lock`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+/// A lock file of a thousand crates has 300 KB.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// As many differences are named; the others are counted.
+const NAMED: usize = 8;
+
+/// The `Cargo.lock` that cargo reads for the package in `folder`, whether it exists or not.
+///
+/// # Errors
+/// When `cargo` finds no package there.
+pub fn path(cargo: &mut std::process::Command, folder: &Path) -> Result<PathBuf> {
+    let arguments = ["locate-project", "--workspace", "--message-format", "plain"];
+    let output = cargo.args(arguments).current_dir(folder).output();
+    let output = output.context("cargo cannot be started; is it installed?")?;
+    let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    ensure!(
+        output.status.success() && manifest.is_absolute(),
+        "{}: cargo finds no package there; choose a revision that has one",
+        folder.display()
+    );
+    Ok(manifest.with_file_name("Cargo.lock"))
+}
+
+/// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
+///
+/// # Errors
+/// A file that cannot be read or is no lock file.
+pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
+    let (was, is) = (versions(base)?, versions(head)?);
+    let text = |versions: Option<&BTreeSet<String>>| {
+        versions.map_or_else(|| "none".to_owned(), |all| all.iter().cloned().collect::<Vec<_>>().join(" and "))
+    };
+    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let different: Vec<String> = names
+        .into_iter()
+        .filter(|name| was.get(*name) != is.get(*name))
+        .map(|name| format!("{name} {} in head, {} in base", text(is.get(name)), text(was.get(name))))
+        .collect();
+    let more = different.len().saturating_sub(NAMED);
+    let named = different.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Ok((!different.is_empty()).then(|| format!("{named}{rest}")))
+}
+
+/// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
+fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let place = path.display();
+    let mut text = String::new();
+    let file = File::open(path).with_context(|| format!("{place}: cannot be read"))?;
+    file.take(MAX_BYTES).read_to_string(&mut text).with_context(|| format!("{place}: cannot be read as text"))?;
+    let lock: toml::Table = text.parse().with_context(|| format!("{place}: is no lock file of cargo"))?;
+    let packages = lock.get("package").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in &packages {
+        let field = |name: &str| package.get(name).and_then(toml::Value::as_str).map(printable);
+        let (Some(name), Some(version), Some(source)) = (field("name"), field("version"), field("source")) else {
+            continue;
+        };
+        // Two commits of a git dependency have one version.
+        let revision = source.split_once('#').map(|(_, commit)| format!(" ({})", commit.get(..10).unwrap_or(commit)));
+        versions.entry(name).or_default().insert(version + &revision.unwrap_or_default());
+    }
+    Ok(versions)
+}
+
+/// The file may come from a pull request, and its words go to a terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}

@@ -1,0 +1,163 @@
+//! What base is built with, and where its checkout may overwrite and delete files.
+
+use std::fs;
+use std::process::Command as Process;
+
+use assert_cmd::assert::Assert;
+use infergate::receipt::{read_memory, read_paired};
+
+use crate::revisions::{commit, gate, git, repository};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+
+/// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.
+/// Cargo.lock says which one.
+fn with_a_dependency() -> (Sandbox, Sandbox) {
+    let dependency = Sandbox::new();
+    fs::remove_dir_all(dependency.path(".git")).expect("the sandbox's own mark");
+    git(&dependency, &["init", "--quiet", "--initial-branch=main"]);
+    dependency.write("Cargo.toml", "[package]\nname = 'step'\nversion = '0.1.0'\nedition = '2021'\n");
+    commit(&dependency, "src/lib.rs", "pub const NS: u64 = 1_000_000;\n", "first");
+
+    let sandbox = repository();
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let url = dependency.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    sandbox.write("Cargo.toml", &format!("{manifest}\n[dependencies]\nstep = {{ git = 'file://{url}' }}\n"));
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = step::NS;\n", "by a dependency");
+    let made =
+        cargo_home(&sandbox, Process::new("cargo")).current_dir(sandbox.path("")).arg("generate-lockfile").output();
+    assert!(made.expect("cargo").status.success());
+    commit(&dependency, "src/lib.rs", "pub const NS: u64 = 1_200_000;\n", "slower");
+    (sandbox, dependency)
+}
+
+/// cargo's copies of dependencies in the sandbox, and not in the user's home.
+fn cargo_home(sandbox: &Sandbox, mut process: Process) -> Process {
+    process.env("CARGO_HOME", sandbox.path("target/cargo-home"));
+    process
+}
+
+fn gate_at_home(sandbox: &Sandbox) -> Assert {
+    let mut process = cargo_home(sandbox, sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8"]));
+    process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
+    assert_cmd::Command::from_std(process).assert()
+}
+
+#[test]
+fn base_is_built_with_what_its_own_lock_file_says() {
+    let (sandbox, _dependency) = with_a_dependency();
+    // Ignored by git, so that base has none: cargo takes the newest.
+    let said = gate_at_home(&sandbox).success();
+    let report = stdout(&said);
+    assert!(report.contains("improved") && report.contains("base has no Cargo.lock"), "{report}");
+    assert!(report.contains("they differ: step 0.1.0 ("), "{report}");
+
+    git(&sandbox, &["add", "--force", "Cargo.lock"]);
+    commit(&sandbox, "notes.txt", "1", "locked");
+    let said = gate_at_home(&sandbox).success();
+    let report = stdout(&said);
+    assert!(decision(&said).contains("pass") && report.contains("within limit"), "{report}");
+    assert!(!report.contains("Cargo.lock"), "{report}");
+
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    commit(&sandbox, "Cargo.toml", &manifest.replace("0.1.0", "0.2.0"), "a version that the lock file does not know");
+    let said = gate_at_home(&sandbox).code(2).stdout("");
+    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
+    assert!(
+        line.starts_with("error: HEAD (") && line.contains("does not build") && line.contains("--locked"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_folder_with_other_files_is_neither_overwritten_nor_emptied() {
+    let sandbox = repository();
+    sandbox.write("cache/base/tree/precious.txt", "mine");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("holds files that infergate did not put there"), "{line}");
+    assert!(sandbox.path("cache/base/tree/precious.txt").exists());
+}
+
+/// `tree` of a folder that is ours, but leads elsewhere.
+#[cfg(unix)]
+#[test]
+fn a_checkout_that_leads_elsewhere_is_replaced_and_what_it_led_to_is_left_alone() {
+    let sandbox = repository();
+    gate(&sandbox, "HEAD", &[]).success();
+    let other = repository();
+    other.write("precious.txt", "untracked");
+    let tree = sandbox.path("cache/base/tree");
+    fs::remove_dir_all(&tree).expect("a checkout");
+    std::os::unix::fs::symlink(other.path(""), &tree).expect("a link");
+    gate(&sandbox, "HEAD", &[]).success();
+    assert!(other.path("precious.txt").exists() && other.path("engine.rs").exists());
+    assert!(!tree.is_symlink());
+
+    // A worktree whose configuration says that its files are elsewhere.
+    git(&sandbox, &["config", "extensions.worktreeConfig", "true"]);
+    let mut set = Process::new("git");
+    set.args(["-C"]).arg(&tree).args(["config", "--worktree", "core.worktree"]).arg(other.path(""));
+    assert!(set.status().expect("git").success());
+    gate(&sandbox, "HEAD", &[]).success();
+    assert!(other.path("precious.txt").exists() && other.path("engine.rs").exists());
+}
+
+#[test]
+fn other_worktrees_are_not_pruned() {
+    let sandbox = repository();
+    git(&sandbox, &["worktree", "add", "--quiet", "--detach", "target/other", "HEAD"]);
+    // On a drive that is not there now, say.
+    fs::rename(sandbox.path("target/other"), sandbox.path("target/away")).expect("moved");
+    gate(&sandbox, "HEAD", &[]).success();
+    fs::remove_dir_all(sandbox.path("cache/base/tree")).expect("a checkout");
+    gate(&sandbox, "HEAD", &[]).success();
+    fs::rename(sandbox.path("target/away"), sandbox.path("target/other")).expect("back again");
+    git(&sandbox, &["-C", "target/other", "status"]);
+}
+
+/// A hook of the repository, and one among the tracked files that the configuration names.
+#[cfg(unix)]
+#[test]
+fn checking_out_starts_no_program_of_the_repository() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = repository();
+    let script = format!("#!/bin/sh\necho ran >> '{}'\n", sandbox.path("target/ran").display());
+    for name in ["hooks/post-checkout", "hooks/watcher", ".git/hooks/post-checkout"] {
+        let hook = sandbox.write(name, &script);
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a program");
+    }
+    fs::create_dir_all(sandbox.path("target")).expect("a folder");
+    commit(&sandbox, "notes.txt", "1", "with hooks");
+    git(&sandbox, &["config", "core.fsmonitor", &sandbox.path("hooks/watcher").to_string_lossy()]);
+    let _ = fs::remove_file(sandbox.path("target/ran"));
+    for hooks in [".git/hooks", "hooks"] {
+        git(&sandbox, &["config", "core.hooksPath", &sandbox.path(hooks).to_string_lossy()]);
+        gate(&sandbox, "HEAD", &[]).success();
+        fs::remove_dir_all(sandbox.path("cache/base/tree")).expect("a checkout");
+    }
+    assert!(!sandbox.path("target/ran").exists());
+    git(&sandbox, &["worktree", "add", "--quiet", "--force", "--detach", "target/control", "HEAD"]);
+    assert!(sandbox.path("target/ran").exists(), "the hooks work");
+}
+
+#[test]
+fn a_worker_that_was_given_has_no_commit() {
+    let sandbox = repository();
+    let worker = crate::support::example("fake_engine");
+    let worker = worker.to_string_lossy();
+    let given = ["--model=fake", "--threads=1", "--cases=decode/p8"];
+    let pair = ["gate", "--base-bin", &worker, "--head-bin", &worker, "--out=pair.json"];
+    sandbox.run(&[&pair[..], &given[..]].concat()).success();
+    let pair = read_paired(&sandbox.path("pair.json")).expect("a receipt");
+    assert_eq!((pair.base.build.commit, pair.head.build.commit), (None, None));
+    let worker = crate::support::example("leaky_engine");
+    let memory =
+        ["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=20", "--out=memory.json", "--worker"];
+    sandbox.run(&[&memory[..], &[&worker.to_string_lossy()]].concat());
+    assert_eq!(read_memory(&sandbox.path("memory.json")).expect("a receipt").build.commit, None);
+
+    gate(&sandbox, "HEAD", &["--out=built.json"]).success();
+    let built = read_paired(&sandbox.path("built.json")).expect("a receipt");
+    let head = git(&sandbox, &["rev-parse", "HEAD"]);
+    assert_eq!(built.base.build.commit.as_deref(), Some(head.trim()));
+    assert_eq!(built.head.build.commit.as_deref(), Some(head.trim()));
+}
