@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::{Result, bail};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, TokenId};
+use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Step, TokenId};
 use infergate::worker;
 
 /// The fake with faults that end or stop its process.
@@ -72,8 +72,16 @@ impl Engine for Faulty {
         self.engine.rewind()
     }
 
-    fn top2_margin(&self) -> Option<f32> {
-        self.engine.top2_margin()
+    fn last_step(&self) -> Option<Step> {
+        self.engine.last_step()
+    }
+
+    fn logits(&self, out: &mut Vec<f32>) -> bool {
+        self.engine.logits(out)
+    }
+
+    fn force(&mut self, token: TokenId) -> Result<bool> {
+        self.engine.force(token)
     }
 }
 

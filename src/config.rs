@@ -6,6 +6,7 @@
 mod file;
 pub mod keys;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub struct Config {
     pub dtype: Option<String>,
     pub threads: usize,
     pub seed: u64,
+    pub options: BTreeMap<String, String>,
     pub prompt: Option<PathBuf>,
     pub cases: Vec<String>,
     pub runs: usize,
@@ -68,6 +70,7 @@ impl Default for Config {
             dtype: None,
             threads: available_parallelism().map_or(1, usize::from),
             seed: 1,
+            options: BTreeMap::new(),
             prompt: None,
             cases: Vec::new(),
             runs: 5,
@@ -156,6 +159,7 @@ impl Config {
             ("dtype", Value::Text(text)) => self.dtype = Some(text),
             ("threads", Value::Count(count)) => self.threads = usize::try_from(count)?,
             ("seed", Value::Count(count)) => self.seed = count,
+            ("options", Value::List(list)) => self.options = options(list)?,
             ("prompt", Value::Text(text)) => self.prompt = Some(text.into()),
             ("cases", Value::List(list)) => self.cases = cases(list)?,
             ("runs", Value::Count(count)) => self.runs = usize::try_from(count)?,
@@ -186,7 +190,13 @@ impl Config {
 
     /// What an engine factory is asked for.
     pub fn load_request(&self) -> LoadRequest {
-        LoadRequest { model: self.model.clone(), dtype: self.dtype.clone(), threads: self.threads, seed: self.seed }
+        LoadRequest {
+            model: self.model.clone(),
+            dtype: self.dtype.clone(),
+            threads: self.threads,
+            seed: self.seed,
+            options: self.options.clone(),
+        }
     }
 
     /// The text prompts are cut from.
@@ -214,6 +224,20 @@ fn cases(list: Vec<String>) -> Result<Vec<String>> {
         id.parse::<Case>()?;
     }
     Ok(list)
+}
+
+/// `NAME=VALUE` each. Flags and variables are split at commas: a piece without a name belongs to the value before it. No value
+/// shows in an error, since it can be a secret.
+fn options(list: Vec<String>) -> Result<BTreeMap<String, String>> {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for entry in list {
+        match (entry.split_once('='), options.last_mut()) {
+            (Some((name, value)), _) if !name.trim().is_empty() => options.push((name.trim().into(), value.into())),
+            (None, Some((_, value))) => *value += &format!(",{entry}"),
+            _ => bail!("options are NAME=VALUE each, and one has no name"),
+        }
+    }
+    Ok(options.into_iter().collect())
 }
 
 fn find(folder: &Path) -> Option<PathBuf> {

@@ -2,24 +2,38 @@
 //!
 //! Three methods are enough: say who you are, start a sequence, give the next token. Everything else has a default that
 //! says "I cannot", and whatever depends on it is then reported as missing (`None`), never guessed.
+//!
+//! An engine that serves several requests at once is a [`Scheduler`]; any engine that can [`fork`](Engine::fork) is one
+//! already, by taking turns.
 
 pub mod contract;
 pub mod factory;
 pub mod fake;
+mod info;
+pub mod scheduler;
 pub mod stretched;
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, bail};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub use contract::check_contract;
 pub use factory::{EngineFactory, LoadRequest};
 pub use fake::FakeEngine;
+pub use info::{Cost, Device, EngineInfo, Pacing};
+pub use scheduler::{Event, RequestId, RoundRobin, Scheduler};
 
 /// A token's number in the model's vocabulary.
 pub type TokenId = u32;
+
+/// What an engine knows of the token it gave last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The token.
+    pub token: TokenId,
+    /// How far the two best logits behind it lay apart, in logits. `None`: not known.
+    pub margin: Option<f32>,
+    /// Nanoseconds spent turning logits into the token. `None`: not known.
+    pub sample_ns: Option<u64>,
+}
 
 /// One engine with one model loaded and room for one sequence.
 ///
@@ -39,6 +53,24 @@ pub trait Engine {
     /// Appends the token given last and gives the next one.
     fn next(&mut self) -> Result<TokenId>;
 
+    /// The token given last and what is known of it. `None`: nothing is, or no token was given yet.
+    fn last_step(&self) -> Option<Step> {
+        None
+    }
+
+    /// Puts the logits behind the token given last into `out`, one for each token of the vocabulary. `false`: this engine
+    /// does not give them, and `out` is as it was.
+    fn logits(&self, _out: &mut Vec<f32>) -> bool {
+        false
+    }
+
+    /// The next [`next`](Engine::next) appends `token` in place of the token given last. `Ok(false)`: this engine cannot.
+    ///
+    /// Two engines whose numbers differ a little can so be asked about the same text, token by token.
+    fn force(&mut self, _token: TokenId) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Goes back to the state just after [`start`](Engine::start), so that the next step runs at the prompt's context
     /// again. `Ok(false)`: this engine cannot, and is started anew instead.
     fn rewind(&mut self) -> Result<bool> {
@@ -55,104 +87,33 @@ pub trait Engine {
         Ok(None)
     }
 
-    /// How far the two best logits behind the token given last lay apart, in logits. `None`: not known.
-    fn top2_margin(&self) -> Option<f32> {
-        None
-    }
-
-    /// Of the last [`start`](Engine::start), the nanoseconds spent turning logits into the first token.
-    fn first_sample_ns(&self) -> Option<u64> {
-        None
-    }
-
     /// The work the hardware cannot avoid. `None`: not known, and no fraction of the hardware's limit is given.
     fn cost(&self) -> Option<Cost> {
         None
     }
 
-    /// A second sequence over the same weights, for a concurrent user. It starts empty and is independent of this one.
+    /// Devices it computes on besides the processor. They become part of the machine class: times taken on one device are
+    /// not compared with times taken on another.
+    fn devices(&self) -> Vec<Device> {
+        Vec::new()
+    }
+
+    /// A second sequence over the same weights. It starts empty and is independent of this one.
+    ///
+    /// # Errors
+    /// Where the engine cannot, in one sentence.
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
         bail!("{} cannot run a second sequence over the same weights", self.info().name)
     }
 
-    /// This engine as one that steps several sequences at once. `None`: one at a time.
-    fn as_batch(&mut self) -> Option<&mut dyn BatchEngine> {
-        None
-    }
-}
-
-/// An engine that advances several sequences in one pass over the weights, as a server does.
-pub trait BatchEngine {
-    /// How many sequences fit at once.
-    fn slots(&self) -> usize;
-
-    /// As [`Engine::start`], in slot `slot`; the other slots are untouched.
-    fn start_slot(&mut self, slot: usize, prompt: &[TokenId]) -> Result<TokenId>;
-
-    /// As [`Engine::next`] for each of `slots` (distinct, started), in their order.
-    fn next_slots(&mut self, slots: &[usize]) -> Result<Vec<TokenId>>;
-}
-
-/// Identity of an engine and its model, as it goes into a receipt.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct EngineInfo {
-    /// The engine, for example `candle`.
-    pub name: String,
-    /// The engine's version.
-    pub version: String,
-    /// The model's name without local folders: `synthetic:gpt2`, `SmolLM2-135M-Instruct.Q4_1.gguf`, `hf:org/name`.
-    pub model: String,
-    /// Architecture family: `gpt2`, `llama`, `qwen2`, `qwen3`.
-    #[serde(default)]
-    pub architecture: Option<String>,
-    /// What the weights are computed in: `f32`, `q4_1`.
-    pub dtype: String,
-    /// Number of weights.
-    #[serde(default)]
-    pub parameters: Option<u64>,
-    /// Bytes of the weights in memory.
-    #[serde(default)]
-    pub weight_bytes: Option<u64>,
-    /// SHA-256 over the weights' file (or over the seed and configuration that made them), hex.
-    #[serde(default)]
-    pub weights_sha256: Option<String>,
-    /// The commit a hub revision was resolved to.
-    #[serde(default)]
-    pub revision: Option<String>,
-    /// Prompt and output together must not exceed this many tokens.
-    pub context_tokens: usize,
-    /// Tokens are below this number.
-    pub vocab_tokens: usize,
-    /// Every choice that can change speed or output: threads, GEMM, cache, huge pages...
-    #[serde(default)]
-    pub settings: BTreeMap<String, String>,
-}
-
-/// Work that cannot be avoided, for the fraction of the hardware's limit.
-///
-/// Each is linear in the context: `fixed + per_context_token * context`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cost {
-    /// Bytes of weights read for one decoded token, whatever the context.
-    pub decode_bytes_fixed: f64,
-    /// Bytes of KV cache read for one decoded token, per token of context.
-    pub decode_bytes_per_context_token: f64,
-    /// Floating point operations to read one prompt token, attention excluded.
-    pub prefill_flops_per_token: f64,
-    /// Floating point operations of causal attention, per pair of prompt tokens (i, j <= i).
-    pub prefill_flops_per_pair: f64,
-}
-
-impl Cost {
-    /// Bytes read to decode one token at a context of `context_tokens`.
-    pub fn decode_bytes(&self, context_tokens: usize) -> f64 {
-        self.decode_bytes_fixed + self.decode_bytes_per_context_token * context_tokens as f64
-    }
-
-    /// Floating point operations to read a prompt of `prompt_tokens` into an empty cache.
-    pub fn prefill_flops(&self, prompt_tokens: usize) -> f64 {
-        let p = prompt_tokens as f64;
-        self.prefill_flops_per_token * p + self.prefill_flops_per_pair * p * (p + 1.0) / 2.0
+    /// Room for `requests` requests at once over the same weights, independent of this engine's own sequence. Without a
+    /// scheduler of its own an engine takes turns between [`fork`](Engine::fork)s.
+    ///
+    /// # Errors
+    /// Where the engine can do neither, in one sentence.
+    fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {
+        let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
+        Ok(Box::new(RoundRobin::new(sequences)?))
     }
 }
 

@@ -5,8 +5,10 @@ pub mod doctor;
 #[cfg(feature = "bench")]
 pub mod probes;
 
+use std::collections::BTreeMap;
 use std::thread;
 
+use crate::engine::Device;
 use crate::receipt::Machine;
 use cpu::Cpu;
 
@@ -26,6 +28,27 @@ pub fn detect() -> Machine {
         memory_bytes: system.as_mut().map_or(0, installed_memory_bytes),
         libc: libc_version(),
         instruction_set: instruction_set().map(str::to_owned),
+        devices: Vec::new(),
+    }
+}
+
+impl Machine {
+    /// This machine as an engine uses it that computes on `devices`: each becomes a word of the class, as `cuda-nvidia-h200`,
+    /// and several of one kind a number behind it, `-x8`. Without devices nothing changes.
+    #[must_use]
+    pub fn with_devices(mut self, devices: Vec<Device>) -> Self {
+        let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+        for device in &devices {
+            *counted.entry(cpu::word(&format!("{} {}", device.kind, device.name))).or_default() += 1;
+        }
+        for (word, count) in counted {
+            self.class += &format!("-{word}");
+            if count > 1 {
+                self.class += &format!("-x{count}");
+            }
+        }
+        self.devices.extend(devices);
+        self
     }
 }
 

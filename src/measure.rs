@@ -94,10 +94,11 @@ pub fn prepare_known(
 
 fn output(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Output> {
     let mut ids = vec![engine.start(prompt)?];
-    let mut top2_margins = vec![engine.top2_margin()];
+    let margin = |engine: &dyn Engine| engine.last_step().and_then(|step| step.margin);
+    let mut top2_margins = vec![margin(engine)];
     while ids.len() < tokens {
         ids.push(engine.next()?);
-        top2_margins.push(engine.top2_margin());
+        top2_margins.push(margin(engine));
     }
     Ok(Output { sha256: output_sha256(&ids), ids, top2_margins })
 }
@@ -160,7 +161,7 @@ pub fn ttft_parts(
     let start_ns = clock.now_ns();
     engine.start(prompt)?;
     let start_call_ns = clock.now_ns() - start_ns;
-    let first_sample_ns = engine.first_sample_ns().map(|ns| ns.min(start_call_ns));
+    let first_sample_ns = engine.last_step().and_then(|step| step.sample_ns).map(|ns| ns.min(start_call_ns));
     Ok(TtftParts {
         prompt_tokens: prompt.len(),
         load_ns,

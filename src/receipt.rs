@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Phase};
-use crate::engine::EngineInfo;
+use crate::engine::{Device, EngineInfo};
 use crate::trace::Trace;
 
 pub(crate) use baseline::file_word;
@@ -184,6 +184,9 @@ pub struct Machine {
     /// Widest vector extension: `avx512`, `avx2`, `neon`...
     #[serde(default)]
     pub instruction_set: Option<String>,
+    /// Devices the engine computes on besides the processor, as it names them; part of the class.
+    #[serde(default)]
+    pub devices: Vec<Device>,
 }
 
 /// What was built, from what.

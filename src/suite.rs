@@ -172,7 +172,8 @@ impl<'a> Suite<'a> {
     /// In a process of its own, so that the probes' buffers are not in the engine's way.
     fn probe(&mut self) -> Result<Probes> {
         let (mut client, hello) = Client::spawn(&self.request.worker, &self.request.load)?;
-        (self.tool, self.machine, self.build) = (hello.tool, hello.machine, hello.build);
+        let devices = std::mem::take(&mut self.machine.devices);
+        (self.tool, self.machine, self.build) = (hello.tool, hello.machine.with_devices(devices), hello.build);
         (self.build.commit, self.build.dirty) = (self.request.commit.clone(), self.request.dirty);
         client.probe(self.request.load.threads)
     }
@@ -181,7 +182,10 @@ impl<'a> Suite<'a> {
         let (mut client, _) = Client::spawn(&self.request.worker, &self.request.load)?;
         let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
         match &self.engine {
-            None => self.engine = Some(loaded.engine),
+            None => {
+                self.engine = Some(loaded.engine);
+                self.machine = std::mem::take(&mut self.machine).with_devices(loaded.devices);
+            }
             Some(engine) => ensure!(
                 *engine == loaded.engine,
                 "the worker loaded another engine or model than before; do not change model files while they are measured"

@@ -8,7 +8,7 @@
 //! | request | answer in `ok` |
 //! |---|---|
 //! | `{"op":"hello"}` | `{"protocol":2,"tool":"0.1.0","machine":{..},"build":{..}}` |
-//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1},"prompt_text":null}` | `{"engine":{..},"load_ns":1}` |
+//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
@@ -34,7 +34,7 @@ mod client;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
-use crate::engine::{EngineInfo, LoadRequest, TokenId};
+use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::receipt::{
     Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Probes, ProcessSamples, TtftParts, Work,
 };
@@ -160,6 +160,9 @@ pub struct Loaded {
     pub engine: EngineInfo,
     /// Time to load, nanoseconds.
     pub load_ns: u64,
+    /// Devices it computes on besides the processor.
+    #[serde(default)]
+    pub devices: Vec<Device>,
 }
 
 /// Answer to [`Request::Prepare`].

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use infergate::cli;
 use infergate::config::Config;
-use infergate::config::keys::{KEYS, commented_file};
+use infergate::config::keys::{KEYS, Key, commented_file};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
     let mut config = Config::default();
@@ -129,4 +129,18 @@ fn baselines_lie_beside_the_file_from_every_folder_below_it() {
     fs::write(repository.path().join("infergate.toml"), "runs = 2\n").expect("written");
     let config = Config::load(&below).expect("loads");
     assert_eq!(config.baselines, repository.path().join("baselines"));
+}
+
+#[test]
+fn options_are_names_with_values_and_no_value_shows_in_an_error() {
+    let options = Key::find("options").expect("a key");
+    let mut config = Config::default();
+    config.apply_text(options, &["url=http://h/?a=1,b".into(), "device=cuda,layers=12".into()]).expect("valid");
+    let pairs: Vec<_> = config.load_request().options.into_iter().collect();
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(pairs, [("device", "cuda"), ("layers", "12"), ("url", "http://h/?a=1,b")]);
+    for wrong in ["sk-secret", "=sk-secret"] {
+        let error = format!("{:#}", config.apply_text(options, &[wrong.into()]).expect_err("has no name"));
+        assert!(error.contains("NAME=VALUE") && !error.contains("secret"), "{error}");
+    }
 }

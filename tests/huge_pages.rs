@@ -15,7 +15,7 @@ fn main() -> Result<()> {
         println!("no transparent huge pages on this system, or not glibc's heap");
         return Ok(());
     }
-    let request = LoadRequest { model: "synthetic:tiny".into(), dtype: None, threads: 2, seed: 1 };
+    let request = LoadRequest { model: "synthetic:tiny".into(), threads: 2, ..LoadRequest::default() };
     let wanted = Candle.environment(&request);
     ensure_environment(&wanted)?;
     if let Some((name, _)) = wanted.iter().find(|(name, value)| env::var(name).as_ref() != Ok(value)) {

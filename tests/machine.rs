@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use infergate::build_info;
+use infergate::engine::Device;
 use infergate::machine::cpu::{Cpu, class, parse_cpuinfo};
 use infergate::machine::doctor::{self, Finding, NOT_READABLE};
 use infergate::machine::{self, probes};
+use infergate::receipt::Machine;
 
 const AMD_MASKED: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n\
     model name\t: AMD EPYC\ncpu MHz\t\t: 2596.100\nflags\t\t: fpu vme hypervisor avx2\n\n\
@@ -252,4 +254,15 @@ fn the_commit_comes_from_the_folder() {
     fs::write(folder.path().join("a"), "2").unwrap();
     assert_eq!(build_info::git(folder.path()).1, Some(true));
     assert_eq!(build_info::git(&folder.path().join("missing")), (None, None));
+}
+
+#[test]
+fn a_device_an_engine_reports_is_part_of_the_class() {
+    let device = |name: &str| Device { kind: "cuda".into(), name: name.into(), memory_bytes: Some(1 << 37) };
+    let plain = Machine { class: "linux-x86_64-2c".into(), ..Machine::default() };
+    assert_eq!(plain.clone().with_devices(Vec::new()), plain);
+    let one = plain.clone().with_devices(vec![device("NVIDIA H200")]);
+    assert_eq!((one.class.as_str(), one.devices.len()), ("linux-x86_64-2c-cuda-nvidia-h200", 1));
+    let two = plain.with_devices(vec![device("NVIDIA H200"), device("NVIDIA H200")]);
+    assert_eq!(two.class, "linux-x86_64-2c-cuda-nvidia-h200-x2");
 }

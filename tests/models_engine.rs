@@ -60,11 +60,12 @@ fn engine(logits: &[f32]) -> CandleEngine {
 fn the_lowest_of_equal_logits_wins() {
     let mut e = engine(&[0.5, 2.0, 2.0, 1.0]);
     assert_eq!(e.start(&[0]).unwrap(), 1);
-    assert_eq!(e.top2_margin(), Some(0.0));
+    assert_eq!(e.last_step().and_then(|step| step.margin), Some(0.0));
     let mut e = engine(&[f32::NEG_INFINITY, -3.0, -1.5]);
     assert_eq!(e.start(&[0]).unwrap(), 2);
-    assert_eq!(e.top2_margin(), Some(1.5));
-    assert!(e.first_sample_ns().is_some());
+    let step = e.last_step().unwrap();
+    assert_eq!((step.token, step.margin), (2, Some(1.5)));
+    assert!(step.sample_ns.is_some());
     assert_eq!(engine(&[f32::NEG_INFINITY; 3]).start(&[0]).unwrap(), 0);
 }
 

@@ -13,7 +13,7 @@ fn request(worker: &str, model: &str) -> SuiteRequest {
         worker: support::example(worker),
         commit: None,
         dirty: None,
-        load: LoadRequest { model: model.into(), dtype: None, threads: 1, seed: 1 },
+        load: LoadRequest { model: model.into(), ..LoadRequest::default() },
         cases: vec!["prefill/p128".into(), "decode/p128".into(), "generate/p128-o8".into()],
         runs: 2,
         seconds_per_case: 0.0,

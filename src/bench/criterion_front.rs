@@ -32,7 +32,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let cases = grid(engine.as_ref(), config)?;
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
-    let mut recorder = Recorder::new(config, engine.info());
+    let mut recorder = Recorder::new(config, engine.as_ref());
     if measured {
         recorder.probe_before()?;
         if let Some(case) = cases.iter().find(|case| arguments.names(&case.to_string())) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::config::Config;
-use crate::engine::EngineInfo;
+use crate::engine::Engine;
 use crate::measure::Prepared;
 use crate::receipt::{
     CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json,
@@ -21,7 +21,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// An empty receipt for this machine, build and engine.
-    pub fn new(config: &Config, engine: EngineInfo) -> Self {
+    pub fn new(config: &Config, engine: &dyn Engine) -> Self {
         let mut build = build_info::build();
         (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
         let receipt = Receipt {
@@ -30,9 +30,9 @@ impl Recorder {
             partial: false,
             invalid: Vec::new(),
             tool: env!("CARGO_PKG_VERSION").into(),
-            machine: machine::detect(),
+            machine: machine::detect().with_devices(engine.devices()),
             build,
-            engine,
+            engine: engine.info(),
             threads: config.threads,
             seed: config.seed,
             probes: None,

@@ -10,7 +10,8 @@ use crate::config::Config;
 use crate::config::keys::{KEYS, Key, Kind};
 
 /// Keys that say what is measured.
-const MEASURE: &[&str] = &["model", "dtype", "threads", "seed", "prompt", "cases", "runs", "seconds_per_case"];
+const MEASURE: &[&str] =
+    &["model", "dtype", "threads", "seed", "options", "prompt", "cases", "runs", "seconds_per_case"];
 /// Of these, the ones of one session against a baseline.
 const SESSION: &[&str] = &["runs", "seconds_per_case"];
 /// Keys that say how the bench target is built.
@@ -92,7 +93,13 @@ fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {
 
 fn arg(key: &'static Key) -> Arg {
     let default = key.default.filter(|default| *default != "[]").map(|default| format!(" [default: {default}]"));
-    let arg = Arg::new(key.name).long(key.flag()).help(format!("{}{}", key.doc, default.unwrap_or_default()));
+    // One at a time it reads better in the singular.
+    let singular = (key.name == "options").then_some("option");
+    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(singular).help(format!(
+        "{}{}",
+        key.doc,
+        default.unwrap_or_default()
+    ));
     match key.kind {
         Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL"),
         Kind::List => arg.action(ArgAction::Append).value_name(value_name(key)),
@@ -106,6 +113,7 @@ fn value_name(key: &Key) -> &'static str {
         "model" => "SPEC",
         "memory.case" => "ID",
         "cases" => "GLOB",
+        "options" => "NAME=VALUE",
         "targets" => "LIMIT",
         "prompt" | "baselines" | "base_folder" => "PATH",
         _ => "NAME",

@@ -81,6 +81,13 @@ pub const KEYS: &[Key] = &[
     ),
     key("seed", Kind::Count(0, i64::MAX as u64), Some("1"), "", "Seed of synthetic weights and prompts"),
     key(
+        "options",
+        Kind::List,
+        Some("[]"),
+        "[\"url=http://127.0.0.1:8080\", \"device=cuda\"]",
+        "What else the engine understands, NAME=VALUE each; never written into a receipt",
+    ),
+    key(
         "prompt",
         Kind::Text,
         None,

@@ -1,5 +1,7 @@
 //! How a bench target makes its engine: [`EngineFactory`].
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,17 @@ pub struct LoadRequest {
     pub threads: usize,
     /// Seed of synthetic weights and synthetic prompts.
     pub seed: u64,
+    /// Whatever else the factory understands, by name: a server's `url`, a `device`, how many layers it computes. An option
+    /// can be a secret, so none is ever written into a receipt or an error.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+impl Default for LoadRequest {
+    /// No model, one thread, seed 1, no options.
+    fn default() -> Self {
+        Self { model: String::new(), dtype: None, threads: 1, seed: 1, options: BTreeMap::new() }
+    }
 }
 
 /// Makes engines. A closure `Fn(&LoadRequest) -> Result<Box<dyn Engine + Send>>` is one.

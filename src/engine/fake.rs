@@ -2,8 +2,12 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Cost, Engine, EngineInfo, TokenId, ensure_fits};
+use super::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
 use crate::clock::VirtualClock;
+
+const VOCAB_TOKENS: TokenId = 50_000;
+/// From each of the best logits to the next.
+const MARGIN: f32 = 0.5;
 
 /// The delays and faults of a [`FakeEngine`].
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +32,10 @@ pub struct FakeScript {
     pub fails_at_step: Option<u64>,
     /// Whether [`Engine::rewind`] works.
     pub rewinds: bool,
+    /// Whether [`Engine::force`] works.
+    pub forces: bool,
+    /// Gives logits, each of the best off by up to so much; the best stays the best up to 0.05. `None`: gives none.
+    pub logits_off_by: Option<f32>,
 }
 
 impl Default for FakeScript {
@@ -43,6 +51,8 @@ impl Default for FakeScript {
             leaks_cache: false,
             fails_at_step: None,
             rewinds: true,
+            forces: true,
+            logits_off_by: None,
         }
     }
 }
@@ -54,6 +64,8 @@ pub struct FakeEngine {
     clock: VirtualClock,
     cache: Vec<TokenId>,
     prompt_tokens: usize,
+    /// What the next step appends.
+    pending: Option<TokenId>,
     last: Option<TokenId>,
     first: Option<TokenId>,
     starts: u64,
@@ -63,7 +75,8 @@ pub struct FakeEngine {
 impl FakeEngine {
     /// A fake that moves `clock` as `script` says.
     pub fn new(script: FakeScript, clock: VirtualClock) -> Self {
-        Self { script, clock, cache: Vec::new(), prompt_tokens: 0, last: None, first: None, starts: 0, steps: 0 }
+        let (pending, last, first) = (None, None, None);
+        Self { script, clock, cache: Vec::new(), prompt_tokens: 0, pending, last, first, starts: 0, steps: 0 }
     }
 
     fn predict(&self) -> TokenId {
@@ -72,7 +85,7 @@ impl FakeEngine {
         for token in &self.cache {
             hash = (hash ^ u64::from(*token)).wrapping_mul(0x0100_0000_01b3);
         }
-        u32::try_from(hash % 50_000).expect("below 50,000")
+        u32::try_from(hash % u64::from(VOCAB_TOKENS)).expect("below the vocabulary")
     }
 }
 
@@ -84,7 +97,7 @@ impl Engine for FakeEngine {
             model: "fake".into(),
             dtype: "none".into(),
             context_tokens: self.script.context_tokens,
-            vocab_tokens: 50_000,
+            vocab_tokens: VOCAB_TOKENS as usize,
             ..EngineInfo::default()
         }
     }
@@ -101,16 +114,15 @@ impl Engine for FakeEngine {
         let prefill_ns = self.script.prefill_ns_per_token * prompt.len() as u64;
         self.clock.advance_ns(prefill_ns + self.script.first_sample_ns);
         let token = self.predict();
-        self.first = Some(token);
-        self.last = Some(token);
+        (self.first, self.last, self.pending) = (Some(token), Some(token), Some(token));
         Ok(token)
     }
 
     fn next(&mut self) -> Result<TokenId> {
-        let Some(last) = self.last else { anyhow::bail!("no sequence was started; call start first") };
+        let Some(pending) = self.pending else { anyhow::bail!("no sequence was started; call start first") };
         ensure_fits(self.cache.len() + 2, self.script.context_tokens)?;
         ensure!(self.script.fails_at_step != Some(self.steps), "the fake engine failed at step {}", self.steps);
-        self.cache.push(last);
+        self.cache.push(pending);
         let jitter = match self.script.jitter_ns.len() {
             0 => 0,
             len => self.script.jitter_ns[usize::try_from(self.steps)? % len],
@@ -118,25 +130,42 @@ impl Engine for FakeEngine {
         self.steps += 1;
         self.clock.advance_ns(self.script.step_ns + jitter);
         let token = self.predict();
-        self.last = Some(token);
+        (self.last, self.pending) = (Some(token), Some(token));
         Ok(token)
     }
 
     fn rewind(&mut self) -> Result<bool> {
         if self.script.rewinds && self.first.is_some() {
             self.cache.truncate(self.prompt_tokens);
-            self.last = self.first;
+            (self.last, self.pending) = (self.first, self.first);
             return Ok(true);
         }
         Ok(false)
     }
 
-    fn top2_margin(&self) -> Option<f32> {
-        self.last.map(|_| 0.5)
+    fn last_step(&self) -> Option<Step> {
+        let sample_ns = Some(self.script.first_sample_ns);
+        self.last.map(|token| Step { token, margin: Some(MARGIN), sample_ns })
     }
 
-    fn first_sample_ns(&self) -> Option<u64> {
-        self.first.map(|_| self.script.first_sample_ns)
+    fn logits(&self, out: &mut Vec<f32>) -> bool {
+        let (Some(off_by), Some(best)) = (self.script.logits_off_by, self.last) else { return false };
+        out.clear();
+        out.resize(VOCAB_TOKENS as usize, 0.0);
+        let (mut token, mut logit) = (best, 10.0);
+        for place in 0..8_u8 {
+            out[token as usize] = logit + off_by * f32::from(place) / 7.0;
+            token = (token + 7919) % VOCAB_TOKENS;
+            logit -= MARGIN;
+        }
+        true
+    }
+
+    fn force(&mut self, token: TokenId) -> Result<bool> {
+        if self.script.forces {
+            self.pending = Some(token);
+        }
+        Ok(self.script.forces)
     }
 
     fn cost(&self) -> Option<Cost> {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Cost, Engine, EngineInfo, TokenId};
+use super::{Cost, Device, Engine, EngineInfo, Step, TokenId};
 use crate::clock::Clock;
 
 /// Another engine whose every [`start`](Engine::start) and [`next`](Engine::next) takes longer by a fraction of itself, spent
@@ -54,12 +54,20 @@ impl Engine for Stretched<'_> {
         self.engine.detokenize(tokens)
     }
 
-    fn top2_margin(&self) -> Option<f32> {
-        self.engine.top2_margin()
+    fn last_step(&self) -> Option<Step> {
+        self.engine.last_step()
     }
 
-    fn first_sample_ns(&self) -> Option<u64> {
-        self.engine.first_sample_ns()
+    fn logits(&self, out: &mut Vec<f32>) -> bool {
+        self.engine.logits(out)
+    }
+
+    fn force(&mut self, token: TokenId) -> Result<bool> {
+        self.engine.force(token)
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        self.engine.devices()
     }
 
     fn cost(&self) -> Option<Cost> {

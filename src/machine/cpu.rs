@@ -62,8 +62,13 @@ pub fn parse_cpuinfo(text: &str) -> Option<Cpu> {
 /// `linux-x86_64-authenticamd-amd-epyc-f26m2-2c`.
 pub fn class(os: &str, arch: &str, cpu: &Cpu, logical_cores: usize) -> String {
     let numbers = cpu.family_model.map(|(family, model)| format!("-f{family}m{model}")).unwrap_or_default();
-    let words = [os, arch, &cpu.vendor, &cpu.model].map(|text| or_unknown(&file_word(text)));
+    let words = [os, arch, &cpu.vendor, &cpu.model].map(word);
     format!("{}{numbers}-{logical_cores}c", words.join("-"))
+}
+
+/// `text` as one word of a class.
+pub(super) fn word(text: &str) -> String {
+    or_unknown(&file_word(text))
 }
 
 /// `Intel(R) Xeon(R) CPU @ 2.20GHz` -> `Intel Xeon`: what tells processors apart, without the clock speed.

@@ -96,7 +96,7 @@ fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<Me
         schema: MEMORY_SCHEMA.into(),
         created: timestamp(),
         tool: hello.tool,
-        machine: hello.machine,
+        machine: hello.machine.with_devices(loaded.devices),
         build,
         engine: loaded.engine,
         threads: request.load.threads,

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
+use candle_core::{CpuStorage, Storage, Tensor};
 
 use super::OneLine as _;
 use super::decoder::Decoder;
 use super::digest::Digest;
 use super::tokenizer::Text;
-use crate::engine::{Cost, Engine, EngineInfo, TokenId, ensure_fits};
+use crate::engine::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
 
 /// A model on candle with room for one sequence.
 pub struct CandleEngine {
@@ -18,16 +19,12 @@ pub struct CandleEngine {
     info: EngineInfo,
     digest: Arc<Digest>,
     prompt_tokens: usize,
-    first: Option<Greedy>,
-    last: Option<Greedy>,
-    first_sample_ns: Option<u64>,
-}
-
-/// The best token and how far the second lies behind it, in logits.
-#[derive(Debug, Clone, Copy)]
-struct Greedy {
-    token: TokenId,
-    margin: Option<f32>,
+    first: Option<Step>,
+    last: Option<Step>,
+    /// What the next step appends.
+    pending: Option<TokenId>,
+    /// Behind the last step; empty where they are not known.
+    logits: Vec<f32>,
 }
 
 impl CandleEngine {
@@ -45,16 +42,22 @@ impl CandleEngine {
             prompt_tokens: 0,
             first: None,
             last: None,
-            first_sample_ns: None,
+            pending: None,
+            logits: Vec::new(),
         }
     }
 
-    /// Runs `tokens` and picks the best next token; also the nanoseconds the picking took.
-    fn step(&mut self, tokens: &[TokenId]) -> Result<(Greedy, u64)> {
+    /// Runs `tokens` and picks the best next token.
+    fn step(&mut self, tokens: &[TokenId]) -> Result<Step> {
+        (self.last, self.pending) = (None, None);
+        self.logits.clear();
         let logits = self.decoder.forward(tokens)?;
         let sampling = Instant::now();
-        let best = greedy(&logits.to_vec1::<f32>().one_line()?)?;
-        Ok((best, u64::try_from(sampling.elapsed().as_nanos())?))
+        copy(&logits, &mut self.logits).one_line()?;
+        let (token, margin) = greedy(&self.logits)?;
+        let step = Step { token, margin, sample_ns: Some(u64::try_from(sampling.elapsed().as_nanos())?) };
+        (self.last, self.pending) = (Some(step), Some(token));
+        Ok(step)
     }
 }
 
@@ -70,27 +73,45 @@ impl Engine for CandleEngine {
         if let Some(id) = prompt.iter().find(|&&id| id as usize >= vocab) {
             bail!("token {id} is outside the model's vocabulary; ids are below {vocab}");
         }
-        (self.first, self.last, self.first_sample_ns) = (None, None, None);
+        (self.first, self.last, self.pending) = (None, None, None);
         self.decoder.reset()?;
-        let (best, sample_ns) = self.step(prompt)?;
+        let step = self.step(prompt)?;
         self.prompt_tokens = prompt.len();
-        (self.first, self.last, self.first_sample_ns) = (Some(best), Some(best), Some(sample_ns));
-        Ok(best.token)
+        self.first = Some(step);
+        Ok(step.token)
     }
 
     fn next(&mut self) -> Result<TokenId> {
-        let Some(last) = self.last else { bail!("no sequence was started; call start first") };
+        let Some(pending) = self.pending else { bail!("no sequence was started; call start first") };
         ensure_fits(self.decoder.cached_tokens() + 2, self.info.context_tokens)?;
-        self.last = None;
-        let (best, _) = self.step(&[last.token])?;
-        self.last = Some(best);
-        Ok(best.token)
+        Ok(self.step(&[pending])?.token)
+    }
+
+    fn last_step(&self) -> Option<Step> {
+        self.last
+    }
+
+    fn logits(&self, out: &mut Vec<f32>) -> bool {
+        if self.logits.is_empty() {
+            return false;
+        }
+        out.clone_from(&self.logits);
+        true
+    }
+
+    fn force(&mut self, token: TokenId) -> Result<bool> {
+        let vocab = self.info.vocab_tokens;
+        ensure!(self.pending.is_some(), "no sequence was started; call start first");
+        ensure!((token as usize) < vocab, "token {token} is outside the model's vocabulary; ids are below {vocab}");
+        self.pending = Some(token);
+        Ok(true)
     }
 
     fn rewind(&mut self) -> Result<bool> {
         let possible = self.first.is_some() && self.decoder.truncate(self.prompt_tokens)?;
         if possible {
-            self.last = self.first;
+            (self.last, self.pending) = (self.first, self.first.map(|step| step.token));
+            self.logits.clear();
         }
         Ok(possible)
     }
@@ -101,14 +122,6 @@ impl Engine for CandleEngine {
 
     fn detokenize(&self, tokens: &[TokenId]) -> Result<Option<String>> {
         self.text.as_ref().map(|t| t.detokenize(tokens)).transpose()
-    }
-
-    fn top2_margin(&self) -> Option<f32> {
-        self.last.and_then(|best| best.margin)
-    }
-
-    fn first_sample_ns(&self) -> Option<u64> {
-        self.first_sample_ns
     }
 
     fn cost(&self) -> Option<Cost> {
@@ -124,13 +137,24 @@ impl Engine for CandleEngine {
             prompt_tokens: 0,
             first: None,
             last: None,
-            first_sample_ns: None,
+            pending: None,
+            logits: Vec::new(),
         }))
     }
 }
 
-/// The highest logit's index, the lowest index on ties.
-fn greedy(logits: &[f32]) -> Result<Greedy> {
+/// Copies logits without an allocation of its own where `out` has been as long before.
+fn copy(logits: &Tensor, out: &mut Vec<f32>) -> candle_core::Result<()> {
+    let (storage, layout) = logits.storage_and_layout();
+    match (&*storage, layout.contiguous_offsets()) {
+        (Storage::Cpu(CpuStorage::F32(numbers)), Some((start, end))) => out.extend_from_slice(&numbers[start..end]),
+        _ => out.extend(logits.to_vec1::<f32>()?),
+    }
+    Ok(())
+}
+
+/// The highest logit's index, the lowest index on ties, and how far the second lies behind it.
+fn greedy(logits: &[f32]) -> Result<(TokenId, Option<f32>)> {
     let (mut best, mut best_logit, mut second_logit) = (None, f32::NEG_INFINITY, f32::NEG_INFINITY);
     for (index, &logit) in logits.iter().enumerate() {
         ensure!(!logit.is_nan(), "the model gave NaN as a logit; its weights are damaged or the dtype is too narrow");
@@ -142,5 +166,5 @@ fn greedy(logits: &[f32]) -> Result<Greedy> {
     }
     let Some(index) = best else { bail!("the model gave no logits; its vocabulary is empty") };
     let margin = best_logit - second_logit;
-    Ok(Greedy { token: TokenId::try_from(index)?, margin: margin.is_finite().then_some(margin) })
+    Ok((TokenId::try_from(index)?, margin.is_finite().then_some(margin)))
 }

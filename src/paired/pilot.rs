@@ -159,7 +159,10 @@ fn start(request: &PairedRequest, side: Side, cancelled: &AtomicBool) -> Result<
     let mut build = hello.build;
     (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
     let record = SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new() };
-    Ok((Started { client, record, load_ns: loaded.load_ns, outputs: Vec::new() }, hello.machine))
+    Ok((
+        Started { client, record, load_ns: loaded.load_ns, outputs: Vec::new() },
+        hello.machine.with_devices(loaded.devices),
+    ))
 }
 
 /// Another model is another question, however fast it is answered.

@@ -41,6 +41,8 @@ impl Client {
         command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
         command.env("INFERGATE_MODEL", &request.model).env("INFERGATE_THREADS", request.threads.to_string());
         command.env("INFERGATE_SEED", request.seed.to_string());
+        let options = request.options.iter().map(|(name, value)| format!("{name}={value}"));
+        command.env("INFERGATE_OPTIONS", options.collect::<Vec<_>>().join(","));
         match &request.dtype {
             Some(dtype) => command.env("INFERGATE_DTYPE", dtype),
             None => command.env_remove("INFERGATE_DTYPE"),

@@ -78,7 +78,7 @@ impl Worker<'_> {
                 let start_ns = self.clock.now_ns();
                 let engine = self.factory.load(&request)?;
                 let load_ns = self.clock.now_ns() - start_ns;
-                let reply = Loaded { engine: engine.info(), load_ns };
+                let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices() };
                 let seed = request.seed;
                 self.loaded = Some(LoadedEngine {
                     engine,

@@ -22,7 +22,7 @@ pub fn json(name: &str) -> Value {
 /// A request for `model`, one thread.
 pub fn request(model: impl AsRef<Path>, dtype: Option<&str>) -> LoadRequest {
     let model = model.as_ref().to_str().unwrap().to_owned();
-    LoadRequest { model, dtype: dtype.map(str::to_owned), threads: 1, seed: 42 }
+    LoadRequest { model, dtype: dtype.map(str::to_owned), seed: 42, ..LoadRequest::default() }
 }
 
 /// The numbers of a JSON array.

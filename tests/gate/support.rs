@@ -59,6 +59,7 @@ pub fn machine(class: &str) -> Machine {
         memory_bytes: 1 << 34,
         libc: Some("glibc 2.36".into()),
         instruction_set: Some("avx512".into()),
+        devices: Vec::new(),
     }
 }
 

@@ -1,0 +1,96 @@
+//! What an engine says of itself: [`EngineInfo`], [`Device`], [`Cost`].
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Identity of an engine and its model, as it goes into a receipt.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EngineInfo {
+    /// The engine, for example `candle`.
+    pub name: String,
+    /// The engine's version.
+    pub version: String,
+    /// The model's name without local folders: `synthetic:gpt2`, `SmolLM2-135M-Instruct.Q4_1.gguf`, `hf:org/name`.
+    pub model: String,
+    /// Architecture family: `gpt2`, `llama`, `qwen2`, `qwen3`.
+    #[serde(default)]
+    pub architecture: Option<String>,
+    /// What the weights are computed in: `f32`, `q4_1`.
+    pub dtype: String,
+    /// Number of weights.
+    #[serde(default)]
+    pub parameters: Option<u64>,
+    /// Bytes of the weights in memory.
+    #[serde(default)]
+    pub weight_bytes: Option<u64>,
+    /// SHA-256 over the weights' file (or over the seed and configuration that made them), hex.
+    #[serde(default)]
+    pub weights_sha256: Option<String>,
+    /// The commit a hub revision was resolved to.
+    #[serde(default)]
+    pub revision: Option<String>,
+    /// Prompt and output together must not exceed this many tokens.
+    pub context_tokens: usize,
+    /// Tokens are below this number.
+    pub vocab_tokens: usize,
+    /// Every choice that can change speed or output: threads, GEMM, cache, huge pages...
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// Whether it stands still between two calls.
+    #[serde(default)]
+    pub pacing: Pacing,
+}
+
+/// What an engine does between two calls. A paired run takes turns by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// Nothing: all work happens inside [`Engine::start`](super::Engine::start) and [`Engine::next`](super::Engine::next), so
+    /// two processes can take turns token by token.
+    #[default]
+    Stepwise,
+    /// It may go on computing, as a server or a GPU queue does. The smallest turn is a whole request.
+    Streaming,
+}
+
+/// Hardware an engine computes on besides the processor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// How it is reached: `cuda`, `metal`, `vulkan`.
+    pub kind: String,
+    /// The model its driver names: `NVIDIA H200`.
+    pub name: String,
+    /// Its own memory, bytes. `None`: not known, or shared with the processor.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+}
+
+/// Work that cannot be avoided, for the fraction of the hardware's limit.
+///
+/// Each is linear in the context: `fixed + per_context_token * context`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Bytes of weights read for one decoded token, whatever the context.
+    pub decode_bytes_fixed: f64,
+    /// Bytes of KV cache read for one decoded token, per token of context.
+    pub decode_bytes_per_context_token: f64,
+    /// Floating point operations to read one prompt token, attention excluded.
+    pub prefill_flops_per_token: f64,
+    /// Floating point operations of causal attention, per pair of prompt tokens (i, j <= i).
+    pub prefill_flops_per_pair: f64,
+}
+
+impl Cost {
+    /// Bytes read to decode one token at a context of `context_tokens`.
+    pub fn decode_bytes(&self, context_tokens: usize) -> f64 {
+        self.decode_bytes_fixed + self.decode_bytes_per_context_token * context_tokens as f64
+    }
+
+    /// Floating point operations to read a prompt of `prompt_tokens` into an empty cache.
+    pub fn prefill_flops(&self, prompt_tokens: usize) -> f64 {
+        let p = prompt_tokens as f64;
+        self.prefill_flops_per_token * p + self.prefill_flops_per_pair * p * (p + 1.0) / 2.0
+    }
+}
