@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    infergate::bench::main(&infergate::models::Candle)
+    infergate::bench::main(&infergate_candle::Candle)
 }

@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
 
 fn main() -> ExitCode {
-    infergate::bench::memory_main(&infergate::models::Candle)
+    infergate::bench::memory_main(&infergate_candle::Candle)
 }

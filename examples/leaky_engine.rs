@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use candle_core::{DType, Device, Tensor};
 use infergate::clock::VirtualClock;
 use infergate::engine::{Engine, EngineFactory, EngineInfo, FakeEngine, LoadRequest, TokenId};
-use infergate::models::Candle;
 use infergate::worker::WORKER_ARGUMENT;
+use infergate_candle::Candle;
 
 #[global_allocator]
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;

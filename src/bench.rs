@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::clock::MonotonicClock;
-use crate::config::Config;
+use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
 use crate::measure::InvariantBroken;
 use crate::process;

@@ -202,3 +202,21 @@ pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
 fn list(cases: &[Case]) -> String {
     cases.iter().map(Case::to_string).collect::<Vec<_>>().join(", ")
 }
+
+/// The cases that `patterns` name, ids or globs over the grid; without any, the gate's suite.
+///
+/// # Errors
+/// A pattern that names nothing; a case beyond the context.
+pub fn choose(patterns: &[String], context_tokens: usize) -> Result<Vec<Case>> {
+    let mut known = gate_suite();
+    let cases = if patterns.is_empty() {
+        known
+    } else {
+        known.extend(full_grid(context_tokens).into_iter().filter(|case| !gate_suite().contains(case)));
+        select(patterns, &known)?
+    };
+    for case in &cases {
+        case.ensure_fits(context_tokens)?;
+    }
+    Ok(cases)
+}

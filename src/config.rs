@@ -1,7 +1,10 @@
-//! `infergate.toml`, environment variables and flags: one table of keys, one [`Config`].
+//! `infergate.toml`, environment variables and flags: one table of keys, and what a bench target takes of it.
 //!
 //! A key `runs` can be given as `runs = 5` in `infergate.toml`, as `INFERGATE_RUNS=5` and as `--runs 5`; the later wins. A
 //! key of a table, `bench.package`, is `INFERGATE_BENCH_PACKAGE` and `--bench-package`.
+//!
+//! The table holds the keys of the gate too, so that a bench target refuses a misspelt one; it takes its own and leaves the
+//! others to the gate. Both are [`Settings`].
 
 mod file;
 pub mod keys;
@@ -16,104 +19,55 @@ use anyhow::{Context, Result, bail};
 
 use crate::case::Case;
 use crate::engine::LoadRequest;
-use crate::gate::{Policy, Target};
+use crate::memory::leak::MemoryPolicy;
 use crate::prompt;
 use keys::{KEYS, Key, Value};
 
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
 
-/// Everything that can be set. Each field is the key of the same name in [`keys::KEYS`], which documents it.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub struct Config {
-    pub model: String,
-    pub dtype: Option<String>,
-    pub threads: usize,
-    pub seed: u64,
-    pub options: BTreeMap<String, String>,
-    pub prompt: Option<PathBuf>,
-    pub cases: Vec<String>,
-    pub runs: usize,
-    pub seconds_per_case: f64,
-    pub threshold: Option<f64>,
-    pub policy: Policy,
-    pub baselines: PathBuf,
-    pub base_folder: Option<PathBuf>,
-    pub memory: MemoryConfig,
-    pub bench: BenchTarget,
-}
+/// Something that keys set.
+pub trait Settings: Default {
+    /// Takes `value`, which is of the key's kind and in its range. A key that belongs to others is left alone.
+    ///
+    /// # Errors
+    /// A value that its kind allows and its meaning does not.
+    fn set(&mut self, key: &Key, value: Value) -> Result<()>;
 
-/// The memory phase, `[memory]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct MemoryConfig {
-    pub case: Case,
-    pub runs: usize,
-}
+    /// The folder of the file that was found, before its keys are set: defaults that are paths count from there.
+    fn found_in(&mut self, _folder: &Path) {}
 
-/// The bench target that is the worker, `[bench]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct BenchTarget {
-    pub package: Option<String>,
-    pub target: String,
-    pub memory_target: String,
-    pub features: Vec<String>,
-    pub profile: Option<String>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            model: "synthetic:gpt2".into(),
-            dtype: None,
-            threads: available_parallelism().map_or(1, usize::from),
-            seed: 1,
-            options: BTreeMap::new(),
-            prompt: None,
-            cases: Vec::new(),
-            runs: 5,
-            seconds_per_case: 3.0,
-            threshold: None,
-            policy: Policy::default(),
-            baselines: "baselines".into(),
-            base_folder: None,
-            memory: MemoryConfig { case: Case::Generate { prompt_tokens: 128, output_tokens: 64 }, runs: 100 },
-            bench: BenchTarget { target: "inference".into(), memory_target: "memory".into(), ..BenchTarget::default() },
-        }
-    }
-}
-
-impl Config {
     /// The file in `folder` or the nearest above it (up to the repository's root), then the environment.
     ///
     /// # Errors
     /// A file that cannot be read or is not TOML (with line and column), an unknown key (with the nearest known one), a
     /// value out of range.
-    pub fn load(folder: &Path) -> Result<Self> {
-        let mut config = Self::default();
+    fn load(folder: &Path) -> Result<Self> {
+        let mut settings = Self::default();
         if let Some(path) = find(folder) {
             let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
-            // From any folder below the file the gate must find the same baselines.
-            config.baselines = path.parent().unwrap_or(Path::new("")).join(config.baselines);
-            config.apply_file(&path, &text)?;
+            settings.found_in(path.parent().unwrap_or(Path::new("")));
+            settings.apply_file(&path, &text)?;
         }
-        config.apply_environment()?;
-        Ok(config)
+        settings.apply_environment()?;
+        Ok(settings)
     }
 
-    /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a newer
-    /// one than it can read, for base of a paired gate runs in head's folder.
+    /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a
+    /// newer one than it can read, for base of a paired gate runs in head's folder.
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn from_environment() -> Result<Self> {
-        let mut config = Self::default();
-        config.apply_environment()?;
-        Ok(config)
+    fn from_environment() -> Result<Self> {
+        let mut settings = Self::default();
+        settings.apply_environment()?;
+        Ok(settings)
     }
 
+    /// Overlays the environment variables that are set and not empty.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
     fn apply_environment(&mut self) -> Result<()> {
         for key in KEYS {
             let name = key.environment();
@@ -129,7 +83,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn apply_file(&mut self, path: &Path, text: &str) -> Result<()> {
+    fn apply_file(&mut self, path: &Path, text: &str) -> Result<()> {
         let folder = path.parent().unwrap_or(Path::new(""));
         for entry in file::parse(path, text)? {
             let key = entry.key;
@@ -139,7 +93,7 @@ impl Config {
                 "model" if entry.value.names_a_file_in(folder) => entry.value.relative_to(folder),
                 _ => entry.value,
             };
-            self.apply(key, value).with_context(|| entry.place)?;
+            key.check(&value).and_then(|()| self.set(key, value)).with_context(|| entry.place)?;
         }
         Ok(())
     }
@@ -148,12 +102,57 @@ impl Config {
     ///
     /// # Errors
     /// A value that is not of the key's kind or out of its range, by the key's name.
-    pub fn apply_text(&mut self, key: &Key, words: &[String]) -> Result<()> {
-        self.apply(key, key.parse_words(words)?)
-    }
-
-    fn apply(&mut self, key: &Key, value: Value) -> Result<()> {
+    fn apply_text(&mut self, key: &Key, words: &[String]) -> Result<()> {
+        let value = key.parse_words(words)?;
         key.check(&value)?;
+        self.set(key, value)
+    }
+}
+
+/// What a bench target takes. Each field is the key of the same name in [`keys::KEYS`], which documents it.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub struct Config {
+    pub model: String,
+    pub dtype: Option<String>,
+    pub threads: usize,
+    pub seed: u64,
+    pub options: BTreeMap<String, String>,
+    pub prompt: Option<PathBuf>,
+    pub cases: Vec<String>,
+    pub memory: MemoryConfig,
+}
+
+/// The memory phase, `[memory]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MemoryConfig {
+    pub case: Case,
+    pub runs: usize,
+    pub policy: MemoryPolicy,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: "synthetic:gpt2".into(),
+            dtype: None,
+            threads: available_parallelism().map_or(1, usize::from),
+            seed: 1,
+            options: BTreeMap::new(),
+            prompt: None,
+            cases: Vec::new(),
+            memory: MemoryConfig {
+                case: Case::Generate { prompt_tokens: 128, output_tokens: 64 },
+                runs: 100,
+                policy: MemoryPolicy::default(),
+            },
+        }
+    }
+}
+
+impl Settings for Config {
+    fn set(&mut self, key: &Key, value: Value) -> Result<()> {
         match (key.name, value) {
             ("model", Value::Text(text)) => self.model = text,
             ("dtype", Value::Text(text)) => self.dtype = Some(text),
@@ -162,32 +161,19 @@ impl Config {
             ("options", Value::List(list)) => self.options = options(list)?,
             ("prompt", Value::Text(text)) => self.prompt = Some(text.into()),
             ("cases", Value::List(list)) => self.cases = cases(list)?,
-            ("runs", Value::Count(count)) => self.runs = usize::try_from(count)?,
-            ("seconds_per_case", Value::Number(number)) => self.seconds_per_case = number,
-            ("alpha", Value::Number(number)) => self.policy.alpha = number,
-            ("threshold", Value::Number(number)) => self.threshold = Some(number),
-            ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,
-            ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
-            ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
-            ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
-            ("targets", Value::List(list)) => {
-                self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
-            }
-            ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
-            ("baselines", Value::Text(text)) => self.baselines = text.into(),
             ("memory.case", Value::Text(text)) => self.memory.case = text.parse()?,
             ("memory.runs", Value::Count(count)) => self.memory.runs = usize::try_from(count)?,
-            ("memory.growth_limit_bytes", Value::Count(count)) => self.policy.memory.growth_limit_bytes = Some(count),
-            ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
-            ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
-            ("bench.target", Value::Text(text)) => self.bench.target = text,
-            ("bench.features", Value::List(list)) => self.bench.features = list,
-            ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
-            (name, value) => bail!("{name}: {value:?} is not of its kind"),
+            ("memory.growth_limit_bytes", Value::Count(count)) => self.memory.policy.growth_limit_bytes = Some(count),
+            ("model" | "dtype" | "threads" | "seed" | "options" | "prompt" | "cases", value) => {
+                bail!("{}: {value:?} is not of its kind", key.name)
+            }
+            _ => {}
         }
         Ok(())
     }
+}
 
+impl Config {
     /// What an engine factory is asked for.
     pub fn load_request(&self) -> LoadRequest {
         LoadRequest {

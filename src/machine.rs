@@ -1,9 +1,6 @@
-//! The machine: its class, what its hardware gives ([`probes`]), and what makes it noisy ([`doctor`]).
+//! The machine: which one it is, as far as that decides how fast it can be.
 
 pub mod cpu;
-pub mod doctor;
-#[cfg(feature = "bench")]
-pub mod probes;
 
 use std::collections::BTreeMap;
 use std::thread;

@@ -22,6 +22,7 @@
 mod allocator;
 #[cfg(feature = "bench")]
 mod counted;
+pub mod leak;
 mod phase;
 #[cfg(feature = "bench")]
 pub mod resident;
@@ -32,4 +33,4 @@ mod sites;
 pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
 #[cfg(feature = "bench")]
 pub use counted::{count, inference, locate, run_once, state};
-pub use phase::{MemoryRequest, Rules, run};
+pub use phase::{MemoryRequest, run};

@@ -1,48 +1,32 @@
-//! The only file formats: receipts, baselines and verdicts, as versioned JSON.
+//! The file formats of what is measured, receipts and memory receipts, as versioned JSON. What is judged with them
+//! (baselines, paired receipts, calibrations, verdicts) is defined in the same way where judging happens.
 //!
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
 
-mod baseline;
-mod calibration;
 mod memory;
-mod paired;
 mod store;
-mod validate;
-mod verdict;
+pub mod validate;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Phase};
 use crate::engine::{Device, EngineInfo};
 use crate::trace::Trace;
 
-pub(crate) use baseline::file_word;
-pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
-pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
 pub use memory::{
     CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
     MemorySeries,
 };
-pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
-pub use store::{
-    Document, ensure_writable, json_schemas, read_baseline, read_calibration, read_memory, read_paired, read_receipt,
-    read_receipt_or_baseline, to_json, write_json,
-};
-pub use verdict::{CaseVerdict, Channel, Outcome, Verdict};
+pub use store::{Format, ensure_writable, read, schema_of, to_json, write_json};
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
-/// Schema name of a [`Baseline`].
-pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
-/// Schema name of a [`Verdict`].
-pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
-
 /// Everything one run of the suite measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Receipt {
     /// [`RECEIPT_SCHEMA`].
     pub schema: String,
@@ -83,10 +67,11 @@ pub struct Receipt {
 }
 
 /// One case of a receipt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CaseRecord {
     /// Case id, for example `decode/p128`.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: Case,
     /// The greedy output, computed twice before time was taken.
     pub output: Output,
@@ -101,7 +86,8 @@ pub struct CaseRecord {
 }
 
 /// The samples one process took of one case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProcessSamples {
     /// One per iteration: `t_k - t_0` in nanoseconds for each token k of the timed region. Prefill and decode have one
     /// token, generate has N.
@@ -109,7 +95,8 @@ pub struct ProcessSamples {
 }
 
 /// What the model said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Output {
     /// SHA-256 of the greedy ids as little-endian u32, hex.
     pub sha256: String,
@@ -121,7 +108,8 @@ pub struct Output {
 }
 
 /// An exact counter; a range when it does not repeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Counter {
     /// Smallest value seen.
     pub min: u64,
@@ -130,7 +118,8 @@ pub struct Counter {
 }
 
 /// Work of one sample that no implementation can avoid.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Work {
     /// Bytes read from memory while decoding.
     pub bytes: f64,
@@ -139,7 +128,8 @@ pub struct Work {
 }
 
 /// Time to first token in parts, nanoseconds. They add up to the TTFT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TtftParts {
     /// Prompt tokens.
     pub prompt_tokens: usize,
@@ -162,7 +152,8 @@ impl TtftParts {
 }
 
 /// The machine, without anything that names its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Operating system, architecture, CPU vendor and model, logical cores, in one file-name-safe word.
     pub class: String,
@@ -190,7 +181,8 @@ pub struct Machine {
 }
 
 /// What was built, from what.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Build {
     /// Commit of the working tree; `null` outside git.
     #[serde(default)]
@@ -209,7 +201,8 @@ pub struct Build {
 }
 
 /// What the hardware gives, measured by loops that do nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Probes {
     /// Memory read bandwidth with all threads of the suite, bytes per second.
     pub memory_read_bytes_per_s: f64,
@@ -220,7 +213,8 @@ pub struct Probes {
 }
 
 /// Probes before and after the suite; their difference is drift.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProbePair {
     /// Before the first case.
     pub before: Probes,
@@ -229,7 +223,8 @@ pub struct ProbePair {
 }
 
 /// The gated number of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Time to first token, ns: prefill.
@@ -284,5 +279,21 @@ pub fn output_sha256(ids: &[u32]) -> String {
 
 /// Now, RFC 3339 in UTC, to the second.
 pub fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// `text` in lower case with everything but letters, digits, dots and underscores turned into single dashes. Never empty,
+/// hidden or a way out of its folder: a receipt is someone else's file.
+pub fn file_word(text: &str) -> String {
+    let mut word = String::new();
+    for c in text.chars() {
+        match c.to_ascii_lowercase() {
+            c @ ('a'..='z' | '0'..='9' | '_') => word.push(c),
+            '.' if !word.is_empty() => word.push('.'),
+            _ if word.ends_with('-') || word.is_empty() => {}
+            _ => word.push('-'),
+        }
+    }
+    let word = word.trim_end_matches(['-', '.']);
+    if word.is_empty() { "unnamed".into() } else { word.to_owned() }
 }

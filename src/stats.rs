@@ -1,28 +1,17 @@
-//! Statistics over raw samples. Pure: no IO, no clock.
+//! Statistics over raw samples that measuring and the leak rule need. Pure: no IO, no clock.
 //!
 //! Every function refuses what it cannot answer with `None`: too few values, a NaN or an infinity among them, a mean of
 //! zero under a ratio. `None` is never replaced by a number further up.
 
 mod describe;
-mod holm;
 mod percentile;
-mod proportion;
-mod signed_rank;
-mod student;
 mod trend;
 
 pub use describe::{
     coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation,
     sample_std,
 };
-pub use holm::holm_adjusted;
 pub use percentile::{Percentile, percentile, quantile, samples_needed};
-pub use proportion::clopper_pearson;
-pub use signed_rank::{
-    MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
-    signed_rank_upper_bound, walsh_averages,
-};
-pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};
 pub use trend::{Line, lag_1_autocorrelation, mann_kendall_p_rising, theil_sen};
 
 /// `values` in ascending order, or `None` when there are none or one is not finite.
@@ -33,6 +22,6 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// `values`, unless there are none or one is not finite.
-fn finite(values: &[f64]) -> Option<&[f64]> {
+pub fn finite(values: &[f64]) -> Option<&[f64]> {
     (!values.is_empty() && values.iter().all(|value| value.is_finite())).then_some(values)
 }

@@ -13,7 +13,6 @@
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
 //! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
-//! | `{"op":"probe","threads":2}` | [`Probes`] |
 //! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
 //! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`] of a prepared case |
 //! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`], of a prepared case, from a worker that counts its heap |
@@ -36,10 +35,10 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::receipt::{
-    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Probes, ProcessSamples, TtftParts, Work,
+    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, ProcessSamples, TtftParts, Work,
 };
 
-pub use client::{Client, Interrupted, NotComparable, Refused};
+pub use client::{Client, Interrupted, NotComparable, Refused, interrupted};
 #[cfg(feature = "bench")]
 pub use serve::serve;
 
@@ -95,11 +94,6 @@ pub enum Request {
         /// Slower by this fraction.
         #[serde(default)]
         slowdown: f64,
-    },
-    /// What does the hardware give?
-    Probe {
-        /// Threads of the suite.
-        threads: usize,
     },
     /// How much memory is in use?
     Memory {
@@ -206,5 +200,3 @@ pub type CountReply = CountedCase;
 pub type SampleReply = ProcessSamples;
 /// Answer to [`Request::Ttft`].
 pub type TtftReply = TtftParts;
-/// Answer to [`Request::Probe`].
-pub type ProbeReply = Probes;

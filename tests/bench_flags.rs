@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use infergate::receipt::{read_memory, read_receipt};
+use infergate::receipt::{MemoryReceipt, Receipt, read};
 
 /// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
@@ -34,7 +34,7 @@ fn a_filter_measures_what_it_names_and_the_receipt_has_every_sample() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = stdout(&bench(folder.path(), &["--measurement-time", "0.01", "--nresamples", "1000", "decode/p128"]));
     assert!(text.contains("decode/p128") && !text.contains("prefill/"), "{text}");
-    let receipt = read_receipt(&folder.path().join("target/infergate/bench.json")).expect("a receipt");
+    let receipt = read::<Receipt>(&folder.path().join("target/infergate/bench.json")).expect("a receipt");
     assert_eq!(receipt.cases.len(), 1);
     assert_eq!(receipt.cases[0].id.to_string(), "decode/p128");
     assert!(receipt.cases[0].processes[0].samples_ns.len() >= 10, "criterion takes ten samples or more");
@@ -101,6 +101,6 @@ fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     assert_eq!(leaks.status.code(), Some(1), "{}", String::from_utf8_lossy(&leaks.stderr));
     let said = String::from_utf8(leaks.stdout).expect("UTF-8");
     assert!(said.contains("verdict: leak") && !said.contains('\u{1b}'), "no colours in a pipe: {said}");
-    assert_eq!(read_memory(&receipt).expect("a receipt").memory.runs.len(), 100);
+    assert_eq!(read::<MemoryReceipt>(&receipt).expect("a receipt").memory.runs.len(), 100);
     assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
 }

@@ -34,7 +34,6 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
     let mut recorder = Recorder::new(config, engine.as_ref());
     if measured {
-        recorder.probe_before()?;
         if let Some(case) = cases.iter().find(|case| arguments.names(&case.to_string())) {
             let prompt = prompt::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
             recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(load_ns))?);

@@ -1,7 +1,8 @@
 //! The memory phase as a bench target: what `cargo bench -- memory` runs, and the worker that `cargo xtask memory` asks.
 
 use std::env;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -10,14 +11,14 @@ use anyhow::Result;
 
 use super::arguments::Arguments;
 use crate::build_info;
-use crate::config::Config;
+use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
-use crate::gate::memory::{heap_leaks, judge, needs_confirmation};
-use crate::memory::{MemoryRequest, Rules, run};
+use crate::memory::leak::{Finding, Witness, asked, judge};
+use crate::memory::{MemoryRequest, run};
+use crate::outcome::Outcome;
 use crate::process::this_program;
-use crate::receipt::{Outcome, Verdict, write_json};
-use crate::report;
-use crate::suite::Progress;
+use crate::progress::Progress;
+use crate::receipt::{LeakSite, MemoryReceipt, write_json};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
@@ -66,7 +67,6 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
     };
     let path = config.target_folder().join("memory.json");
-    let rules = Rules { heap_leaks, needs_confirmation };
     let mut said = String::new();
     let mut say = |step: &Progress| {
         let stage = step.label.split(':').next().unwrap_or_default();
@@ -75,7 +75,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
             said = stage.to_owned();
         }
     };
-    let receipt = run(&request, rules, &mut |partial| write_json(&path, partial), &mut say, &AtomicBool::new(false))?;
+    let receipt = run(&request, &mut |partial| write_json(&path, partial), &mut say, &AtomicBool::new(false))?;
     if test {
         return Ok(match (receipt.memory.invalid.first(), receipt.memory.partial) {
             (None, false) => 0,
@@ -86,9 +86,43 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         });
     }
     write_json(&path, &receipt)?;
-    let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
+    let findings = judge(&receipt.memory, config.memory.policy);
+    let worst = findings.iter().map(|finding| finding.outcome).max_by_key(|outcome| outcome.severity());
+    let outcome = worst.unwrap_or(Outcome::Failed);
     // A closed pipe is not an error of ours.
-    let _ = anstream::stdout().write_all(report::memory::verdict(&receipt, &verdict).as_bytes());
+    let _ = std::io::stdout().write_all(summary(&receipt, &findings, outcome).as_bytes());
     eprintln!("receipt: {}", path.display());
-    Ok(verdict.exit_code)
+    Ok(outcome.exit_code())
+}
+
+/// What was seen and what it means, a line each; the whole table is what `cargo infergate memory` prints.
+fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> String {
+    let memory = &receipt.memory;
+    let mut text = format!("memory: {}, {} runs of {}\n", receipt.engine.model, memory.asked_runs, memory.case);
+    for finding in findings {
+        let (name, column) = match finding.witness {
+            Witness::Heap => ("heap", &memory.runs.live_bytes),
+            Witness::Resident => ("resident set", &memory.runs.rss_bytes),
+        };
+        let ends = match asked(memory, column) {
+            [first, .., last] => format!("{first} bytes after the first run, {last} after the last: "),
+            _ => String::new(),
+        };
+        let _ = write!(text, "{name}: {ends}{}", finding.outcome.words());
+        if let Some(bytes) = finding.smallest_leak_bytes {
+            let _ = write!(text, ", smallest leak seen {bytes:.0} bytes a run");
+        }
+        if let Some(note) = &finding.note {
+            let _ = write!(text, ", {note}");
+        }
+        text.push('\n');
+    }
+    for LeakSite { bytes_per_run, frames, .. } in &memory.sites {
+        let _ = writeln!(text, "leak of {bytes_per_run:.0} bytes a run: {}", frames.join(", called by "));
+    }
+    for missing in &memory.missing {
+        let _ = writeln!(text, "not seen: {missing}");
+    }
+    let _ = writeln!(text, "verdict: {}", if outcome.exit_code() == 0 { "pass" } else { outcome.words() });
+    text
 }

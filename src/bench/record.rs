@@ -8,9 +8,7 @@ use anyhow::Result;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::measure::Prepared;
-use crate::receipt::{
-    CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json,
-};
+use crate::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
 use crate::{build_info, machine};
 
 /// Collects what one process measured.
@@ -44,13 +42,6 @@ impl Recorder {
         Self { receipt, path: config.target_folder().join("bench.json") }
     }
 
-    /// What the hardware gives before the first case.
-    pub fn probe_before(&mut self) -> Result<()> {
-        let before = machine::probes::run(self.receipt.threads)?;
-        self.receipt.probes = Some(ProbePair { before, after: None });
-        Ok(())
-    }
-
     /// The process's first time to first token.
     pub fn cold(&mut self, parts: TtftParts) {
         self.receipt.cold.push(parts);
@@ -80,13 +71,10 @@ impl Recorder {
         write_json(&self.path, &self.receipt)
     }
 
-    /// Probes again and writes the receipt.
+    /// Writes the receipt.
     pub fn finish(mut self) -> Result<()> {
         if self.receipt.cases.is_empty() {
             return Ok(());
-        }
-        if let Some(probes) = &mut self.receipt.probes {
-            probes.after = Some(machine::probes::run(self.receipt.threads)?);
         }
         self.receipt.partial = false;
         write_json(&self.path, &self.receipt)?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Identity of an engine and its model, as it goes into a receipt.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct EngineInfo {
     /// The engine, for example `candle`.
     pub name: String,
@@ -44,7 +44,8 @@ pub struct EngineInfo {
 }
 
 /// What an engine does between two calls. A paired run takes turns by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
     /// Nothing: all work happens inside [`Engine::start`](super::Engine::start) and [`Engine::next`](super::Engine::next), so
@@ -56,7 +57,8 @@ pub enum Pacing {
 }
 
 /// Hardware an engine computes on besides the processor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Device {
     /// How it is reached: `cuda`, `metal`, `vulkan`.
     pub kind: String,
@@ -70,7 +72,8 @@ pub struct Device {
 /// Work that cannot be avoided, for the fraction of the hardware's limit.
 ///
 /// Each is linear in the context: `fixed + per_context_token * context`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Bytes of weights read for one decoded token, whatever the context.
     pub decode_bytes_fixed: f64,

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::case::Case;
+use super::leak::{heap_leaks, needs_confirmation};
+use crate::case::{Case, choose};
 use crate::engine::LoadRequest;
 use crate::measure::InvariantBroken;
+use crate::progress::Progress;
 use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
-use crate::suite::{Progress, choose_cases};
 use crate::worker::{Client, Hello, Interrupted};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
@@ -43,16 +44,7 @@ pub struct MemoryRequest {
     pub prompt_text: Option<String>,
 }
 
-/// What the gate says of the runs so far. Deciding is not this room's business.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules {
-    /// The heap leaks: its place is looked for.
-    pub heap_leaks: fn(&MemoryRecord) -> bool,
-    /// The resident set rose: as many runs again must confirm it.
-    pub needs_confirmation: fn(&MemoryRecord) -> bool,
-}
-
-/// Runs the phase. `rules` say after the runs asked for what else is needed, `keep` gets what there is so far now and then,
+/// Runs the phase: the leak rule says after the runs asked for what else is needed. `keep` gets what there is so far now and then,
 /// as a partial receipt. When `cancelled` becomes true, or the worker ends or fails during the runs, a partial receipt comes
 /// back.
 ///
@@ -60,7 +52,6 @@ pub struct Rules {
 /// When nothing can be followed: a case beyond the context, a model that does not load, a worker that dies before the runs.
 pub fn run(
     request: &MemoryRequest,
-    rules: Rules,
     keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
@@ -72,7 +63,7 @@ pub fn run(
     let (mut client, hello) = Client::spawn(&request.worker, &request.load)?;
     let mut receipt = load(request, &mut client, hello)?;
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
-        .and_then(|()| follow(request, &mut client, &mut receipt, rules, keep, show, cancelled));
+        .and_then(|()| follow(request, &mut client, &mut receipt, keep, show, cancelled));
     let memory = &mut receipt.memory;
     memory.partial = outcome.is_err() || cancelled.load(Ordering::Relaxed);
     match outcome {
@@ -134,7 +125,7 @@ fn count(
         let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
         request.case.ensure_fits(receipt.engine.context_tokens).context(mend)?;
     }
-    let cases = choose_cases(&request.counted, receipt.engine.context_tokens)?;
+    let cases = choose(&request.counted, receipt.engine.context_tokens)?;
     if receipt.memory.load.after.live_bytes.is_none() {
         return Ok(());
     }
@@ -159,7 +150,6 @@ fn follow(
     request: &MemoryRequest,
     client: &mut Client,
     receipt: &mut MemoryReceipt,
-    rules: Rules,
     keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
     show: &mut dyn FnMut(&str, usize),
     cancelled: &AtomicBool,
@@ -191,7 +181,7 @@ fn follow(
                 keep(receipt)?;
             }
         }
-        if (rules.heap_leaks)(&receipt.memory) {
+        if heap_leaks(&receipt.memory) {
             show("memory, looking for the leak's place", WARM_UP_RUNS + request.runs);
             // The leak is shown already; that its place is not found takes nothing from it.
             match client.locate(request.case, LOCATE_RUNS) {
@@ -200,7 +190,7 @@ fn follow(
             }
             return Ok(());
         }
-        if wanted > request.runs || !(rules.needs_confirmation)(&receipt.memory) {
+        if wanted > request.runs || !needs_confirmation(&receipt.memory) {
             return Ok(());
         }
         wanted *= 2;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::validate::validate_counters;
@@ -15,7 +14,8 @@ use crate::engine::EngineInfo;
 pub const MEMORY_SCHEMA: &str = "infergate.memory/1";
 
 /// One memory phase, measured by itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemoryReceipt {
     /// [`MEMORY_SCHEMA`].
     pub schema: String,
@@ -41,7 +41,8 @@ pub struct MemoryReceipt {
 }
 
 /// What a memory phase saw, counters aside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemoryRecord {
     /// The phase was cut short: it never passes.
     #[serde(default)]
@@ -58,7 +59,7 @@ pub struct MemoryRecord {
     #[serde(default)]
     pub inference: Option<InferenceMemory>,
     /// The generation that was repeated.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub case: Case,
     /// Runs before the first one that counts.
     pub warm_up_runs: usize,
@@ -72,7 +73,8 @@ pub struct MemoryRecord {
 }
 
 /// Memory of the process at one moment, bytes. `null`: not known here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemorySample {
     /// Bytes the program has allocated and not freed, by its own counting allocator.
     #[serde(default)]
@@ -95,7 +97,8 @@ pub struct MemorySample {
 }
 
 /// Memory around the load of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LoadMemory {
     /// Before.
     pub before: MemorySample,
@@ -110,7 +113,8 @@ pub struct LoadMemory {
 }
 
 /// Memory of one generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct InferenceMemory {
     /// KV cache of all its tokens, from the engine's own cost per token of context.
     #[serde(default)]
@@ -131,7 +135,8 @@ pub struct InferenceMemory {
 }
 
 /// One column per kind of memory, one entry per run. A column is empty where the system does not say.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemorySeries {
     /// As in [`MemorySample`].
     #[serde(default)]
@@ -185,7 +190,8 @@ impl MemorySeries {
 }
 
 /// A place in the program whose allocations outlived the run that made them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LeakSite {
     /// Bytes a run.
     pub bytes_per_run: f64,
@@ -196,10 +202,11 @@ pub struct LeakSite {
 }
 
 /// A case's exact counters and what it said meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CountedCase {
     /// Case id.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: Case,
     /// SHA-256 of the greedy output, as in [`Output`](super::Output).
     pub output_sha256: String,

@@ -4,103 +4,84 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-use schemars::{JsonSchema, schema_for};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::{
-    BASELINE_SCHEMA, Baseline, CALIBRATION_SCHEMA, Calibration, MEMORY_SCHEMA, MemoryReceipt, PAIRED_SCHEMA,
-    PairedReceipt, RECEIPT_SCHEMA, Receipt, Verdict,
-};
+use super::{MEMORY_SCHEMA, MemoryReceipt, RECEIPT_SCHEMA, Receipt};
 
 /// A file is refused beyond this size before it is read: a receipt holds a few hundred kilobytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-const NOT_JSON: &str = "not JSON; measure again, or restore the file from version control";
+/// One of the project's file formats.
+pub trait Format: DeserializeOwned {
+    /// The name in its `schema` field.
+    const SCHEMA: &'static str;
 
-/// A file of either kind, for commands that take both.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Document {
-    /// One run.
-    Receipt(Box<Receipt>),
-    /// Sessions over time.
-    Baseline(Box<Baseline>),
+    /// Refuses a value that breaks a rule of the format.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, zero, or edited.
+    fn check(&self) -> Result<()>;
 }
 
-/// Reads and validates a receipt.
-///
-/// # Errors
-/// Unreadable, not JSON, of another or newer schema, or with samples that are missing, negative, not numbers or of the
-/// wrong count.
-pub fn read_receipt(path: &Path) -> Result<Receipt> {
-    match read_receipt_or_baseline(path)? {
-        Document::Receipt(receipt) => Ok(*receipt),
-        Document::Baseline(_) => bail!("{}: is a baseline and a receipt is needed", path.display()),
+impl Format for Receipt {
+    const SCHEMA: &'static str = RECEIPT_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
     }
 }
 
-/// Reads and validates a baseline.
-///
-/// # Errors
-/// As [`read_receipt`].
-pub fn read_baseline(path: &Path) -> Result<Baseline> {
-    match read_receipt_or_baseline(path)? {
-        Document::Baseline(baseline) => Ok(*baseline),
-        Document::Receipt(_) => {
-            bail!("{}: is a receipt and a baseline is needed; make one with `cargo xtask bless`", path.display())
-        }
+impl Format for MemoryReceipt {
+    const SCHEMA: &'static str = MEMORY_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
     }
 }
 
-/// Reads and validates a receipt or a baseline, whichever it is.
+/// Reads a file of the format `T` and checks it.
 ///
 /// # Errors
-/// As [`read_receipt`].
-pub fn read_receipt_or_baseline(path: &Path) -> Result<Document> {
-    parse(&read_text(path)?).with_context(|| format!("{}: not a usable file", path.display()))
-}
-
-/// Reads and validates the receipt of a paired run.
-///
-/// # Errors
-/// As [`read_receipt`].
-pub fn read_paired(path: &Path) -> Result<PairedReceipt> {
-    let receipt: PairedReceipt = read_as(path, PAIRED_SCHEMA)?;
-    receipt.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
-    Ok(receipt)
-}
-
-/// Reads and validates a calibration.
-///
-/// # Errors
-/// As [`read_receipt`].
-pub fn read_calibration(path: &Path) -> Result<Calibration> {
-    let calibration: Calibration = read_as(path, CALIBRATION_SCHEMA)?;
-    calibration.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
-    Ok(calibration)
-}
-
-/// Reads and validates the receipt of a memory phase.
-///
-/// # Errors
-/// As [`read_receipt`].
-pub fn read_memory(path: &Path) -> Result<MemoryReceipt> {
-    let receipt: MemoryReceipt = read_as(path, MEMORY_SCHEMA)?;
-    receipt.validate().with_context(|| format!("{}: not a usable file", path.display()))?;
-    Ok(receipt)
-}
-
-fn read_as<T: DeserializeOwned>(path: &Path, wanted: &str) -> Result<T> {
+/// Unreadable, not JSON, of another or newer schema, or with values that break the format's rules.
+pub fn read<T: Format>(path: &Path) -> Result<T> {
+    let text = read_text(path)?;
     let read = || -> Result<T> {
-        let value: Value = serde_json::from_str(&read_text(path)?).context(NOT_JSON)?;
-        let schema = value.get("schema").and_then(Value::as_str).unwrap_or("none");
-        ensure!(schema == wanted, "its schema is {schema} and {wanted} is needed; update infergate, or measure again");
-        typed(value)
+        let value = parse(&text)?;
+        let schema = schema_name(&value);
+        ensure!(
+            schema == T::SCHEMA,
+            "its schema is {schema} and {} is needed; give another file, update infergate, or measure again",
+            T::SCHEMA
+        );
+        // The message of serde names the field; a negative or missing number shows as a wrong type.
+        let document: T = serde_json::from_value(value)
+            .context("a field is missing or not of its type; samples are non-negative integers")?;
+        document.check()?;
+        Ok(document)
     };
     read().with_context(|| format!("{}: not a usable file", path.display()))
+}
+
+/// The name in the `schema` field of the file at `path`; `none` where it has none.
+///
+/// # Errors
+/// Unreadable or not JSON.
+pub fn schema_of(path: &Path) -> Result<String> {
+    let text = read_text(path)?;
+    let value = parse(&text).with_context(|| format!("{}: not a usable file", path.display()))?;
+    Ok(schema_name(&value).to_owned())
+}
+
+fn parse(text: &str) -> Result<Value> {
+    serde_json::from_str(text).context("not JSON; measure again, or restore the file from version control")
+}
+
+fn schema_name(value: &Value) -> &str {
+    value.get("schema").and_then(Value::as_str).unwrap_or("none")
 }
 
 fn read_text(path: &Path) -> Result<String> {
@@ -113,32 +94,6 @@ fn read_text(path: &Path) -> Result<String> {
     let read = file.take(MAX_FILE_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("{place}: cannot be read as text; is this another file?"))?;
     Ok(text)
-}
-
-fn parse(text: &str) -> Result<Document> {
-    let value: Value = serde_json::from_str(text).context(NOT_JSON)?;
-    let schema = value.get("schema").and_then(Value::as_str).unwrap_or("none");
-    match schema {
-        RECEIPT_SCHEMA => {
-            let receipt: Receipt = typed(value)?;
-            receipt.validate()?;
-            Ok(Document::Receipt(Box::new(receipt)))
-        }
-        BASELINE_SCHEMA => {
-            let baseline: Baseline = typed(value)?;
-            baseline.validate()?;
-            Ok(Document::Baseline(Box::new(baseline)))
-        }
-        newer if newer.starts_with("infergate.") => bail!(
-            "schema {newer} is not one this version reads ({RECEIPT_SCHEMA}, {BASELINE_SCHEMA}); update infergate, or measure again"
-        ),
-        _ => bail!("it has no infergate schema; expected {RECEIPT_SCHEMA} or {BASELINE_SCHEMA}"),
-    }
-}
-
-fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
-    // The message of serde names the field; a negative or missing number shows as a wrong type.
-    serde_json::from_value(value).context("a field is missing or not of its type; samples are non-negative integers")
 }
 
 /// `document` as JSON: one field a line, lists on one line, a newline at the end. A float that is not finite becomes
@@ -203,22 +158,6 @@ fn set_usual_permissions(file: &fs::File) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = file;
     Ok(())
-}
-
-/// The JSON Schema of each format, with its file's name.
-pub fn json_schemas() -> Vec<(&'static str, String)> {
-    fn schema<T: JsonSchema>() -> String {
-        let schema = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
-        schema + "\n"
-    }
-    vec![
-        ("receipt-1.schema.json", schema::<Receipt>()),
-        ("baseline-1.schema.json", schema::<Baseline>()),
-        ("verdict-1.schema.json", schema::<Verdict>()),
-        ("paired-1.schema.json", schema::<PairedReceipt>()),
-        ("calibration-1.schema.json", schema::<Calibration>()),
-        ("memory-1.schema.json", schema::<MemoryReceipt>()),
-    ]
 }
 
 /// Objects broken over lines, arrays kept on one: diffs stay readable and samples do not fill the screen.

@@ -1,10 +1,10 @@
-//! What a sound receipt or baseline looks like, whether it was read from a file or made here.
+//! What a sound receipt looks like, whether it was read from a file or made here.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, bail, ensure};
 
-use super::{Baseline, CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt};
+use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt};
 use crate::case::{Case, Phase};
 use crate::engine::EngineInfo;
 
@@ -24,6 +24,18 @@ impl Receipt {
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)?;
         validate_engine(&self.engine)
     }
+
+    /// Refuses a run that must not become a session of any baseline.
+    ///
+    /// # Errors
+    /// A run that was cut short, broke an invariant, or cannot be judged.
+    pub fn ensure_blessable(&self) -> Result<()> {
+        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
+        if let Some(reason) = self.invalid.first() {
+            bail!("the run is invalid and cannot become a baseline: {reason}");
+        }
+        self.validate()
+    }
 }
 
 impl CaseRecord {
@@ -38,35 +50,20 @@ impl CaseRecord {
     }
 }
 
-impl Baseline {
-    /// Refuses a baseline that cannot be judged against.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, zero, or edited.
-    pub fn validate(&self) -> Result<()> {
-        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
-        for (at, session) in self.sessions.iter().enumerate() {
-            let which = || format!("session {} of {}", at + 1, session.created);
-            validate_probes(session.probes.as_ref()).with_context(which)?;
-            validate_distinct(session.cases.iter().map(|case| case.id)).with_context(which)?;
-            for case in &session.cases {
-                validate_samples(case.id, &case.processes, false).with_context(which)?;
-            }
-        }
-        validate_distinct(self.exact.iter().map(|exact| exact.id))?;
-        for exact in &self.exact {
-            validate_exact(exact.id, &exact.output, &exact.counters)?;
-        }
-        validate_engine(&self.engine)
-    }
-}
-
-fn validate_engine(engine: &EngineInfo) -> Result<()> {
+/// Refuses an engine or model without a name.
+///
+/// # Errors
+/// When one is empty.
+pub fn validate_engine(engine: &EngineInfo) -> Result<()> {
     ensure!(!engine.name.is_empty() && !engine.model.is_empty(), "engine or model has no name; measure again");
     Ok(())
 }
 
-fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
+/// Refuses probes that are no rates.
+///
+/// # Errors
+/// When one is not finite or not above zero.
+pub fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
     let Some(probes) = probes else { return Ok(()) };
     for probe in [Some(probes.before), probes.after].into_iter().flatten() {
         let rates = [probe.memory_read_bytes_per_s, probe.matrix_flops_per_s, probe.scalar_ops_per_s];
@@ -78,7 +75,11 @@ fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
     Ok(())
 }
 
-fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
+/// Refuses a case that is there twice.
+///
+/// # Errors
+/// Naming it.
+pub fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
     let mut seen = Vec::new();
     for id in ids {
         ensure!(!seen.contains(&id), "{id}: is there twice; the file was edited");
@@ -87,7 +88,11 @@ fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
+/// Refuses an output of the wrong length or with another hash, and counters with their ends exchanged.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
     ensure!(
         output.ids.len() == id.output_tokens(),
         "{id}: output has {} tokens instead of {}; measure again",
@@ -107,14 +112,22 @@ pub(super) fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<Stri
     validate_counters(id, counters)
 }
 
-pub(super) fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Result<()> {
+/// Refuses counters with their ends exchanged.
+///
+/// # Errors
+/// Naming the counter.
+pub fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Result<()> {
     for (name, counter) in counters {
         ensure!(counter.min <= counter.max, "{id}: counter {name} has its smallest value above its largest");
     }
     Ok(())
 }
 
-fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
+/// Refuses samples of the wrong length, or whose times decrease or are zero. A run that was cut short (`partial`) may lack them.
+///
+/// # Errors
+/// The first that is broken.
+pub fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
     ensure!(partial || !processes.is_empty(), "{id}: there are no samples; measure again");
     for samples in processes.iter().map(|process| &process.samples_ns) {
         ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");

@@ -1,7 +1,5 @@
 //! Trends over equally spaced observations: is there one, how steep is it, and how much do neighbours resemble each other.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use super::{finite, mean, median};
 
 /// A straight line through a series.
@@ -48,7 +46,12 @@ pub fn mann_kendall_p_rising(values: &[f64]) -> Option<f64> {
     } else {
         0.0
     };
-    Some(Normal::standard().sf(towards_zero / variance.sqrt()))
+    Some(normal_upper_tail(towards_zero / variance.sqrt()))
+}
+
+/// P(Z > z) of the standard normal distribution.
+fn normal_upper_tail(z: f64) -> f64 {
+    0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
 /// How often each value occurs.

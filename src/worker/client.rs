@@ -16,7 +16,7 @@ use super::{Hello, Loaded, MemoryState, PROTOCOL, PreparedReply, Reply, Request,
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
 use crate::measure::InvariantBroken;
-use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Probes, ProcessSamples, TtftParts};
+use crate::receipt::{CountedCase, InferenceMemory, LeakSite, ProcessSamples, TtftParts};
 
 /// A worker says who it is before it does anything that takes time.
 const HELLO_LIMIT: Duration = Duration::from_secs(60);
@@ -132,14 +132,6 @@ impl Client {
         Ok(reply.step_ns)
     }
 
-    /// What the hardware gives now.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn probe(&mut self, threads: usize) -> Result<Probes> {
-        self.ask(&Request::Probe { threads })
-    }
-
     /// The worker's memory now, or after one more run of a prepared case.
     ///
     /// # Errors
@@ -225,7 +217,7 @@ impl Client {
             return anyhow!("{}: the worker closed its end without ending; answer every request", self.name);
         }
         let how = match self.child.wait() {
-            Ok(status) if was_interrupted(status) => return Interrupted(self.name.clone()).into(),
+            Ok(status) if interrupted(status) => return Interrupted(self.name.clone()).into(),
             Ok(status) if was_killed(status) => format!("{status}; if nobody killed it, the system was out of memory"),
             Ok(status) => status.to_string(),
             Err(_) => "unknown status".into(),
@@ -291,8 +283,9 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// Whether a process ended because its user ended it.
 #[cfg(unix)]
-fn was_interrupted(status: ExitStatus) -> bool {
+pub fn interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal().is_some_and(|signal| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal))
 }
@@ -308,8 +301,9 @@ fn was_killed(_status: ExitStatus) -> bool {
     false
 }
 
+/// Whether a process ended because its user ended it.
 #[cfg(not(unix))]
-fn was_interrupted(status: ExitStatus) -> bool {
+pub fn interrupted(status: ExitStatus) -> bool {
     const STATUS_CONTROL_C_EXIT: u32 = 0xC000_013A;
     status.code() == Some(STATUS_CONTROL_C_EXIT.cast_signed())
 }

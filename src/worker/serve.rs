@@ -112,7 +112,6 @@ impl Worker<'_> {
                 let step_ns = self.loaded()?.turn(clock, case, tokens, slowdown)?;
                 value(&TurnReply { step_ns })
             }
-            Request::Probe { threads } => value(&machine::probes::run(threads)?),
             Request::Memory { case: None } => value(&memory::state()),
             Request::Memory { case: Some(case) } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;

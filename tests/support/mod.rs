@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The executable of an example of this package. `cargo test` has built it; `cargo test --test NAME` has not.
+/// The executable of an example of this repository. `cargo test` has built it; `cargo test --test NAME` has not.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/test");
@@ -16,7 +16,7 @@ pub fn example(name: &str) -> PathBuf {
                 cargo.env_remove(variable);
             }
         }
-        let built = cargo.args(["build", "--quiet", "--example", name]).status();
+        let built = cargo.args(["build", "--quiet", "--workspace", "--example", name]).status();
         assert!(built.expect("cargo starts").success(), "example {name} builds");
     }
     path

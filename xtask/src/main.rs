@@ -1,3 +1,3 @@
 fn main() {
-    std::process::exit(infergate::cli::main(std::env::args_os()))
+    std::process::exit(cargo_infergate::cli::main(std::env::args_os()))
 }

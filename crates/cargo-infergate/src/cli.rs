@@ -1,0 +1,121 @@
+//! The command line: `cargo xtask` here, `cargo infergate` in other repositories.
+
+mod bench;
+mod bench_target;
+mod bisect;
+mod bless;
+mod calibrate;
+mod checkout_folder;
+mod commits;
+mod compare;
+mod doctor;
+mod flags;
+mod gate;
+mod git;
+mod lock_file;
+mod memory;
+mod output;
+mod paired_gate;
+mod progress;
+mod revision;
+mod schema;
+
+use std::env::ArgsOs;
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::machine::probes;
+use crate::receipt::Outcome;
+
+/// Runs the command line and gives the process's exit code. Errors go to stderr as one line.
+pub fn main(args: ArgsOs) -> i32 {
+    let (program, args) = program_and_args(args.collect());
+    output::set_program_name(program);
+    let matches = match command(program).try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            // clap colours, words and sorts its own messages; its exit code for bad usage is ours too.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    match dispatch(&matches) {
+        Ok(code) => code,
+        Err(error) => {
+            output::error(&error);
+            Outcome::Failed.exit_code()
+        }
+    }
+}
+
+fn dispatch(matches: &ArgMatches) -> Result<i32> {
+    match matches.subcommand() {
+        Some(("bench", matches)) => bench::run(matches),
+        Some(("gate", matches)) => gate::run(matches),
+        Some(("compare", matches)) => compare::run(matches),
+        Some(("bless", matches)) => bless::run(matches),
+        Some(("bisect", matches)) => bisect::run(matches),
+        Some(("calibrate", matches)) => calibrate::run(matches),
+        Some(("memory", matches)) => memory::run(matches),
+        Some(("doctor", matches)) => doctor::run(matches),
+        Some(("schema", matches)) => schema::run(matches),
+        Some((probes::COMMAND, matches)) => probe(matches),
+        _ => anyhow::bail!("no command was given; see --help"),
+    }
+}
+
+/// What the suite asks a process of this command for.
+fn probe(matches: &ArgMatches) -> Result<i32> {
+    let probes = probes::run(matches.get_one("threads").copied().unwrap_or_default())?;
+    println!("{}", serde_json::to_string(&probes)?);
+    Ok(0)
+}
+
+/// The whole command line, for its help and its tests.
+pub fn command(program: &'static str) -> Command {
+    let commands = [
+        gate::command(),
+        bench::command(),
+        compare::command(),
+        memory::command(),
+        bless::command(),
+        bisect::command(),
+        calibrate::command(),
+        doctor::command(),
+        schema::command(),
+    ];
+    let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
+    let commands = commands.map(|command| match examples(&command) {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    });
+    Command::new(program)
+        .bin_name(program)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A performance regression gate for LLM inference")
+        .after_help(
+            "Exit codes: 0 pass; 1 regressed, output changed, counter regressed, leak or target missed; 2 bad usage or failed run;\n\
+             3 unstable, inconclusive, invalid or partial; 4 not comparable where a baseline is required",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands)
+        .subcommand(
+            Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
+        )
+}
+
+/// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.
+fn program_and_args(mut args: Vec<OsString>) -> (&'static str, Vec<OsString>) {
+    let name = args.first().map(|program| Path::new(program).file_stem().unwrap_or_default().to_owned());
+    if name.is_some_and(|name| name == "xtask") {
+        return ("cargo xtask", args);
+    }
+    if args.get(1).is_some_and(|arg| arg == "infergate") {
+        args.remove(1);
+    }
+    ("cargo infergate", args)
+}

@@ -1,0 +1,94 @@
+//! `bench`: measure the suite and keep a receipt.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::{bench_target, flags, memory, output, progress};
+use crate::config::Config;
+use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
+use crate::report::terminal;
+use crate::suite::{self, SuiteRequest};
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("bench")
+        .about("Measure the suite in fresh processes and write a receipt")
+        .args(flags::measure())
+        .arg(flags::memory_worker())
+        .arg(out())
+        .arg(flags::json("Write the receipt here as well"))
+        .after_help(
+            "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
+             cargo xtask bench --cases prefill/p256 --out before.json",
+        )
+}
+
+/// `--out FILE`, where the receipt goes.
+pub fn out() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("FILE")
+        .help("Where the receipt goes [default: target/infergate/receipt.json]")
+        .value_parser(value_parser!(PathBuf))
+}
+
+/// Measures, writes the receipt, prints it.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let receipt = measure(&config, matches, 0)?;
+    if let Some(json) = flags::path(matches, "json") {
+        write_json(&json, &receipt)?;
+    }
+    output::report(&terminal::receipt(&receipt));
+    Ok(exit_code(&receipt))
+}
+
+/// Builds the bench targets, runs the suite, counts, follows `memory_runs` runs, and keeps the receipt, whole or partial.
+///
+/// # Errors
+/// As [`suite::run`] and [`memory::follow`]; a receipt that cannot be written.
+pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Receipt> {
+    let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("receipt.json"));
+    let json = flags::path(matches, "json");
+    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
+        ensure_writable(path)?;
+    }
+    let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
+    let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
+    let memory_worker = memory::worker(config, matches)?;
+    let request = SuiteRequest {
+        worker: worker.path,
+        commit: worker.commit,
+        dirty: worker.dirty,
+        prober: Some(infergate::process::this_program()?),
+        load: config.measured.load_request(),
+        cases: config.measured.cases.clone(),
+        runs: config.runs,
+        seconds_per_case: config.seconds_per_case,
+        prompt_text,
+    };
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let line = progress::Line::new();
+    let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
+    line.finish();
+    let mut receipt = receipt?;
+    write_json(&out, &receipt)?;
+    if let (Some(worker), false) = (memory_worker, receipt.partial) {
+        memory::attach(config, worker, memory_runs, &mut receipt)?;
+        write_json(&out, &receipt)?;
+    }
+    let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
+    output::say(&format!("{kept} {}", out.display()));
+    Ok(receipt)
+}
+
+/// A receipt that is not whole or not sound is no success, whatever was measured.
+fn exit_code(receipt: &Receipt) -> i32 {
+    match (receipt.invalid.is_empty(), receipt.partial) {
+        (true, false) => 0,
+        (false, _) => Outcome::Invalid.exit_code(),
+        (true, true) => Outcome::Partial.exit_code(),
+    }
+}

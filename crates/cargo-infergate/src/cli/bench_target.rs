@@ -1,0 +1,211 @@
+//! The bench target's executable, from cargo's own messages.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::{lock_file, output};
+use crate::config::BenchTarget;
+use crate::paired::Program;
+use infergate::build_info;
+use infergate::worker::NotComparable;
+
+/// A checkout other than the working tree.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// How messages name it: `origin/main (1234567890)`.
+    pub name: String,
+    /// The package's folder in it.
+    pub folder: PathBuf,
+    /// Its own target folder.
+    pub target: PathBuf,
+    /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
+    pub locked: bool,
+}
+
+/// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
+/// commit: a file that was given may come from anywhere.
+///
+/// # Errors
+/// As [`build`].
+pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
+    if let Some(path) = given {
+        return Ok(Program { path, commit: None, dirty: None });
+    }
+    Ok(built_here(build(target)?))
+}
+
+/// As [`worker`], for the bench target that counts its heap; `None` where there is none.
+///
+/// # Errors
+/// As [`build_memory`].
+pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
+    match given {
+        Some(_) => worker(target, given).map(Some),
+        None => Ok(build_memory(target, None)?.map(built_here)),
+    }
+}
+
+fn built_here(path: PathBuf) -> Program {
+    let (commit, dirty) = build_info::git(Path::new("."));
+    Program { path, commit, dirty }
+}
+
+/// The `Cargo.lock` of the package in `folder`, whether it exists or not.
+///
+/// # Errors
+/// As [`lock_file::path`].
+pub fn lock_file(folder: &Path) -> Result<PathBuf> {
+    lock_file::path(&mut Command::new(program(Some(folder))), folder)
+}
+
+/// Builds the bench target of the working tree and gives its executable. cargo's own progress and errors go to stderr as
+/// they come.
+///
+/// # Errors
+/// When cargo does not start, the build fails, or there is no such target.
+pub fn build(target: &BenchTarget) -> Result<PathBuf> {
+    output::say("building the bench target (some minutes the first time)");
+    let (executable, _) = run(target, None)?;
+    executable.with_context(|| {
+        format!(
+            "bench target '{}': the build failed, cargo's words are above; mend it, or name another under [bench] in infergate.toml",
+            target.target
+        )
+    })
+}
+
+/// Builds the bench target that counts its heap, of the working tree or of another checkout; `None` when there is none.
+///
+/// # Errors
+/// As [`build`] and [`build_at`].
+pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<PathBuf>> {
+    if !has_memory(target, place)? {
+        let (name, wanted) = (place.map_or("the working tree", |place| &place.name), &target.memory_target);
+        output::say(&format!("{name} has no bench target '{wanted}': nothing is counted and no leak is looked for"));
+        return Ok(None);
+    }
+    let target = BenchTarget { target: target.memory_target.clone(), ..target.clone() };
+    match place {
+        Some(place) => build_at(&target, place).map(Some),
+        None => build(&target).map(Some),
+    }
+}
+
+/// Whether the package has the memory bench target, by cargo's own metadata.
+fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
+    let folder = place.map(|place| place.folder.as_path());
+    let mut cargo = Command::new(program(folder));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(folder.unwrap_or(Path::new(".")));
+    let output = cargo.output().context("cargo cannot be started; is it installed?")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let mut own =
+        packages.iter().filter(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
+    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == *target.memory_target;
+    Ok(own.any(|package| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench))))
+}
+
+/// Builds the bench target of another checkout, in that checkout's own target folder.
+///
+/// # Errors
+/// When it does not build, with the compiler's first error; [`NotComparable`] when it has no such target.
+pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
+    output::say(&format!("building the bench target of {} (some minutes the first time)", place.name));
+    let (executable, said) = run(target, Some(place))?;
+    if let Some(executable) = executable {
+        return Ok(executable);
+    }
+    if said.iter().any(|line| line.contains("no bench target named")) {
+        let text = format!(
+            "{} has no bench target '{}'; compare with a revision that has one, or give --base-bin and --head-bin",
+            place.name, target.target
+        );
+        return Err(NotComparable(text).into());
+    }
+    let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
+    bail!("{} does not build: {why}; the compiler's last lines are above", place.name)
+}
+
+/// The executable, `None` when the build failed, and the lines cargo said in another checkout.
+fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<PathBuf>, Vec<String>)> {
+    let mut cargo = command(target, place).spawn().context("cargo cannot be started; is it installed?")?;
+    let words = echo(&mut cargo);
+    let messages = cargo.stdout.take().context("cargo gives no messages")?;
+    let mut executable = None;
+    for line in BufReader::new(messages).lines() {
+        let message: Value =
+            serde_json::from_str(&line.context("cargo's messages cannot be read")?).unwrap_or_default();
+        let built = &message["target"];
+        if message["reason"] == "compiler-artifact" && built["name"] == *target.target && built["kind"][0] == "bench" {
+            executable = message["executable"].as_str().map(PathBuf::from).or(executable);
+        }
+    }
+    let status = cargo.wait().context("cargo cannot be waited for")?;
+    let said = words.map(|words| words.join().unwrap_or_default()).unwrap_or_default();
+    if status.success() && executable.is_none() {
+        bail!("bench target '{}': cargo built no executable of that name", target.target);
+    }
+    Ok((executable.filter(|_| status.success()), said))
+}
+
+/// Shows what cargo says as it comes, and keeps the lines. Only where its stderr is ours to read.
+fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
+    let stderr = cargo.stderr.take()?;
+    Some(thread::spawn(move || {
+        let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        lines.inspect(|line| output::say(line)).map(|line| anstream::adapter::strip_str(&line).to_string()).collect()
+    }))
+}
+
+fn command(target: &BenchTarget, place: Option<&Place>) -> Command {
+    let mut cargo = Command::new(program(place.map(|place| place.folder.as_path())));
+    cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics", "--bench", &target.target]);
+    if let Some(package) = &target.package {
+        cargo.args(["--package", package]);
+    }
+    if let Some(profile) = &target.profile {
+        cargo.args(["--profile", profile]);
+    }
+    if !target.features.is_empty() {
+        cargo.arg("--features").arg(target.features.join(","));
+    }
+    // Variables cargo set for this process describe this process, and would make cargo build anew.
+    for name in env::vars_os().map(|(name, _)| name) {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR" {
+            cargo.env_remove(name);
+        }
+    }
+    if let Some(place) = place {
+        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target).stderr(Stdio::piped());
+        if place.locked {
+            cargo.arg("--locked");
+        }
+        let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
+        cargo.args(["--color", if colour { "always" } else { "never" }]);
+        if has_toolchain(&place.folder) {
+            cargo.env_remove("RUSTUP_TOOLCHAIN");
+        }
+    }
+    cargo.stdin(Stdio::null()).stdout(Stdio::piped());
+    cargo
+}
+
+/// This process's cargo; a checkout that names its own toolchain is built by the one that finds it.
+fn program(folder: Option<&Path>) -> OsString {
+    let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    if folder.is_some_and(has_toolchain) { OsString::from("cargo") } else { own() }
+}
+
+fn has_toolchain(folder: &Path) -> bool {
+    ["rust-toolchain", "rust-toolchain.toml"]
+        .iter()
+        .any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
+}

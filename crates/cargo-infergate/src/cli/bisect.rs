@@ -1,0 +1,171 @@
+//! `bisect`: the first commit that made a case slower, by the paired test against the good one.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Arg, ArgMatches, Command};
+
+use super::commits::{self, Commits, Next, Tried};
+use super::git::git;
+use super::paired_gate::{self, Asked};
+use super::revision::{Slot, Tree, short};
+use super::{flags, output, progress};
+use crate::config::Config;
+use crate::gate::paired::{PairedPolicy, judge};
+use crate::paired::{Program, ensure_not};
+use crate::receipt::{CaseVerdict, Channel, Outcome};
+use crate::report::paired::{Found, Step, bisection};
+use infergate::case::Case;
+use infergate::worker::{Interrupted, NotComparable};
+
+/// Its flags.
+pub fn command() -> Command {
+    let revision =
+        |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("REV").required(true).help(help);
+    Command::new("bisect")
+        .about("Find the first commit that made a case slower, by the paired test")
+        .arg(revision("good", "A revision that was fast enough"))
+        .arg(revision("bad", "A later revision that is slower"))
+        .arg(
+            Arg::new("case")
+                .long("case")
+                .value_name("ID")
+                .required(true)
+                .help("The case to look at, for example decode/p128"),
+        )
+        .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
+        .args(flags::one("base_folder"))
+        .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))
+        .after_help(
+            "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
+             cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m",
+        )
+}
+
+/// Builds, measures and halves until one commit is left.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let mut config = flags::config(matches)?;
+    let text = |name: &str| matches.get_one::<String>(name).cloned().with_context(|| format!("--{name} is missing"));
+    let case: Case = text("case")?.parse()?;
+    config.measured.cases = vec![case.to_string()];
+    let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let (good, bad) = (text("good")?, text("bad")?);
+    let base = Tree::checkout(&good, Slot::Base, &config)?;
+    let mut tree = Tree::checkout(&bad, Slot::Step, &config)?;
+    ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
+    let outcome = base.build(&config).and_then(|good| {
+        let mut search = Search { config: &config, good, budget, cancelled: &cancelled, steps: Vec::new() };
+        let found = search.run(&base.commit, &mut tree);
+        Ok((search.steps, found?))
+    });
+    ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
+    match outcome {
+        Ok((steps, found)) => {
+            output::report(&bisection(&case, &steps, &found));
+            Ok(match found {
+                Found::Commit(_) => 0,
+                _ => Outcome::Inconclusive.exit_code(),
+            })
+        }
+        Err(error) if error.is::<NotComparable>() => {
+            output::error(&error);
+            Ok(Outcome::NotComparable.exit_code())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+struct Search<'a> {
+    config: &'a Config,
+    good: Program,
+    budget: Option<Duration>,
+    cancelled: &'a AtomicBool,
+    steps: Vec<Step>,
+}
+
+impl Search<'_> {
+    fn run(&mut self, good: &str, tree: &mut Tree) -> Result<Found> {
+        let bad = tree.commit.clone();
+        if self.step(tree)? != Tried::Bad {
+            return Ok(Found::NotSlower);
+        }
+        let files = tree.files().to_owned();
+        let mut commits = Commits::between(good, &bad);
+        for base in commits::merge_bases(&files, good, &bad)? {
+            let tried = self.try_at(tree, &base)?;
+            ensure!(
+                tried != Tried::Bad,
+                "the histories of --good and --bad part at {}, which is slower already: --good made it faster later; \
+                 name an ancestor of --bad as --good",
+                short(&base)
+            );
+            commits.note(&base, tried);
+        }
+        loop {
+            match commits.next(&files)? {
+                Next::Try(commit) => {
+                    let tried = self.try_at(tree, &commit)?;
+                    commits.note(&commit, tried);
+                }
+                Next::First(commit) => return Ok(Found::Commit(line(&files, &commit)?)),
+                Next::OneOf(left) => {
+                    return Ok(Found::OneOf(left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?));
+                }
+            }
+        }
+    }
+
+    fn try_at(&mut self, tree: &mut Tree, commit: &str) -> Result<Tried> {
+        ensure_not(self.cancelled)?;
+        tree.turn_to(commit)?;
+        self.step(tree)
+    }
+
+    /// How the tree's commit compares with the good one.
+    fn step(&mut self, tree: &Tree) -> Result<Tried> {
+        let commit = line(tree.files(), &tree.commit)?;
+        output::say(&format!("step {}: {commit}", self.steps.len() + 1));
+        let built = tree.build(self.config);
+        ensure_not(self.cancelled)?;
+        let head = match built {
+            Ok(head) => head,
+            Err(error) => {
+                self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
+                return Ok(Tried::Skipped);
+            }
+        };
+        let asked = Asked { budget: self.budget, allow_output_change: true, power: false };
+        let request = paired_gate::request(self.config, self.good.clone(), head, &asked)?;
+        let bar = progress::Line::new();
+        let measured = paired_gate::measure(&request, self.config, false, &bar, self.cancelled);
+        bar.finish();
+        let (receipt, _) = match measured {
+            Ok(measured) => measured,
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => {
+                self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
+                return Ok(Tried::Skipped);
+            }
+        };
+        if receipt.partial {
+            bail!(Interrupted::by_user());
+        }
+        let verdict = judge(&receipt, PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+        let row: Option<CaseVerdict> = verdict.cases.into_iter().find(|row| row.channel == Channel::Paired);
+        let tried = match row.as_ref().map(|row| row.verdict) {
+            Some(Outcome::Regressed) => Tried::Bad,
+            Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
+            _ => Tried::Skipped,
+        };
+        self.steps.push(Step { commit, row, skipped: None });
+        Ok(tried)
+    }
+}
+
+/// Commit and subject.
+fn line(files: &Path, commit: &str) -> Result<String> {
+    git(files, &["log", "-1", "--format=%h %s", commit])
+}

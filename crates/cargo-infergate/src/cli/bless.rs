@@ -1,0 +1,88 @@
+//! `bless`: write or refresh this machine class's baseline, after showing what changes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::{bench, flags, output};
+use crate::receipt::{Baseline, Receipt, read, write_json};
+use crate::report::blessing;
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("bless")
+        .about("Append sessions to the baseline of this machine class, or write a new one")
+        .args(flags::measure())
+        .args(flags::one("baselines"))
+        .arg(bench::out())
+        .arg(
+            Arg::new("receipt")
+                .long("receipt")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .help("Bless this receipt instead of measuring; repeatable")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(flags::measure_ids()),
+        )
+        .arg(flags::memory_worker())
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Show what would change, write nothing"),
+        )
+        .arg(flags::json("Write the new baseline here as well"))
+        .after_help(
+            "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
+             A baseline is judged against from 8 sessions on, spread over time: see baselines/README.md",
+        )
+}
+
+/// Measures or reads, shows, and writes only when every receipt is good.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let mut receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
+        Some(paths) => paths.map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
+        None => vec![bench::measure(&config, matches, 0)?],
+    };
+    receipts.sort_by(|a, b| a.created.cmp(&b.created));
+    let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
+    for receipt in &receipts {
+        receipt.ensure_blessable()?;
+        let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
+        let before = match refreshed.remove(&path) {
+            Some(before) => Some(before),
+            None => path.is_file().then(|| read::<Baseline>(&path)).transpose()?,
+        };
+        let after = appended(before.as_ref(), receipt, &path)?;
+        output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));
+        refreshed.insert(path, after);
+    }
+    if let (Some(json), Some(last)) = (flags::path(matches, "json"), refreshed.values().last()) {
+        write_json(&json, last)?;
+    }
+    if matches.get_flag("dry-run") {
+        output::say("dry run: no baseline was written");
+        return Ok(0);
+    }
+    for (path, baseline) in &refreshed {
+        write_json(path, baseline)?;
+    }
+    Ok(0)
+}
+
+fn appended(before: Option<&Baseline>, receipt: &Receipt, path: &Path) -> Result<Baseline> {
+    let Some(before) = before else { return Ok(Baseline::from_receipt(receipt)) };
+    before.ensure_accepts(receipt).with_context(|| format!("{}: not blessed", path.display()))?;
+    ensure!(
+        before.sessions.iter().all(|session| session.created != receipt.created),
+        "{}: the session of {} is in it already; measure a new one",
+        path.display(),
+        receipt.created
+    );
+    let mut after = before.clone();
+    after.append(receipt);
+    Ok(after)
+}

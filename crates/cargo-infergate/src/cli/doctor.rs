@@ -1,0 +1,77 @@
+//! `doctor`: what makes this machine noisy, what to do about it, how small a change it can see.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::{ArgMatches, Command};
+
+use super::{calibrate, flags, output};
+use crate::config::Config;
+use crate::gate::paired::{MAX_BLOCKS, block_noise, smallest_slowdown};
+use crate::gate::{stored_limit, summary_ns};
+use crate::machine::{self, doctor};
+use crate::paired::QUIET_THRESHOLD;
+use crate::receipt::{Baseline, Calibration, read, write_json};
+use crate::report::checkup::{self, Checkup, PairedSight, Sight};
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("doctor")
+        .about("Say what makes this machine noisy, what to do about it, and how small a change it can see")
+        .args(flags::judge())
+        .arg(flags::json("Write the findings here"))
+        .after_help("Examples:\n  cargo xtask doctor\n  cargo xtask doctor --json doctor.json")
+}
+
+/// Looks, prints. Noise is advice, not a failure.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let machine = machine::detect();
+    let sight = sight(&config, &machine.class)?;
+    let paired = paired_sight(&config, &machine.class)?;
+    let checkup = Checkup { machine, findings: doctor::examine(), sight, paired };
+    if let Some(json) = flags::path(matches, "json") {
+        write_json(&json, &checkup)?;
+    }
+    output::report(&checkup::text(&checkup, config.policy.min_sessions));
+    Ok(0)
+}
+
+/// What the paired channel sees here, by the calibrations of this machine class.
+fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
+    let mut sight = Vec::new();
+    for path in flags::json_files(&calibrate::folder(config, class)) {
+        let noise = block_noise(&read::<Calibration>(&path)?);
+        let tests = noise.len();
+        sight.extend(noise.iter().map(|noise| PairedSight {
+            calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            case: noise.case.to_string(),
+            std: noise.std,
+            ratio: noise.std.and_then(|std| smallest_slowdown(QUIET_THRESHOLD.ln(), std, MAX_BLOCKS, tests)),
+        }));
+    }
+    Ok(sight)
+}
+
+fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
+    let mut sight = Vec::new();
+    for path in flags::json_files(&config.baselines.join(class)) {
+        sight.extend(sight_of(&read::<Baseline>(&path)?, &path, config));
+    }
+    Ok(sight)
+}
+
+fn sight_of(baseline: &Baseline, path: &Path, config: &Config) -> Vec<Sight> {
+    let of_case = |id| {
+        let cases = baseline.sessions.iter().flat_map(|session| &session.cases).filter(|case| case.id == id);
+        let summaries: Vec<f64> = cases.filter_map(|case| summary_ns(&case.processes)).collect();
+        let limit = stored_limit(&summaries, baseline.exact.len(), &config.policy);
+        Sight {
+            baseline: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            case: id.to_string(),
+            sessions: summaries.len(),
+            ratio: limit.map(|limit| limit.limit.exp()),
+        }
+    };
+    baseline.exact.iter().map(|record| of_case(record.id)).collect()
+}

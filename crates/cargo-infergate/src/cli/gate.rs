@@ -1,0 +1,96 @@
+//! `gate`: measure, compare with the committed baseline, decide.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::{bench, flags, output, paired_gate};
+use crate::config::Config;
+use crate::gate;
+use crate::machine;
+use crate::receipt::{Baseline, Receipt, Verdict, read, write_json};
+use crate::report::terminal;
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("gate")
+        .about("Measure the suite, compare it with the committed baseline or with a git revision, and decide (exit code)")
+        .args(flags::measure())
+        .args(flags::judge())
+        .args(flags::memory())
+        .arg(bench::out())
+        .arg(receipt())
+        .args(paired_gate::args())
+        .arg(flags::json("Write the verdict here"))
+        .after_help(
+            "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
+             cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
+             cargo xtask gate --receipt target/infergate/receipt.json\n  \
+             cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'",
+        )
+}
+
+fn receipt() -> Arg {
+    Arg::new("receipt")
+        .long("receipt")
+        .value_name("FILE")
+        .help("Judge this receipt instead of measuring")
+        .value_parser(value_parser!(PathBuf))
+        .conflicts_with_all(flags::measure_ids().chain(["against", "base-bin"]))
+}
+
+/// Measures or reads, judges, prints.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    config.policy.validate()?;
+    if paired_gate::is_asked(matches) {
+        return paired_gate::run(matches, &config);
+    }
+    let json = flags::path(matches, "json");
+    let receipt = match flags::path(matches, "receipt") {
+        Some(path) => read::<Receipt>(&path)?,
+        None => {
+            // Minutes of measuring should not end at a baseline that cannot be read.
+            for path in flags::json_files(&config.baselines.join(machine::detect().class)) {
+                read::<Baseline>(&path)?;
+            }
+            bench::measure(&config, matches, config.measured.memory.runs)?
+        }
+    };
+    let baseline = find_baseline(&config, &receipt)?;
+    let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
+    finish(&verdict, &terminal::subject(&receipt), json.as_deref())
+}
+
+/// Writes and prints a verdict; gives its exit code.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn finish(verdict: &Verdict, subject: &str, json: Option<&Path>) -> Result<i32> {
+    if let Some(json) = json {
+        write_json(json, verdict)?;
+    }
+    output::report(&terminal::verdict(verdict, subject));
+    Ok(verdict.exit_code)
+}
+
+/// The baseline of this machine class; else one of another class, against which outputs still count.
+fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>> {
+    let own = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
+    if own.is_file() {
+        return read::<Baseline>(&own).map(Some);
+    }
+    let Some(name) = own.file_name() else { return Ok(None) };
+    let mut others: Vec<PathBuf> = match fs::read_dir(&config.baselines) {
+        Err(_) => Vec::new(),
+        Ok(classes) => classes
+            .map(|class| class.map(|class| class.path().join(name)))
+            .collect::<std::io::Result<_>>()
+            .with_context(|| format!("{}: cannot be read", config.baselines.display()))?,
+    };
+    others.retain(|path| path.is_file());
+    others.sort();
+    others.first().map(|path| read::<Baseline>(path)).transpose()
+}

@@ -1,0 +1,175 @@
+//! `memory`: load, run a hundred times, and say whether it takes more and more.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::{ArgMatches, Command};
+use infergate::memory::{self, MemoryRequest};
+
+use super::{bench, bench_target, flags, output, progress};
+use crate::config::Config;
+use crate::gate::memory::judge;
+use crate::paired::Program;
+use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, ensure_writable, write_json};
+use crate::report;
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("memory")
+        .about("Follow the memory of one process over many runs: what loading takes, what a run takes, and what leaks")
+        .args(flags::memory_alone())
+        .arg(bench::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
+        .arg(flags::json("Write the verdict here"))
+        .after_help(
+            "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
+             cargo xtask memory --case generate/p512-o128 --json verdict.json",
+        )
+}
+
+/// Follows, judges, prints.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
+    let json = flags::path(matches, "json");
+    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
+        ensure_writable(path)?;
+    }
+    let worker = match bench_target::memory_worker(&config.bench, flags::path(matches, "memory-worker"))? {
+        Some(worker) => worker,
+        // A timed worker is not counted, and its resident set shows all the same.
+        None => bench_target::worker(&config.bench, None)?,
+    };
+    let receipt = follow(&config, worker, &config.measured.cases, &out)?;
+    let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
+    if let Some(json) = json {
+        write_json(&json, &verdict)?;
+    }
+    let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
+    output::say(&format!("{kept} {}", out.display()));
+    output::report(&report::memory::verdict(&receipt, &verdict));
+    Ok(verdict.exit_code)
+}
+
+/// The worker of the memory phase beside a timed one: given, or built. A timed worker that was given has no partner.
+///
+/// # Errors
+/// As [`bench_target::build`].
+pub fn worker(config: &Config, matches: &ArgMatches) -> Result<Option<Program>> {
+    let given = flags::path(matches, "memory-worker");
+    if given.is_none() && flags::path(matches, "worker").is_some() {
+        output::say("no counters and no memory phase: give --memory-worker beside --worker");
+        return Ok(None);
+    }
+    bench_target::memory_worker(&config.bench, given)
+}
+
+/// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
+///
+/// # Errors
+/// As [`follow`].
+pub fn attach(config: &Config, worker: Program, runs: usize, receipt: &mut Receipt) -> Result<()> {
+    let mut config = config.clone();
+    config.measured.memory.runs = runs;
+    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let phase = follow(&config, worker, &cases, &config.measured.target_folder().join("memory.json"))?;
+    for counted in phase.counted {
+        let Some(case) = receipt.cases.iter_mut().find(|case| case.id == counted.id) else { continue };
+        if case.output.sha256 != counted.output_sha256 {
+            let id = counted.id;
+            receipt
+                .invalid
+                .push(format!("{id}: the process that counts said something else than those that are timed"));
+        }
+        case.counters = counted.counters;
+    }
+    if runs > 0 {
+        receipt.memory = Some(phase.memory);
+    } else {
+        receipt.partial |= phase.memory.partial;
+        receipt.invalid.extend(phase.memory.invalid);
+    }
+    Ok(())
+}
+
+/// Counts the cases of a paired run on both sides, and follows head. A base that cannot be counted is not compared; a head
+/// that is not counted where base is does not pass.
+///
+/// # Errors
+/// As [`follow`], of head.
+pub fn attach_to_pair(
+    config: &Config,
+    base: Option<Program>,
+    head: Option<Program>,
+    receipt: &mut PairedReceipt,
+) -> Result<()> {
+    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    let out = config.measured.target_folder().join("memory.json");
+    if let Some(base) = base {
+        let mut config = config.clone();
+        config.measured.memory.runs = 0;
+        match follow(&config, base, &cases, &out) {
+            Ok(phase) => {
+                ensure_said(receipt, Side::Base, &phase.counted);
+                receipt.base.counted = phase.counted;
+                receipt.partial |= phase.memory.partial;
+                receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("base: {reason}")));
+            }
+            Err(error) => output::say(&format!("base is not counted: {error:#}")),
+        }
+    }
+    let Some(head) = head else { return Ok(()) };
+    let phase = follow(config, head, &cases, &out)?;
+    ensure_said(receipt, Side::Head, &phase.counted);
+    receipt.head.counted = phase.counted;
+    if config.measured.memory.runs > 0 {
+        receipt.memory = Some(phase.memory);
+    } else {
+        receipt.partial |= phase.memory.partial;
+        receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
+    }
+    Ok(())
+}
+
+/// A process that counts and says something else than the one that is timed does other work.
+fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
+    for counted in counted {
+        let id = counted.id;
+        let said = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {
+            Side::Base => &case.base_output.sha256,
+            Side::Head => &case.head_output.sha256,
+        });
+        if said.is_some_and(|said| *said != counted.output_sha256) {
+            let name = side.name();
+            let reason = format!("{id}: {name}'s process that counts said something else than the one that is timed");
+            receipt.invalid.push(reason);
+        }
+    }
+}
+
+/// Runs the phase; what there is so far is kept in `out` all along.
+///
+/// # Errors
+/// As [`memory::run`]; a receipt that cannot be written.
+pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
+    let request = MemoryRequest {
+        worker: worker.path,
+        commit: worker.commit,
+        dirty: worker.dirty,
+        load: config.measured.load_request(),
+        counted: counted.to_vec(),
+        case: config.measured.memory.case,
+        runs: config.measured.memory.runs,
+        prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
+    };
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let line = progress::Line::new();
+    let mut keep = |partial: &MemoryReceipt| write_json(out, partial);
+    let receipt = memory::run(&request, &mut keep, &mut |step| line.show(step), &cancelled);
+    line.finish();
+    let receipt = receipt?;
+    write_json(out, &receipt)?;
+    Ok(receipt)
+}

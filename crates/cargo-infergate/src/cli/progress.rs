@@ -1,0 +1,75 @@
+//! A progress line with the time left, on stderr, drawn between timed regions only. In a log: a line a process.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use infergate::progress::Progress;
+
+/// The line.
+pub struct Line {
+    bar: ProgressBar,
+    /// What was said last, where stderr is not a terminal.
+    said: RefCell<String>,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {eta} left") {
+            bar.set_style(style);
+        }
+        Self { bar, said: RefCell::default() }
+    }
+
+    /// Moves on.
+    pub fn show(&self, progress: &Progress) {
+        if self.bar.is_hidden() {
+            return self.say(progress.label.split(':').next().unwrap_or_default());
+        }
+        self.bar.set_length(progress.total_steps as u64);
+        self.bar.set_position(progress.done_steps as u64);
+        self.bar.set_message(progress.label.clone());
+        self.bar.tick();
+    }
+
+    fn say(&self, stage: &str) {
+        if self.said.replace(stage.to_owned()) != stage {
+            super::output::say(stage);
+        }
+    }
+
+    /// Wipes the line.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
+///
+/// # Errors
+/// When the signal handler cannot be installed.
+pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
+    static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(cancelled) = CANCELLED.get() {
+        return Ok(cancelled.clone());
+    }
+    let cancelled = CANCELLED.get_or_init(Arc::default).clone();
+    let flag = cancelled.clone();
+    ctrlc::set_handler(move || {
+        if flag.load(Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        // Said first: once the flag is set the run may end before a word is out.
+        super::output::say(
+            "interrupted: finishing the running sample, keeping what was measured (again: stop at once)",
+        );
+        flag.store(true, Ordering::Relaxed);
+    })
+    .context("Ctrl-C cannot be handled here")?;
+    Ok(cancelled)
+}

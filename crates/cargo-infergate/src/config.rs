@@ -1,0 +1,98 @@
+//! Everything `infergate.toml`, the environment and the flags can set: what is measured ([`infergate::config::Config`]) and how
+//! it is judged.
+
+pub use infergate::config::{FILE_NAME, MemoryConfig, Settings, keys};
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use infergate::config::Config as Measured;
+
+use crate::gate::{Policy, Target};
+use keys::{Key, Value};
+
+/// Each field is the key of the same name in [`keys::KEYS`], which documents it.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub struct Config {
+    /// What a bench target takes too.
+    pub measured: Measured,
+    pub runs: usize,
+    pub seconds_per_case: f64,
+    pub threshold: Option<f64>,
+    pub policy: Policy,
+    pub baselines: PathBuf,
+    pub base_folder: Option<PathBuf>,
+    pub bench: BenchTarget,
+}
+
+/// The bench target that is the worker, `[bench]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct BenchTarget {
+    pub package: Option<String>,
+    pub target: String,
+    pub memory_target: String,
+    pub features: Vec<String>,
+    pub profile: Option<String>,
+}
+
+impl Default for BenchTarget {
+    fn default() -> Self {
+        Self {
+            package: None,
+            target: "inference".into(),
+            memory_target: "memory".into(),
+            features: Vec::new(),
+            profile: None,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            measured: Measured::default(),
+            runs: 5,
+            seconds_per_case: 3.0,
+            threshold: None,
+            policy: Policy::default(),
+            baselines: "baselines".into(),
+            base_folder: None,
+            bench: BenchTarget::default(),
+        }
+    }
+}
+
+impl Settings for Config {
+    /// From any folder below the file the gate must find the same baselines.
+    fn found_in(&mut self, folder: &Path) {
+        self.baselines = folder.join(&self.baselines);
+    }
+
+    fn set(&mut self, key: &Key, value: Value) -> Result<()> {
+        match (key.name, value) {
+            ("runs", Value::Count(count)) => self.runs = usize::try_from(count)?,
+            ("seconds_per_case", Value::Number(number)) => self.seconds_per_case = number,
+            ("alpha", Value::Number(number)) => self.policy.alpha = number,
+            ("threshold", Value::Number(number)) => self.threshold = Some(number),
+            ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,
+            ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
+            ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
+            ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
+            ("targets", Value::List(list)) => {
+                self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
+            }
+            ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
+            ("baselines", Value::Text(text)) => self.baselines = text.into(),
+            ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
+            ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
+            ("bench.target", Value::Text(text)) => self.bench.target = text,
+            ("bench.features", Value::List(list)) => self.bench.features = list,
+            ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
+            (_, value) => self.measured.set(key, value)?,
+        }
+        self.policy.memory = self.measured.memory.policy;
+        Ok(())
+    }
+}

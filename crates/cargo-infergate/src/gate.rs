@@ -1,0 +1,154 @@
+//! The gate: reads receipts, never measures, and decides. Pure: same input, same answer.
+//!
+//! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
+//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for leaks. Output is compared first: a faster wrong
+//! answer is a failure, and its time is not judged.
+//!
+//! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
+//! judged: [`Outcome::Advisory`] shows a number without deciding on it.
+
+mod differences;
+mod exact;
+pub mod memory;
+pub mod paired;
+mod policy;
+mod stored;
+mod target;
+mod time;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::receipt::{
+    Baseline, CaseRecord, CaseVerdict, Outcome, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, Session, SessionCase,
+    Verdict,
+};
+
+pub use policy::Policy;
+pub use stored::{StoredLimit, stored_limit};
+pub use target::{Target, TargetMetric};
+pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
+
+/// Judges a run against the baseline of its machine class, or against none.
+///
+/// # Errors
+/// A policy out of range; a target that names no case of the run; a baseline of another engine, model, dtype or seed.
+pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {
+    policy.validate()?;
+    let mut notes = Vec::new();
+    if let Some(base) = base {
+        base.ensure_same_subject(head)?;
+        notes.extend(differences::notes(base, head));
+    } else {
+        notes.push(format!(
+            "no baseline for machine class {}: time is advisory; make one with `cargo xtask bless`",
+            head.machine.class
+        ));
+    }
+    notes.extend(differences::probe_drift(head.probes.as_ref()));
+    if head.partial {
+        notes.push("the run was cut short: what was measured is shown, and nothing of it passes; measure again".into());
+    }
+
+    let mut cases = exact::judge(head, base);
+    let times = stored::judge(head, base, policy, &cases);
+    cases.extend(times);
+    cases.extend(target::judge(head, &policy.targets)?);
+    if let Some(record) = &head.memory {
+        cases.extend(memory::judge(record, policy.memory));
+    }
+    Ok(decide(head, cases, notes))
+}
+
+/// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
+/// that time is advisory and the exact channel decides where the platforms match. A baseline as `head` stands for its
+/// newest session.
+///
+/// # Errors
+/// As [`judge`].
+pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Policy) -> Result<Verdict> {
+    let head = match head {
+        ReceiptOrBaseline::Receipt(receipt) => receipt.as_ref().clone(),
+        ReceiptOrBaseline::Baseline(baseline) => newest_session(baseline)?,
+    };
+    match base {
+        ReceiptOrBaseline::Baseline(baseline) => judge(&head, Some(baseline), policy),
+        ReceiptOrBaseline::Receipt(receipt) => {
+            let mut verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
+            verdict.notes.insert(0, "one session against one: time is advisory, the exact channel decides".into());
+            if receipt.partial {
+                verdict.notes.insert(1, "the base run was cut short: only what it measured is compared".into());
+            }
+            if !receipt.invalid.is_empty() && verdict.verdict.severity() < Outcome::Invalid.severity() {
+                verdict.notes.extend(receipt.invalid.iter().map(|reason| format!("invalid: the base run: {reason}")));
+                (verdict.verdict, verdict.exit_code) = (Outcome::Invalid, Outcome::Invalid.exit_code());
+            }
+            Ok(verdict)
+        }
+    }
+}
+
+/// The newest session of a baseline as the run it was.
+fn newest_session(baseline: &Baseline) -> Result<Receipt> {
+    let session =
+        baseline.sessions.last().context("the baseline has no sessions; bless one with `cargo xtask bless`")?;
+    let record = |case: &SessionCase| -> Result<CaseRecord> {
+        let exact = baseline.exact.iter().find(|exact| exact.id == case.id);
+        let exact =
+            exact.with_context(|| format!("{}: the baseline has samples but no output; bless it anew", case.id))?;
+        Ok(CaseRecord {
+            id: case.id,
+            output: exact.output.clone(),
+            counters: exact.counters.clone(),
+            work: None,
+            processes: case.processes.clone(),
+        })
+    };
+    let Session { created, tool, build, threads, probes, cases } = session;
+    Ok(Receipt {
+        schema: RECEIPT_SCHEMA.into(),
+        created: created.clone(),
+        partial: false,
+        invalid: Vec::new(),
+        tool: tool.clone(),
+        machine: baseline.machine.clone(),
+        build: build.clone(),
+        engine: baseline.engine.clone(),
+        threads: *threads,
+        seed: baseline.seed,
+        probes: *probes,
+        cases: cases.iter().map(record).collect::<Result<_>>()?,
+        cold: Vec::new(),
+        warm: Vec::new(),
+        memory: None,
+    })
+}
+
+/// The worst case decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
+/// say.
+fn decide(head: &Receipt, cases: Vec<CaseVerdict>, mut notes: Vec<String>) -> Verdict {
+    notes.extend(head.invalid.iter().map(|reason| format!("invalid: {reason}")));
+    let at_best = match (head.invalid.is_empty(), head.partial) {
+        (false, _) => Some(Outcome::Invalid),
+        (true, true) => Some(Outcome::Partial),
+        (true, false) => head.cases.is_empty().then_some(Outcome::Failed),
+    };
+    let judged = Verdict::of(cases, notes);
+    match at_best {
+        Some(verdict) if judged.cases.is_empty() || judged.verdict.severity() < verdict.severity() => {
+            Verdict { verdict, exit_code: verdict.exit_code(), ..judged }
+        }
+        _ => judged,
+    }
+}
+
+/// What is wrong with a record, in one sentence; `None` for a sound one. `metrics.md` calls such a run invalid.
+fn invalid(head: &Receipt, record: &CaseRecord) -> Option<String> {
+    let sound = || -> Result<()> {
+        let same = head.cases.iter().filter(|other| other.id == record.id).count();
+        ensure!(same == 1, "{}: is in the run {same} times", record.id);
+        record.validate(head.partial)
+    };
+    let own = format!("{}: ", record.id);
+    let known = head.invalid.iter().find(|reason| reason.starts_with(&own)).cloned();
+    known.or_else(|| sound().err().map(|error| error.to_string()))
+}

@@ -1,0 +1,12 @@
+//! The command line of infergate, as a library: it starts bench targets as workers, compares, judges and reports. It never
+//! links an engine.
+
+pub mod cli;
+pub mod config;
+pub mod gate;
+pub mod machine;
+pub mod paired;
+pub mod receipt;
+pub mod report;
+pub mod stats;
+pub mod suite;

@@ -1,0 +1,7 @@
+//! What the hardware gives ([`probes`]) and what makes it noisy ([`doctor`]). Which machine it is, the bench target says itself:
+//! [`infergate::machine`].
+
+pub mod doctor;
+pub mod probes;
+
+pub use infergate::machine::{cpu, detect};

@@ -1,0 +1,3 @@
+fn main() {
+    std::process::exit(cargo_infergate::cli::main(std::env::args_os()))
+}

@@ -1,0 +1,253 @@
+//! Base and head in turn on one machine: a pilot, then blocks until every case is settled.
+//!
+//! A block is a fresh process of each side, since a process carries its own luck: where its memory lies, which pages it was
+//! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of some
+//! 15 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
+//! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
+
+mod block;
+mod order;
+mod pilot;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::receipt::{BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
+use infergate::case::Case;
+use infergate::clock::{Clock, MonotonicClock};
+use infergate::engine::LoadRequest;
+use infergate::measure::InvariantBroken;
+use infergate::progress::Progress;
+use infergate::worker::{Client, Interrupted};
+
+pub(crate) use block::ensure_not;
+use order::Order;
+pub use pilot::QUIET_THRESHOLD;
+
+/// What to compare, with what.
+#[derive(Debug, Clone)]
+pub struct PairedRequest {
+    /// What is compared with.
+    pub base: Program,
+    /// What is judged.
+    pub head: Program,
+    /// The model, for both.
+    pub load: LoadRequest,
+    /// Case ids or globs over the grid; empty is the gate's suite.
+    pub cases: Vec<String>,
+    /// Text that prompts are cut from; `None` is the built-in one.
+    pub prompt_text: Option<String>,
+    /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
+    pub threshold: Option<f64>,
+    /// Take time of cases whose output differs, too.
+    pub allow_output_change: bool,
+    /// No block is begun that would not end within this time from the start of the pilot.
+    pub budget: Option<Duration>,
+}
+
+/// A worker to start.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The bench binary.
+    pub path: PathBuf,
+    /// The commit it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Whether the tree it was built from had changes.
+    pub dirty: Option<bool>,
+}
+
+/// A paired run that is under way.
+pub struct PairedRun<'a> {
+    request: &'a PairedRequest,
+    cancelled: &'a AtomicBool,
+    clock: MonotonicClock,
+    start_ns: u64,
+    receipt: PairedReceipt,
+    limits: Limits,
+    order: Order,
+    /// The longest block so far, or the pilot's estimate.
+    block_ns: u64,
+}
+
+/// How long an answer may take, from what the pilot saw.
+#[derive(Debug, Clone, Default)]
+struct Limits {
+    load: Option<Duration>,
+    answer: Option<Duration>,
+    /// Tokens of one turn, by case.
+    turn_tokens: BTreeMap<Case, usize>,
+}
+
+impl<'a> PairedRun<'a> {
+    /// Runs the pilot: loads both sides, compares their outputs and decides how many pairs each case takes in a block.
+    ///
+    /// # Errors
+    /// As [`crate::suite::run`]; [`infergate::worker::NotComparable`] where base cannot run what head can, or another model.
+    pub fn begin(
+        request: &'a PairedRequest,
+        progress: &mut dyn FnMut(&Progress),
+        cancelled: &'a AtomicBool,
+    ) -> Result<Self> {
+        let clock = MonotonicClock::new();
+        let start_ns = clock.now_ns();
+        let pilot = pilot::run(request, progress, cancelled)?;
+        let order = Order::new(request.load.seed);
+        let (receipt, limits, block_ns) = (pilot.receipt, pilot.limits, pilot.block_ns);
+        Ok(Self { request, cancelled, clock, start_ns, receipt, limits, order, block_ns })
+    }
+
+    /// What is known so far.
+    pub fn receipt(&self) -> &PairedReceipt {
+        &self.receipt
+    }
+
+    /// Takes the noise of each case's blocks from a calibration of this machine class in place of the pilot's guess. Before
+    /// the first block only: thresholds are fixed from then on.
+    pub fn expect(&mut self, known_std: &BTreeMap<Case, f64>) {
+        if self.receipt.blocks.is_empty() {
+            for case in self.receipt.cases.iter_mut().filter(|case| case.timed) {
+                if let Some(std) = known_std.get(&case.id) {
+                    pilot::expect(case, *std, self.request.threshold);
+                }
+            }
+        }
+    }
+
+    /// Blocks of the whole suite that fit the budget; `None` without one.
+    pub fn blocks_in_budget(&self) -> Option<usize> {
+        let left_ns = self.request.budget?.as_nanos().saturating_sub(u128::from(self.clock.now_ns() - self.start_ns));
+        usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
+    }
+
+    /// The time a block of the whole suite takes, nanoseconds; at first the pilot's estimate.
+    pub fn block_ns(&self) -> u64 {
+        self.block_ns
+    }
+
+    /// Measures until `open`, asked after each block, names no case any more. A run that ends before says so in its receipt:
+    /// `partial` when it was cancelled, `out_of_time` when the budget ended.
+    ///
+    /// # Errors
+    /// A worker that dies, hangs, or does not speak the protocol.
+    pub fn run(
+        mut self,
+        open: &dyn Fn(&PairedReceipt) -> Vec<Case>,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<PairedReceipt> {
+        loop {
+            let cases = open(&self.receipt);
+            if cases.is_empty() {
+                return Ok(self.receipt);
+            }
+            if self.blocks_in_budget() == Some(0) {
+                self.receipt.out_of_time = true;
+                return Ok(self.receipt);
+            }
+            let done = self.receipt.blocks.len();
+            match self.block(&cases, done, progress) {
+                Ok(block) => self.receipt.blocks.push(block),
+                Err(error) => match error.downcast::<InvariantBroken>() {
+                    Ok(broken) => {
+                        self.receipt.invalid.push(broken.0);
+                        return Ok(self.receipt);
+                    }
+                    Err(error) if error.is::<Interrupted>() || self.cancelled.load(Ordering::Relaxed) => {
+                        self.receipt.partial = true;
+                        return Ok(self.receipt);
+                    }
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// One block of `cases`; `done` of them were measured before.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`Interrupted`] when it was cancelled.
+    pub fn block(&mut self, cases: &[Case], done: usize, progress: &mut dyn FnMut(&Progress)) -> Result<BlockRecord> {
+        let start_ns = self.clock.now_ns();
+        let (started_first, ran_first) = self.order.next();
+        let mut pair = self.start_pair(started_first, cases, &label(done, "loading"), progress)?;
+        let mut record = BlockRecord { started_first, ran_first, cases: Vec::new() };
+        for (at, case) in self.planned(cases).into_iter().enumerate() {
+            progress(&step(&label(done, &case.id.to_string()), done, at, cases.len()));
+            record.cases.push(pair.measure(&case, ran_first, &self.limits, self.cancelled)?);
+        }
+        let took_ns = self.clock.now_ns() - start_ns;
+        self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
+        Ok(record)
+    }
+
+    /// One block in which head is slowed by each of `slowdowns` in turn; `done` of its kind were measured before.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    pub fn power_block(
+        &mut self,
+        slowdowns: &[f64],
+        done: usize,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<PowerBlock> {
+        // Not drawn: a calibration that grows block by block stays balanced.
+        let side = |head: bool| if head { Side::Head } else { Side::Base };
+        let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
+        let all: Vec<Case> = self.receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+        let mut pair = self.start_pair(started_first, &all, "loading", progress)?;
+        let mut record = PowerBlock { cases: Vec::new() };
+        for (at, case) in self.planned(&all).into_iter().enumerate() {
+            progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
+            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, &self.limits, self.cancelled)?);
+        }
+        Ok(record)
+    }
+
+    fn planned(&self, cases: &[Case]) -> Vec<PairedCase> {
+        self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
+    }
+
+    /// Fresh processes of both sides, loaded and warm, one after the other.
+    fn start_pair(
+        &self,
+        first: Side,
+        cases: &[Case],
+        label: &str,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<block::Pair> {
+        progress(&step(label, self.receipt.blocks.len(), 0, cases.len()));
+        let start = |side: Side| -> Result<Client> { self.start(side, cases).with_context(|| side.name().to_owned()) };
+        let (one, two) = (start(first)?, start(first.other())?);
+        Ok(match first {
+            Side::Base => block::Pair { base: one, head: two },
+            Side::Head => block::Pair { base: two, head: one },
+        })
+    }
+
+    fn start(&self, side: Side, cases: &[Case]) -> Result<Client> {
+        block::ensure_not(self.cancelled)?;
+        let program = pilot::program(self.request, side);
+        let (mut client, _) = Client::spawn(&program.path, &self.request.load)?;
+        client.set_time_limit(self.limits.load);
+        client.load(&self.request.load, self.request.prompt_text.as_deref())?;
+        client.set_time_limit(self.limits.answer);
+        for case in self.planned(cases) {
+            let output = if side == Side::Base { case.base_output } else { case.head_output };
+            client.prepare(case.id, Some(output.ids))?;
+        }
+        Ok(client)
+    }
+}
+
+fn label(done: usize, what: &str) -> String {
+    format!("block {}: {what}", done + 1)
+}
+
+/// The bar counts to the next look, where cases may be settled.
+fn step(label: &str, done: usize, at: usize, cases: usize) -> Progress {
+    let next = crate::gate::paired::PASS_LOOKS.into_iter().find(|look| *look > done).unwrap_or(done + 1);
+    Progress { label: label.to_owned(), done_steps: done * cases + at, total_steps: next * cases }
+}

@@ -1,0 +1,91 @@
+//! The file formats of judging: baselines, paired receipts, calibrations and verdicts; and those of measuring, from
+//! [`infergate::receipt`].
+//!
+//! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
+//! refused. Missing is `null`.
+
+mod baseline;
+mod calibration;
+mod paired;
+mod verdict;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use schemars::{JsonSchema, schema_for};
+
+pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
+pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
+pub use infergate::outcome::Outcome;
+pub use infergate::receipt::*;
+pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
+pub use verdict::{CaseVerdict, Channel, Verdict};
+
+/// Schema name of a [`Baseline`].
+pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
+/// Schema name of a [`Verdict`].
+pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
+
+impl Format for Baseline {
+    const SCHEMA: &'static str = BASELINE_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+impl Format for PairedReceipt {
+    const SCHEMA: &'static str = PAIRED_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+impl Format for Calibration {
+    const SCHEMA: &'static str = CALIBRATION_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+/// A file of either kind, for commands that take both.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReceiptOrBaseline {
+    /// One run.
+    Receipt(Box<Receipt>),
+    /// Sessions over time.
+    Baseline(Box<Baseline>),
+}
+
+/// Reads and checks a receipt or a baseline, whichever it is.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_receipt_or_baseline(path: &Path) -> Result<ReceiptOrBaseline> {
+    match schema_of(path)?.as_str() {
+        RECEIPT_SCHEMA => Ok(ReceiptOrBaseline::Receipt(Box::new(read(path)?))),
+        BASELINE_SCHEMA => Ok(ReceiptOrBaseline::Baseline(Box::new(read(path)?))),
+        schema => bail!(
+            "{}: not a usable file: its schema is {schema} and {RECEIPT_SCHEMA} or {BASELINE_SCHEMA} is needed; give another file, update infergate, or measure again",
+            path.display()
+        ),
+    }
+}
+
+/// The JSON Schema of each format, with its file's name.
+pub fn json_schemas() -> Vec<(&'static str, String)> {
+    fn schema<T: JsonSchema>() -> String {
+        let schema = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
+        schema + "\n"
+    }
+    vec![
+        ("receipt-1.schema.json", schema::<Receipt>()),
+        ("baseline-1.schema.json", schema::<Baseline>()),
+        ("verdict-1.schema.json", schema::<Verdict>()),
+        ("paired-1.schema.json", schema::<PairedReceipt>()),
+        ("calibration-1.schema.json", schema::<Calibration>()),
+        ("memory-1.schema.json", schema::<MemoryReceipt>()),
+    ]
+}

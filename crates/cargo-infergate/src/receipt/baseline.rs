@@ -1,0 +1,192 @@
+//! Baselines: sessions spread over time on one machine class, and the exact channel's reference.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use infergate::receipt::validate::{
+    validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
+};
+
+use super::file_word;
+use super::{BASELINE_SCHEMA, Build, Counter, Machine, Output, ProbePair, ProcessSamples, Receipt};
+use infergate::case::Case;
+use infergate::engine::EngineInfo;
+
+/// `baselines/<machine class>/<engine>-<model>.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// [`BASELINE_SCHEMA`].
+    pub schema: String,
+    /// The machine of the newest session; its class is the class of all of them.
+    pub machine: Machine,
+    /// Engine and model of the newest session.
+    pub engine: EngineInfo,
+    /// Threads of the newest session.
+    pub threads: usize,
+    /// Seed of synthetic weights and prompts.
+    pub seed: u64,
+    /// What must stay exactly the same.
+    pub exact: Vec<ExactRecord>,
+    /// Oldest first.
+    pub sessions: Vec<Session>,
+}
+
+/// A case's exact reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExactRecord {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The greedy output.
+    pub output: Output,
+    /// Exact counters by name.
+    #[serde(default)]
+    pub counters: BTreeMap<String, Counter>,
+}
+
+/// One suite of several fresh processes: the unit of the stored channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// infergate's own version.
+    pub tool: String,
+    /// What was built.
+    pub build: Build,
+    /// Threads asked for.
+    pub threads: usize,
+    /// What the hardware gave.
+    #[serde(default)]
+    pub probes: Option<ProbePair>,
+    /// One per case.
+    pub cases: Vec<SessionCase>,
+}
+
+/// One case of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// Raw samples, one entry per fresh process.
+    pub processes: Vec<ProcessSamples>,
+}
+
+impl From<&Receipt> for Session {
+    fn from(receipt: &Receipt) -> Self {
+        Self {
+            created: receipt.created.clone(),
+            tool: receipt.tool.clone(),
+            build: receipt.build.clone(),
+            threads: receipt.threads,
+            probes: receipt.probes,
+            cases: receipt
+                .cases
+                .iter()
+                .map(|case| SessionCase { id: case.id, processes: case.processes.clone() })
+                .collect(),
+        }
+    }
+}
+
+impl Baseline {
+    /// A baseline of one session.
+    pub fn from_receipt(receipt: &Receipt) -> Self {
+        let mut baseline = Self {
+            schema: BASELINE_SCHEMA.into(),
+            machine: receipt.machine.clone(),
+            engine: receipt.engine.clone(),
+            threads: receipt.threads,
+            seed: receipt.seed,
+            exact: Vec::new(),
+            sessions: Vec::new(),
+        };
+        baseline.append(receipt);
+        baseline
+    }
+
+    /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`Receipt::ensure_blessable`] and [`ensure_same_subject`](Self::ensure_same_subject), or a run of another machine
+    /// class; names both.
+    pub fn ensure_accepts(&self, receipt: &Receipt) -> Result<()> {
+        receipt.ensure_blessable()?;
+        self.ensure_same_subject(receipt)?;
+        ensure!(
+            self.machine.class == receipt.machine.class,
+            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
+            self.machine.class,
+            receipt.machine.class
+        );
+        Ok(())
+    }
+
+    /// Refuses a run of something else than this baseline's engine, model, dtype and seed.
+    ///
+    /// # Errors
+    /// Names both engines, models, dtypes or seeds.
+    pub fn ensure_same_subject(&self, receipt: &Receipt) -> Result<()> {
+        let (base, head) = (&self.engine, &receipt.engine);
+        let subjects = [
+            ("engine", base.name.clone(), head.name.clone()),
+            ("model", base.model.clone(), head.model.clone()),
+            ("dtype", base.dtype.clone(), head.dtype.clone()),
+            ("seed", self.seed.to_string(), receipt.seed.to_string()),
+        ];
+        for (what, base, head) in subjects {
+            ensure!(
+                base == head,
+                "the baseline's {what} is '{base}' and the run's is '{head}'; compare like with like, or bless a baseline for '{head}'"
+            );
+        }
+        Ok(())
+    }
+
+    /// Appends `receipt` as the newest session; its outputs and counters become the exact reference of its cases.
+    pub fn append(&mut self, receipt: &Receipt) {
+        self.machine = receipt.machine.clone();
+        self.engine = receipt.engine.clone();
+        self.threads = receipt.threads;
+        self.seed = receipt.seed;
+        for case in &receipt.cases {
+            let record = ExactRecord { id: case.id, output: case.output.clone(), counters: case.counters.clone() };
+            match self.exact.iter_mut().find(|known| known.id == case.id) {
+                Some(known) => *known = record,
+                None => self.exact.push(record),
+            }
+        }
+        self.sessions.push(Session::from(receipt));
+    }
+
+    /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.
+    pub fn file_name(machine_class: &str, engine: &EngineInfo) -> String {
+        format!("{}/{}-{}.json", file_word(machine_class), file_word(&engine.name), file_word(&engine.model))
+    }
+}
+
+impl Baseline {
+    /// Refuses a baseline that cannot be judged against.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, zero, or edited.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
+        for (at, session) in self.sessions.iter().enumerate() {
+            let which = || format!("session {} of {}", at + 1, session.created);
+            validate_probes(session.probes.as_ref()).with_context(which)?;
+            validate_distinct(session.cases.iter().map(|case| case.id)).with_context(which)?;
+            for case in &session.cases {
+                validate_samples(case.id, &case.processes, false).with_context(which)?;
+            }
+        }
+        validate_distinct(self.exact.iter().map(|exact| exact.id))?;
+        for exact in &self.exact {
+            validate_exact(exact.id, &exact.output, &exact.counters)?;
+        }
+        validate_engine(&self.engine)
+    }
+}

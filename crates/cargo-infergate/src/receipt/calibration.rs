@@ -1,0 +1,109 @@
+//! The receipt of a calibration: how often the gate is wrong on this machine, and what it finds.
+
+use anyhow::{Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::paired::{log_ratios, validate_block, validate_suite};
+use super::{BlockRecord, Machine, PairedCase, SideRecord};
+use infergate::case::Case;
+
+/// Schema name of a [`Calibration`].
+pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
+
+/// Gates between builds that do the same, and blocks whose head was slowed on purpose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// [`CALIBRATION_SCHEMA`].
+    pub schema: String,
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// It was cut short: what is here was measured.
+    #[serde(default)]
+    pub partial: bool,
+    /// infergate's own version.
+    pub tool: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What was measured against itself.
+    pub subject: SideRecord,
+    /// Threads asked for.
+    pub threads: usize,
+    /// Seed of weights, prompts and orders.
+    pub seed: u64,
+    /// The suite, fixed before the first block.
+    pub cases: Vec<PairedCase>,
+    /// Live gates between builds that do the same.
+    pub gates: Vec<CalibrationGate>,
+    /// Blocks with slowed heads.
+    #[serde(default)]
+    pub power: Vec<PowerBlock>,
+}
+
+/// One live gate between two builds that do the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationGate {
+    /// Base and head are two builds of the same thing, not one file.
+    pub separate_builds: bool,
+    /// Its blocks.
+    pub blocks: Vec<BlockRecord>,
+}
+
+/// One fresh process of each side; head is slowed by several factors in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PowerBlock {
+    /// The cases.
+    pub cases: Vec<PowerCase>,
+}
+
+/// One case in one such block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PowerCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// One entry a slowdown.
+    pub slowed: Vec<Stretched>,
+}
+
+/// Times under one injected slowdown; the i-th of head is paired with the i-th of base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stretched {
+    /// Each timed step was stretched by this fraction of itself: 0.05 is 5 %.
+    pub slowdown: f64,
+    /// Base's times, nanoseconds; the same iteration may stand beside several slowdowns.
+    pub base_ns: Vec<u64>,
+    /// Head's times, nanoseconds.
+    pub head_ns: Vec<u64>,
+}
+
+impl PowerCase {
+    /// ln(head / base) of each pair under `slowdown`. `None` where it was not measured, or a time is zero.
+    pub fn log_ratios(&self, slowdown: f64) -> Option<Vec<f64>> {
+        let slowed = self.slowed.iter().find(|slowed| slowed.slowdown == slowdown)?;
+        log_ratios(&slowed.base_ns, &slowed.head_ns)
+    }
+}
+
+impl Calibration {
+    /// Refuses one that says nothing.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, or zero.
+    pub fn validate(&self) -> Result<()> {
+        let known = validate_suite(&self.cases)?;
+        ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
+        for block in self.gates.iter().flat_map(|gate| &gate.blocks) {
+            validate_block(block, &known)?;
+        }
+        for case in self.power.iter().flat_map(|block| &block.cases) {
+            ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
+            ensure!(
+                case.slowed.iter().all(|slowed| case.log_ratios(slowed.slowdown).is_some()),
+                "{}: a time is zero, or the sides have different numbers of times; calibrate again",
+                case.id
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! The receipt of a paired run: base and head in turn, block by block.
+
+use anyhow::{Result, anyhow, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Build, CountedCase, Machine, MemoryRecord, Output};
+use infergate::case::Case;
+use infergate::engine::EngineInfo;
+use infergate::receipt::validate::{validate_counters, validate_exact};
+
+/// Schema name of a [`PairedReceipt`].
+pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
+
+/// Everything one paired run measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairedReceipt {
+    /// [`PAIRED_SCHEMA`].
+    pub schema: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub created: String,
+    /// The run was cut short by its user; it never passes a gate.
+    #[serde(default)]
+    pub partial: bool,
+    /// The time asked for was used up before every case was settled.
+    #[serde(default)]
+    pub out_of_time: bool,
+    /// Invariants the run broke, one sentence each. Such a run gives no verdict.
+    #[serde(default)]
+    pub invalid: Vec<String>,
+    /// infergate's own version, of the side that asked.
+    pub tool: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What head is compared with.
+    pub base: SideRecord,
+    /// What is judged.
+    pub head: SideRecord,
+    /// Threads asked for.
+    pub threads: usize,
+    /// Seed of weights, prompts and of the order within blocks.
+    pub seed: u64,
+    /// The suite, fixed before the first block.
+    pub cases: Vec<PairedCase>,
+    /// In the order they were measured.
+    pub blocks: Vec<BlockRecord>,
+    /// Head's memory phase, in a process of its own; `null` where there was none.
+    #[serde(default)]
+    pub memory: Option<MemoryRecord>,
+}
+
+/// Base or head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// What is compared with.
+    Base,
+    /// What is judged.
+    Head,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Base => Self::Head,
+            Self::Head => Self::Base,
+        }
+    }
+
+    /// `base` or `head`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Head => "head",
+        }
+    }
+}
+
+/// One side of a paired run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideRecord {
+    /// infergate's version in its worker.
+    pub tool: String,
+    /// How it was built, from which commit.
+    pub build: Build,
+    /// Engine and model it loaded.
+    pub engine: EngineInfo,
+    /// Exact counters, from a process of its own; empty where it does not count.
+    #[serde(default)]
+    pub counted: Vec<CountedCase>,
+}
+
+/// One case of the suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairedCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The ratio head / base from which on a slowdown fails, for example 1.02.
+    pub threshold: f64,
+    /// Pairs of iterations in a block, chosen from the pilot.
+    pub pairs: usize,
+    /// What base said.
+    pub base_output: Output,
+    /// What head said. Where it is not the same, the case was not timed unless that was allowed.
+    pub head_output: Output,
+    /// Whether time was taken of this case.
+    pub timed: bool,
+    /// Standard deviation expected of a block's ln ratio before the first block was measured, from a calibration of this
+    /// machine class or from the pilot; `null` where there was neither.
+    #[serde(default)]
+    pub expected_std: Option<f64>,
+}
+
+/// One fresh process of each side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRecord {
+    /// The side whose process was started first.
+    pub started_first: Side,
+    /// The side that ran first in the first pair of each case; they take turns from pair to pair.
+    pub ran_first: Side,
+    /// The cases not settled when the block began.
+    pub cases: Vec<BlockCase>,
+}
+
+/// One case in one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// Gated time of base's iterations, nanoseconds; the i-th is paired with head's i-th.
+    pub base_ns: Vec<u64>,
+    /// Gated time of head's iterations, nanoseconds.
+    pub head_ns: Vec<u64>,
+}
+
+impl BlockCase {
+    /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.
+    pub fn log_ratios(&self) -> Option<Vec<f64>> {
+        log_ratios(&self.base_ns, &self.head_ns)
+    }
+}
+
+pub(super) fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
+    if base_ns.is_empty() || base_ns.len() != head_ns.len() {
+        return None;
+    }
+    let pairs = base_ns.iter().zip(head_ns);
+    pairs.map(|(base, head)| crate::stats::log_ratio(*base as f64, *head as f64)).collect()
+}
+
+impl PairedReceipt {
+    /// Refuses a receipt that cannot be judged.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, zero, or edited.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
+        let known = validate_suite(&self.cases)?;
+        for (at, block) in self.blocks.iter().enumerate() {
+            validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
+        }
+        for counted in self.base.counted.iter().chain(&self.head.counted) {
+            validate_counters(counted.id, &counted.counters)?;
+        }
+        self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
+    }
+}
+
+/// Every case is there once, with outputs as long as it asks for, and a threshold that is one.
+pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
+    let mut seen = Vec::new();
+    for case in cases {
+        ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
+        seen.push(case.id);
+        ensure!(
+            case.threshold.is_finite() && case.threshold > 1.0,
+            "{}: its threshold is {}, which is no ratio above 1; measure again",
+            case.id,
+            case.threshold
+        );
+        ensure!(
+            case.timed || case.base_output.ids != case.head_output.ids,
+            "{}: was not timed although its output is the same; the file was edited",
+            case.id
+        );
+        for (side, output) in [(Side::Base, &case.base_output), (Side::Head, &case.head_output)] {
+            validate_exact(case.id, output, &Default::default())
+                .map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
+        }
+    }
+    Ok(seen)
+}
+
+/// Every case of a block is known, there once, and has as many sound times of one side as of the other.
+pub(super) fn validate_block(block: &BlockRecord, known: &[Case]) -> Result<()> {
+    for (at, case) in block.cases.iter().enumerate() {
+        ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
+        ensure!(
+            block.cases[..at].iter().all(|other| other.id != case.id),
+            "{}: is there twice; the file was edited",
+            case.id
+        );
+        ensure!(
+            case.log_ratios().is_some(),
+            "{}: a time is zero, or the sides have different numbers of times; measure again",
+            case.id
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! A memory phase, for a person.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::sparkline::sparkline;
+use super::table::{Style, Table};
+use super::terminal;
+use super::units::{self, MISSING};
+use infergate::memory::leak::{asked, resident_trend};
+
+use crate::gate::memory::{HEAP, RESIDENT};
+use crate::receipt::{CaseVerdict, CountedCase, Counter, MemoryReceipt, MemoryRecord, Verdict};
+
+/// Blocks of a plot.
+const PLOT_WIDTH: usize = 50;
+/// The plot's height is at least this much: below it nothing is judged either.
+const PLOT_SPAN_BYTES: u64 = 1 << 20;
+
+/// The verdict: what loading took, what a generation took, both series, the counters, and the decision last.
+pub fn verdict(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
+    let subject = terminal::engine(&receipt.engine, receipt.threads, &receipt.machine);
+    let mut text = format!("\n{subject}\n\n");
+    text += &loading(&receipt.memory, receipt.engine.weight_bytes);
+    text += &inference(&receipt.memory);
+    text += &runs(&receipt.memory, verdict);
+    text += &sites(&receipt.memory);
+    text += &counters(&receipt.counted);
+    text.push('\n');
+    for missing in &receipt.memory.missing {
+        let _ = writeln!(text, "- {missing}");
+    }
+    text + &terminal::decision(verdict)
+}
+
+fn size(bytes: Option<u64>) -> String {
+    units::bytes(bytes.map(|bytes| bytes as f64))
+}
+
+fn difference(from: Option<u64>, to: Option<u64>) -> Option<f64> {
+    Some(to? as f64 - from? as f64)
+}
+
+/// Where the resident set of a loaded model comes from.
+fn loading(record: &MemoryRecord, weight_bytes: Option<u64>) -> String {
+    let load = &record.load;
+    let (before, after) = (&load.before, &load.after);
+    let heap = difference(before.live_bytes, after.live_bytes);
+    let mapped = difference(before.mapped_bytes, after.mapped_bytes);
+    let resident = difference(before.rss_bytes, after.rss_bytes);
+    let mut text = format!(
+        "loading   resident {} before, {} at most, {} after; weights {}\n",
+        size(before.rss_bytes),
+        size(load.peak_rss_bytes),
+        size(after.rss_bytes),
+        size(weight_bytes)
+    );
+    let other = match (resident, heap, mapped) {
+        (Some(resident), Some(heap), Some(mapped)) => Some(resident - heap - mapped),
+        _ => None,
+    };
+    let _ = writeln!(
+        text,
+        "          of the growth: heap {}, mapped files {}, other {}{}",
+        units::bytes(heap),
+        units::bytes(mapped),
+        units::bytes(other),
+        if other.is_some_and(|other| other < 0.0) { " (heap that nobody wrote to yet)" } else { "" }
+    );
+    if let (Some(heap), Some(weights), Some(transient)) =
+        (heap, weight_bytes, difference(after.live_bytes, load.peak_live_bytes))
+    {
+        let copies = |heap: f64| heap / weights as f64;
+        let reserved = record.inference.and_then(|inference| inference.sequence_bytes).filter(|bytes| *bytes > 0);
+        let without = reserved.map_or_else(String::new, |bytes| {
+            let alone = copies(heap - bytes as f64);
+            format!(", {alone:.2} without the {} reserved for a sequence", size(Some(bytes)))
+        });
+        let _ = writeln!(
+            text,
+            "          the heap holds {:.2} times the weights{without}; {} more were needed while loading and given back",
+            copies(heap),
+            units::bytes(Some(transient.max(0.0)))
+        );
+    }
+    text
+}
+
+fn inference(record: &MemoryRecord) -> String {
+    let Some(inference) = record.inference else { return String::new() };
+    let signed = |bytes: Option<i64>| units::bytes(bytes.map(|bytes| bytes as f64));
+    format!(
+        "one run   of {}: cache expected {}, reserved with the model {}, grown by {} ({} of it while decoding)\n          \
+         prefill peak {} above rest\n",
+        record.case,
+        size(inference.cache_expected_bytes),
+        size(inference.sequence_bytes),
+        signed(inference.growth_bytes),
+        signed(inference.decode_growth_bytes),
+        size(inference.prefill_peak_bytes)
+    )
+}
+
+fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
+    let series = &record.runs;
+    if series.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{} runs of {} after {} to warm up\n", series.len(), record.case, record.warm_up_runs);
+    let limit = |metric: &str| verdict.cases.iter().find(|row| row.metric == metric);
+    for (name, column, metric) in [("heap", &series.live_bytes, HEAP), ("resident", &series.rss_bytes, RESIDENT)] {
+        let (Some(first), Some(last)) = (column.first(), column.last()) else { continue };
+        let plot = sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES);
+        let _ = writeln!(text, "  {name:9} {plot}  {} to {}", size(Some(*first)), size(Some(*last)));
+        if let Some(row) = limit(metric) {
+            let _ = writeln!(text, "  {:9} {}", "", trend(row));
+        }
+    }
+    if let Some(fit) = resident_trend(asked(record, &series.rss_bytes)) {
+        let _ = writeln!(
+            text,
+            "  {:9} noise {} (MAD around the line), autocorrelation {:.2}",
+            "",
+            units::bytes(Some(fit.mad_bytes)),
+            fit.autocorrelation
+        );
+    }
+    text
+}
+
+/// Slope, what counts, and what could have been seen, from a row of the memory channel.
+pub fn trend(row: &CaseVerdict) -> String {
+    let slope = row.head.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
+    let mut text = format!("slope {slope}");
+    if let Some(limit) = row.threshold {
+        let _ = write!(text, ", counts from {}", units::bytes(Some(limit)));
+    }
+    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(row.smallest_leak_bytes));
+    if let Some(interval) = row.certain_leak_interval {
+        let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
+    }
+    text
+}
+
+fn sites(record: &MemoryRecord) -> String {
+    let mut text = String::new();
+    for (at, site) in record.sites.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "\n{} {} a run in {:.1} allocations, allocated in",
+            if at == 0 { "where it leaks:" } else { "also:" },
+            units::bytes(Some(site.bytes_per_run)),
+            site.blocks_per_run
+        );
+        for frame in &site.frames {
+            let _ = writeln!(text, "  {frame}");
+        }
+    }
+    text
+}
+
+/// A line a case, a column a counter; a range where it does not repeat.
+fn counters(counted: &[CountedCase]) -> String {
+    let names: BTreeSet<&str> = counted.iter().flat_map(|case| case.counters.keys().map(String::as_str)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let headings: Vec<String> = names.iter().map(|name| name.replace('_', " ")).collect();
+    let mut table = Table::new(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
+    for case in counted {
+        let cell = |name: &&str| match case.counters.get(*name) {
+            None => (MISSING.to_owned(), Style::Dim),
+            Some(Counter { min, max }) if min == max => (max.to_string(), Style::Plain),
+            Some(Counter { min, max }) => (format!("{min} to {max}"), Style::Plain),
+        };
+        let mut cells = vec![(case.id.to_string(), Style::Plain)];
+        cells.extend(names.iter().map(cell));
+        table.row(cells);
+    }
+    format!("\n{}", table.render())
+}

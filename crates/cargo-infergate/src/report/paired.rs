@@ -1,0 +1,123 @@
+//! A paired run, for a person.
+
+use std::fmt::Write as _;
+
+use super::table::{Style, Table};
+use super::terminal;
+use super::units::{self, MISSING};
+use crate::receipt::{CaseVerdict, PairedCase, PairedReceipt, SideRecord, Verdict};
+use infergate::case::Case;
+
+/// How a bisection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// The first commit that is slower: its line.
+    Commit(String),
+    /// Only commits that could not be judged are left: their lines.
+    OneOf(Vec<String>),
+    /// The bad revision was not shown to be slower than the good one.
+    NotSlower,
+}
+
+/// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
+pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
+    let subject = terminal::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
+    let sides = format!("base {}, head {}", revision(&receipt.base), revision(&receipt.head));
+    terminal::verdict(verdict, &format!("{subject}\n{sides}"))
+}
+
+fn revision(side: &SideRecord) -> String {
+    let commit = side.build.commit.as_deref().map_or("a given binary", |commit| commit.get(..10).unwrap_or(commit));
+    let changed = if side.build.dirty == Some(true) { " with changes" } else { "" };
+    format!("{commit}{changed}")
+}
+
+/// What the gate can honour, said before the first block.
+pub fn thresholds(receipt: &PairedReceipt) -> String {
+    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
+    let mut limits: Vec<f64> = timed.iter().map(|case| case.threshold).collect();
+    limits.sort_by(f64::total_cmp);
+    limits.dedup();
+    let lines: Vec<String> = limits
+        .iter()
+        .map(|limit| {
+            let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
+            format!("fails from {}: {}", units::signed_percent(limit - 1.0), cases.collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    if lines.is_empty() { "no case is timed: every output changed".into() } else { lines.join("\n") }
+}
+
+/// The smallest slowdown each case can show in `blocks` blocks, asked of `smallest` with a case, its expected standard
+/// deviation and the number of tests.
+pub fn power(
+    receipt: &PairedReceipt,
+    blocks: usize,
+    smallest: impl Fn(&PairedCase, f64, usize) -> Option<f64>,
+) -> String {
+    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
+    let mut text = format!("\nsmallest slowdown that {blocks} blocks call 19 times of 20\n");
+    let mut table = Table::new(&["case", "fails from", "expected noise", "pairs a block", "calls from"]);
+    for case in &timed {
+        let smallest = case.expected_std.and_then(|std| smallest(case, std, timed.len()));
+        table.row(vec![
+            (case.id.to_string(), Style::Plain),
+            (units::signed_percent(case.threshold - 1.0), Style::Plain),
+            (units::percent(case.expected_std), Style::Plain),
+            (case.pairs.to_string(), Style::Plain),
+            (
+                smallest.map_or_else(
+                    || format!("{MISSING} (too few blocks or too noisy)"),
+                    |s| units::signed_percent(s - 1.0),
+                ),
+                Style::Plain,
+            ),
+        ]);
+    }
+    let _ = write!(text, "{}", table.render());
+    text
+}
+
+/// One step of a bisection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Commit and subject.
+    pub commit: String,
+    /// How it compares with the good revision; `None` when it was skipped.
+    pub row: Option<CaseVerdict>,
+    /// Why it was skipped.
+    pub skipped: Option<String>,
+}
+
+/// A bisection: each step with its interval, and the commit it found.
+pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
+    let mut text = format!("\n{case}, each against the good revision\n\n");
+    let mut table = Table::new(&["commit", "change", "blocks", "verdict"]).left_aligned();
+    for step in steps {
+        let cells = match &step.row {
+            Some(row) => [
+                terminal::change(row),
+                row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
+                row.verdict.words().into(),
+            ],
+            None => {
+                [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))]
+            }
+        };
+        table.plain_row(&[&step.commit, &cells[0], &cells[1], &cells[2]]);
+    }
+    text += &table.render();
+    text += &match found {
+        Found::Commit(commit) => format!("\nfirst slower commit: {commit}\n"),
+        Found::OneOf(commits) => {
+            format!(
+                "\nthe first slower commit is one of these, which could not be judged:\n  {}\n",
+                commits.join("\n  ")
+            )
+        }
+        Found::NotSlower => {
+            "\nthe bad revision was not shown to be slower than the good one; nothing to search\n".into()
+        }
+    };
+    text
+}

@@ -1,0 +1,17 @@
+//! The statistics of verdicts. Pure: no IO, no clock.
+//!
+//! As in [`infergate::stats`], which is here too, every function refuses what it cannot answer with `None`.
+
+mod holm;
+mod proportion;
+mod signed_rank;
+mod student;
+
+pub use holm::holm_adjusted;
+pub use infergate::stats::*;
+pub use proportion::clopper_pearson;
+pub use signed_rank::{
+    MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
+    signed_rank_upper_bound, walsh_averages,
+};
+pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};

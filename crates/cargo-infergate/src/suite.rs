@@ -1,0 +1,272 @@
+//! One suite: several fresh worker processes, every case in each, one receipt.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, ensure};
+
+use crate::machine::probes;
+use crate::receipt::{
+    Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
+};
+use infergate::case::{Case, choose};
+use infergate::clock::{Clock, MonotonicClock};
+use infergate::engine::{EngineInfo, LoadRequest};
+use infergate::measure::{InvariantBroken, first_difference};
+use infergate::progress::Progress;
+use infergate::worker::{Client, Interrupted, PreparedReply};
+
+/// Samples of one case in one process, at the least and at the most, whatever the time they take.
+const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
+
+/// A worker is asked for at most this long at a time, so that Ctrl-C and progress do not wait longer.
+const CHUNK_NS: f64 = 1e9;
+
+/// What to measure, with what.
+#[derive(Debug, Clone)]
+pub struct SuiteRequest {
+    /// The bench binary.
+    pub worker: PathBuf,
+    /// The commit it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Whether the tree it was built from had changes.
+    pub dirty: Option<bool>,
+    /// The model.
+    pub load: LoadRequest,
+    /// Case ids or globs over the grid; empty is the gate's suite.
+    pub cases: Vec<String>,
+    /// Fresh processes.
+    pub runs: usize,
+    /// Time to spend on sampling one case in one process.
+    pub seconds_per_case: f64,
+    /// The program that probes the hardware as a process of its own, see [`probes::in_process`]; `None` leaves it out.
+    pub prober: Option<PathBuf>,
+    /// Text that prompts are cut from; `None` is the built-in one.
+    pub prompt_text: Option<String>,
+}
+
+/// Runs the suite. When `cancelled` becomes true, or a worker is interrupted with it, what was measured so far comes back
+/// as a partial receipt.
+///
+/// # Errors
+/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context, a worker that dies.
+pub fn run(request: &SuiteRequest, progress: &mut dyn FnMut(&Progress), cancelled: &AtomicBool) -> Result<Receipt> {
+    ensure!(request.runs > 0, "zero runs measure nothing; ask for at least one");
+    ensure!(
+        request.seconds_per_case.is_finite() && request.seconds_per_case >= 0.0,
+        "seconds_per_case must be zero or more"
+    );
+    let mut suite = Suite::new(request, cancelled);
+    let outcome = suite.measure(progress);
+    // The worker may hear of Ctrl-C before we do.
+    let interrupted = outcome.as_ref().is_err_and(|error| error.is::<Interrupted>());
+    let stopped = interrupted || cancelled.load(Ordering::Relaxed);
+    match outcome {
+        Err(error) if !stopped => Err(error),
+        _ => suite.into_receipt(stopped),
+    }
+}
+
+struct Suite<'a> {
+    request: &'a SuiteRequest,
+    cancelled: &'a AtomicBool,
+    clock: MonotonicClock,
+    created: String,
+    tool: String,
+    machine: Machine,
+    build: Build,
+    engine: Option<EngineInfo>,
+    before: Option<Probes>,
+    after: Option<Probes>,
+    cases: Vec<CaseRecord>,
+    cold: Vec<TtftParts>,
+    warm: Vec<TtftParts>,
+    invalid: Vec<String>,
+}
+
+impl<'a> Suite<'a> {
+    fn new(request: &'a SuiteRequest, cancelled: &'a AtomicBool) -> Self {
+        Self {
+            request,
+            cancelled,
+            clock: MonotonicClock::new(),
+            created: timestamp(),
+            tool: String::new(),
+            machine: Machine::default(),
+            build: Build::default(),
+            engine: None,
+            before: None,
+            after: None,
+            cases: Vec::new(),
+            cold: Vec::new(),
+            warm: Vec::new(),
+            invalid: Vec::new(),
+        }
+    }
+
+    fn measure(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+        let mut report = |label: &str, done_steps: usize, total_steps: usize| {
+            progress(&Progress { label: label.to_owned(), done_steps, total_steps });
+        };
+        report("probing the hardware", 0, 1);
+        self.before = self.probe()?;
+        let mut cases: Vec<Case> = Vec::new();
+        for run in 0..self.request.runs {
+            report(
+                &format!("process {} of {}: loading", run + 1, self.request.runs),
+                run * cases.len(),
+                self.steps(&cases),
+            );
+            let mut client = self.start_worker()?;
+            if run == 0 {
+                cases = self.choose_cases()?;
+            }
+            self.time_to_first_token(&mut client, &cases)?;
+            for (index, &case) in cases.iter().enumerate() {
+                if self.is_cancelled() {
+                    return Ok(());
+                }
+                let label = format!("process {} of {}: {case}", run + 1, self.request.runs);
+                report(&label, run * cases.len() + index, self.steps(&cases));
+                self.measure_case(&mut client, case)?;
+            }
+        }
+        report("probing the hardware", self.steps(&cases), self.steps(&cases));
+        self.after = self.probe()?;
+        Ok(())
+    }
+
+    fn steps(&self, cases: &[Case]) -> usize {
+        (self.request.runs * cases.len()).max(1)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn probe(&self) -> Result<Option<Probes>> {
+        let threads = self.request.load.threads;
+        self.request.prober.as_ref().map(|program| probes::in_process(program, threads)).transpose()
+    }
+
+    fn start_worker(&mut self) -> Result<Client> {
+        let (mut client, hello) = Client::spawn(&self.request.worker, &self.request.load)?;
+        (self.tool, self.build) = (hello.tool, hello.build);
+        (self.build.commit, self.build.dirty) = (self.request.commit.clone(), self.request.dirty);
+        let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
+        match &self.engine {
+            None => {
+                self.engine = Some(loaded.engine);
+                self.machine = hello.machine.with_devices(loaded.devices);
+            }
+            Some(engine) => ensure!(
+                *engine == loaded.engine,
+                "the worker loaded another engine or model than before; do not change model files while they are measured"
+            ),
+        }
+        // The cold start's load time stays in the worker until its first `ttft`.
+        Ok(client)
+    }
+
+    fn choose_cases(&self) -> Result<Vec<Case>> {
+        choose(&self.request.cases, self.engine.as_ref().map_or(0, |engine| engine.context_tokens))
+    }
+
+    fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<()> {
+        let Some(prompt_tokens) = cases.iter().map(Case::prompt_tokens).min() else { return Ok(()) };
+        self.cold.push(client.ttft(prompt_tokens)?);
+        self.warm.push(client.ttft(prompt_tokens)?);
+        Ok(())
+    }
+
+    fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<()> {
+        let outcome = client.prepare(case, None).and_then(|prepared| {
+            self.same_output(case, &prepared)?;
+            Ok((prepared, self.sample(client, case)?))
+        });
+        match outcome {
+            Ok((prepared, samples)) => self.keep(case, prepared, samples),
+            Err(error) => match error.downcast::<InvariantBroken>() {
+                Ok(broken) if !self.invalid.contains(&broken.0) => self.invalid.push(broken.0),
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            },
+        }
+        Ok(())
+    }
+
+    fn same_output(&self, case: Case, prepared: &PreparedReply) -> Result<()> {
+        let Some(known) = self.cases.iter().find(|known| known.id == case) else { return Ok(()) };
+        match first_difference(&known.output.ids, &prepared.output.ids) {
+            None => Ok(()),
+            Some(at) => Err(InvariantBroken(format!(
+                "{case}: output token {} is not the same in two processes; make the engine deterministic",
+                at + 1
+            ))
+            .into()),
+        }
+    }
+
+    /// One sample says how long one takes; the rest fill the time asked for. An engine that has to read the prompt anew
+    /// between samples is given up to three times as long. An interruption keeps what there is.
+    fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples> {
+        let start_ns = self.clock.now_ns();
+        let mut samples = client.sample(case, 1)?;
+        let each_ns = samples.times_ns().first().copied().unwrap_or(0).max(1) as f64;
+        let budget_ns = self.request.seconds_per_case * 1e9;
+        let (least, most) = (*SAMPLES_PER_PROCESS.start(), *SAMPLES_PER_PROCESS.end());
+        let wanted = ((budget_ns / each_ns).round() as usize).clamp(least, most);
+        let chunk = ((CHUNK_NS / each_ns) as usize).max(1);
+        let in_time = |taken: usize| taken < least || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
+        while samples.samples_ns.len() < wanted && in_time(samples.samples_ns.len()) && !self.is_cancelled() {
+            let count = chunk.min(wanted - samples.samples_ns.len());
+            match client.sample(case, count) {
+                Ok(more) => samples.samples_ns.extend(more.samples_ns),
+                Err(_) if self.is_cancelled() => break,
+                // The samples so far are kept, and whoever ended the worker wanted the run to end.
+                Err(error) if error.is::<Interrupted>() => {
+                    self.cancelled.store(true, Ordering::Relaxed);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(samples)
+    }
+
+    fn keep(&mut self, case: Case, prepared: PreparedReply, samples: ProcessSamples) {
+        match self.cases.iter_mut().find(|known| known.id == case) {
+            Some(known) => known.processes.push(samples),
+            None => self.cases.push(CaseRecord {
+                id: case,
+                output: prepared.output,
+                counters: std::collections::BTreeMap::new(),
+                work: prepared.work,
+                processes: vec![samples],
+            }),
+        }
+    }
+
+    fn into_receipt(self, partial: bool) -> Result<Receipt> {
+        let Some(engine) = self.engine else {
+            anyhow::bail!("interrupted before a model was loaded; nothing was measured");
+        };
+        Ok(Receipt {
+            schema: RECEIPT_SCHEMA.into(),
+            created: self.created,
+            partial,
+            invalid: self.invalid,
+            tool: self.tool,
+            machine: self.machine,
+            build: self.build,
+            engine,
+            threads: self.request.load.threads,
+            seed: self.request.load.seed,
+            probes: self.before.map(|before| ProbePair { before, after: self.after }),
+            cases: self.cases,
+            cold: self.cold,
+            warm: self.warm,
+            memory: None,
+        })
+    }
+}

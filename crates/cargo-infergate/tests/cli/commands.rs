@@ -1,0 +1,105 @@
+//! What each command does when all is well.
+
+use std::fs;
+
+use cargo_infergate::receipt::{RECEIPT_SCHEMA, Receipt, read};
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, decision, stderr, stdout};
+
+#[test]
+fn without_arguments_the_help_is_shown() {
+    let said = Sandbox::new().run(&[]);
+    assert!(stderr(&said).contains("Usage: cargo infergate <COMMAND>"), "{}", stderr(&said));
+}
+
+#[test]
+fn every_command_explains_itself_with_examples_under_the_name_it_was_started_by() {
+    for command in ["gate", "bench", "compare", "bless", "doctor", "schema"] {
+        let said = Sandbox::new().run(&[command, "--help"]).success();
+        let help = stdout(&said);
+        assert!(help.contains(&format!("Examples:\n  cargo infergate {command}")), "{help}");
+        assert!(!help.contains("xtask"), "{help}");
+        assert!(help.contains("--json <FILE>"), "{help}");
+    }
+}
+
+#[test]
+fn bench_keeps_a_receipt_and_shows_it() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.measure("bench", "fake", &["--json", "copy.json"]).success();
+    let receipt = read::<Receipt>(&sandbox.path("target/infergate/receipt.json")).expect("kept");
+    assert_eq!(receipt.schema, RECEIPT_SCHEMA);
+    assert_eq!(receipt, read::<Receipt>(&sandbox.path("copy.json")).expect("kept twice"));
+    assert_eq!(receipt.cases.len(), 2);
+    assert!(receipt.cases.iter().all(|case| case.processes.len() == 2));
+    let report = stdout(&said);
+    for word in ["prefill/p8", "decode/p8", "TTFT", "ITL p50", "tok/s", "cold TTFT", "warm TTFT"] {
+        assert!(report.contains(word), "{word} is missing in {report}");
+    }
+    assert!(!report.contains('\u{1b}'), "no colours in a pipe: {report}");
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
+    let sandbox = Sandbox::new();
+    sandbox.baseline(1);
+    sandbox.write("infergate.toml", "min_sessions = 30\n");
+    let missing = |environment: Option<&str>, flags: &[&str]| {
+        let mut process = sandbox.process(&["doctor"]);
+        process.args(flags).envs(environment.map(|sessions| ("INFERGATE_MIN_SESSIONS", sessions)));
+        stdout(&assert_cmd::Command::from_std(process).assert().success())
+    };
+    assert!(missing(None, &[]).contains("unknown, 29 more sessions needed"));
+    assert!(missing(Some("20"), &[]).contains("unknown, 19 more sessions needed"));
+    assert!(missing(Some("20"), &["--min-sessions", "10"]).contains("unknown, 9 more sessions needed"));
+}
+
+#[test]
+fn compare_judges_two_files_and_measures_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.receipt("fake", "base.json");
+    sandbox.receipt("fake:slow", "slow.json");
+    sandbox.receipt("fake:other-output", "other.json");
+
+    let same = sandbox.run(&["compare", "base.json", "base.json"]).success();
+    assert_eq!(decision(&same), "verdict: pass (exit 0), time is shown and not judged");
+
+    let slow = sandbox.run(&["compare", "base.json", "slow.json", "--json", "verdict.json"]).success();
+    assert!(stdout(&slow).contains("time is advisory"), "{}", stdout(&slow));
+    let verdict: Value =
+        serde_json::from_str(&fs::read_to_string(sandbox.path("verdict.json")).expect("kept")).unwrap();
+    assert_eq!(verdict["schema"], "infergate.verdict/1");
+    let step = verdict["cases"].as_array().unwrap().iter().find(|row| row["metric"] == "itl_ns").expect("decode");
+    assert!(step["ratio"].as_f64().unwrap() > 1.9, "{step}");
+    assert!(step["p_adjusted"].is_null(), "undefined is null: {step}");
+
+    let other = sandbox.run(&["compare", "base.json", "other.json"]).code(1);
+    assert!(decision(&other).starts_with("verdict: output changed (exit 1), prefill/p8: output token 1 is"));
+}
+
+#[test]
+fn doctor_says_what_it_sees_and_what_it_cannot() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.run(&["doctor", "--json", "doctor.json"]).success();
+    assert!(stdout(&said).contains("unknown: this machine class has no baseline"), "{}", stdout(&said));
+    let found: Value = serde_json::from_str(&fs::read_to_string(sandbox.path("doctor.json")).expect("kept")).unwrap();
+    assert!(!found["findings"].as_array().unwrap().is_empty());
+
+    sandbox.baseline(3);
+    let said = sandbox.run(&["doctor"]).success();
+    assert!(stdout(&said).contains("unknown, 5 more sessions needed"), "{}", stdout(&said));
+    let said = sandbox.run(&["doctor", "--min-sessions", "3"]).success();
+    assert!(stdout(&said).contains("+10.0 %"), "sessions without spread leave the floor: {}", stdout(&said));
+}
+
+#[test]
+fn schema_writes_what_is_committed() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["schema", "--out", "schemas"]).success();
+    let read = |path: std::path::PathBuf| fs::read_to_string(path).expect("a schema").replace("\r\n", "\n");
+    for name in ["receipt-1.schema.json", "baseline-1.schema.json", "verdict-1.schema.json"] {
+        let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas").join(name);
+        assert_eq!(read(sandbox.path("schemas").join(name)), read(committed), "{name}");
+    }
+}

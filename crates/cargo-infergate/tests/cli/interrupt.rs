@@ -1,0 +1,136 @@
+//! Ctrl-C keeps what was measured, marks it partial, and never passes.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, Receipt, read};
+
+use crate::paired::program;
+use crate::sandbox::Sandbox;
+
+/// Starts a gate that would take minutes, sends SIGINT to `whom` when its second process starts, and gives its exit code and
+/// everything it said.
+fn interrupt(sandbox: &Sandbox, whom: Whom) -> (Option<i32>, String) {
+    sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
+    let mut gate = sandbox.process(&["gate", "--model", "fake"]);
+    gate.arg("--worker").arg(crate::support::example("fake_engine"));
+    signal(gate, &[("process 2 of 1000", whom)], None)
+}
+
+/// Whom a signal goes to: `PID`, or `-PID` for the whole group.
+type Whom<'a> = &'a dyn Fn(u32) -> String;
+
+/// Sends SIGINT each time `gate` has said the next of `moments`, and does `then` when it has taken note. A signal to the group
+/// ends the workers too, and the gate may end before it says so.
+fn signal(mut gate: Command, moments: &[(&str, Whom)], then: Option<&dyn Fn()>) -> (Option<i32>, String) {
+    gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut gate = gate.spawn().expect("starts");
+    let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
+    let mut said = String::new();
+    let mut hear = |said: &mut String, moment: &str| {
+        while !said.contains(moment) {
+            assert!(stderr.read_line(said).expect("readable") > 0, "it ended early: {said}");
+        }
+    };
+    for (moment, whom) in moments {
+        hear(&mut said, moment);
+        let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
+        assert!(killed.success());
+    }
+    if let Some(then) = then {
+        hear(&mut said, "interrupted:");
+        then();
+    }
+    // Workers share stderr: it ends only when none is left behind.
+    stderr.read_to_string(&mut said).expect("readable");
+    let mut report = String::new();
+    gate.stdout.take().expect("piped").read_to_string(&mut report).expect("readable");
+    (gate.wait().expect("ends").code(), said + &report)
+}
+
+fn assert_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) {
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("interrupted; what was measured is kept in target/infergate/receipt.json"), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let receipt = read::<Receipt>(&sandbox.path("target/infergate/receipt.json")).expect("kept");
+    assert!(receipt.partial && !receipt.cases.is_empty());
+}
+
+#[test]
+fn a_signal_to_the_gate_keeps_a_partial_receipt() {
+    let sandbox = Sandbox::new();
+    let outcome = interrupt(&sandbox, &|id| id.to_string());
+    assert_kept(&sandbox, outcome);
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
+    let sandbox = Sandbox::new();
+    let outcome = interrupt(&sandbox, &|id| format!("-{id}"));
+    assert_kept(&sandbox, outcome);
+}
+
+/// A paired gate between two fakes, the second of which stops the gate at a moment of its own.
+fn pair(sandbox: &Sandbox, head: &str) -> Command {
+    let mut gate =
+        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
+    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head));
+    gate.arg("--out=paired.json");
+    gate
+}
+
+/// The blocks in the receipt of an interrupted paired gate, which is partial and did not pass.
+fn blocks_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) -> usize {
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    assert!(receipt.partial);
+    receipt.blocks.len()
+}
+
+#[test]
+fn a_signal_to_a_paired_gate_keeps_its_blocks() {
+    let sandbox = Sandbox::new();
+    let go_on = || drop(sandbox.write("fake+waits.go", ""));
+    let outcome = signal(pair(&sandbox, "fake+waits"), &[("waits", &|id| id.to_string())], Some(&go_on));
+    assert_eq!(blocks_kept(&sandbox, outcome), 1);
+}
+
+#[test]
+fn ctrl_c_ends_a_worker_that_hangs_at_once() {
+    let sandbox = Sandbox::new();
+    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("-{id}"))], None);
+    assert_eq!(blocks_kept(&sandbox, outcome), 0);
+}
+
+#[test]
+fn a_second_signal_stops_at_once_and_leaves_no_worker() {
+    let sandbox = Sandbox::new();
+    let to_gate = |id: u32| id.to_string();
+    let (code, said) = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &to_gate), ("interrupted:", &to_gate)], None);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(!sandbox.path("paired.json").exists());
+}
+
+/// A memory phase of 5000 runs, interrupted while they are under way.
+fn interrupt_memory(whom: Whom) {
+    let sandbox = Sandbox::new();
+    let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
+    phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
+    let (code, said) = signal(phase, &[("memory, 5000 runs", whom)], None);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let record = read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("kept").memory;
+    assert!(record.partial && record.runs.len() < 5000, "{} runs", record.runs.len());
+}
+
+#[test]
+fn a_signal_to_a_memory_phase_keeps_its_runs() {
+    interrupt_memory(&|id| id.to_string());
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_keeps_the_runs_of_a_memory_phase_too() {
+    interrupt_memory(&|id| format!("-{id}"));
+}

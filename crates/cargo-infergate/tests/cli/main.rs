@@ -1,0 +1,17 @@
+//! The command line, run as a user runs it, on a fake engine that keeps virtual time.
+
+mod bad_input;
+mod base_build;
+mod bisect;
+mod bless;
+mod calibrate;
+mod commands;
+mod gate;
+#[cfg(unix)]
+mod interrupt;
+mod memory;
+mod paired;
+mod revisions;
+mod sandbox;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;

@@ -1,0 +1,149 @@
+//! `memory`: leaks are called and located, what only looks like one passes, and a run that was cut short never does.
+
+use cargo_infergate::receipt::{CaseVerdict, MemoryReceipt, Outcome, Verdict, read};
+
+use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::support;
+
+/// The memory phase of a control, and what it made of it.
+fn follow(control: &str, arguments: &[&str]) -> (Sandbox, String, i32) {
+    let sandbox = Sandbox::new();
+    let worker = support::example("leaky_engine");
+    let mut process = sandbox.process(&["memory", "--cases=prefill/p8", "--json=verdict.json", "--out=memory.json"]);
+    process.arg("--model").arg(format!("control:{control}")).arg("--worker").arg(worker).args(arguments);
+    let assert = assert_cmd::Command::from_std(process).assert();
+    let code = assert.get_output().status.code().expect("it ended by itself");
+    let said = stdout(&assert);
+    (sandbox, said, code)
+}
+
+fn verdict(sandbox: &Sandbox) -> Verdict {
+    serde_json::from_str(&std::fs::read_to_string(sandbox.path("verdict.json")).expect("a file")).expect("a verdict")
+}
+
+fn row(verdict: &Verdict, metric: &str) -> CaseVerdict {
+    verdict.cases.iter().find(|row| row.metric == metric).expect("a row").clone()
+}
+
+fn receipt(sandbox: &Sandbox) -> MemoryReceipt {
+    read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("a receipt")
+}
+
+#[track_caller]
+fn assert_heap_leak(control: &str, bytes: std::ops::RangeInclusive<f64>, place: &str) {
+    let (sandbox, said, code) = follow(control, &[]);
+    assert_eq!(code, 1, "{said}");
+    let heap = row(&verdict(&sandbox), "heap_bytes_per_run");
+    assert_eq!(heap.verdict, Outcome::Leak, "{said}");
+    assert!(bytes.contains(&heap.head.expect("a rate")), "{heap:?}");
+    let sites = receipt(&sandbox).memory.sites;
+    let first = sites.first().unwrap_or_else(|| panic!("a place: {said}"));
+    assert!(first.frames.iter().any(|frame| frame.contains(place)), "{first:?}");
+    assert!(said.contains(place), "{said}");
+    assert!(!said.contains(env!("CARGO_MANIFEST_DIR")), "no local folder is named: {said}");
+}
+
+#[test]
+fn four_kib_a_run_are_called_and_located() {
+    assert_heap_leak("heap", 4096.0..=4096.0, "examples/leaky_engine.rs:");
+}
+
+#[test]
+fn one_byte_a_run_is_called() {
+    assert_heap_leak("byte", 1.0..=1.0, "examples/leaky_engine.rs:");
+}
+
+#[test]
+fn a_thread_local_that_only_grows_is_called_and_located() {
+    assert_heap_leak("thread-local", 1000.0..=1100.0, "examples/leaky_engine.rs:");
+}
+
+#[test]
+fn a_forgotten_tensor_is_called_and_located() {
+    assert_heap_leak("tensor", 1024.0..=1400.0, "leaky_engine");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn mapped_memory_is_called_by_the_resident_set_alone() {
+    let (sandbox, said, code) = follow("mapped", &[]);
+    assert_eq!(code, 1, "{said}");
+    let verdict = verdict(&sandbox);
+    assert_eq!(row(&verdict, "heap_bytes_per_run").verdict, Outcome::Pass, "{said}");
+    let resident = row(&verdict, "rss_bytes_per_run");
+    assert_eq!(resident.verdict, Outcome::Leak, "{said}");
+    assert!((60_000.0..70_000.0).contains(&resident.head.expect("a slope")), "{resident:?}");
+    let record = receipt(&sandbox).memory;
+    assert_eq!((record.asked_runs, record.runs.len()), (100, 200), "confirmed by as many runs again");
+}
+
+#[track_caller]
+fn assert_passes(control: &str) {
+    let (sandbox, said, code) = follow(control, &[]);
+    assert_eq!(code, 0, "{control}: {said}");
+    for metric in ["heap_bytes_per_run", "rss_bytes_per_run"] {
+        let row = row(&verdict(&sandbox), metric);
+        assert_eq!(row.verdict, Outcome::Pass, "{control}: {row:?}");
+        assert!(row.smallest_leak_bytes.is_some_and(|bytes| bytes > 0.0), "what could have been seen: {row:?}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_leak_passes() {
+    for control in ["steady", "warm-up", "alternating", "sawtooth", "late"] {
+        assert_passes(control);
+    }
+}
+
+#[test]
+fn growth_without_a_trend_fails_only_beyond_its_limit() {
+    let (sandbox, said, code) = follow("late", &["--growth-limit-bytes=4194304"]);
+    assert_eq!(code, 1, "{said}");
+    assert_eq!(row(&verdict(&sandbox), "rss_bytes_per_run").verdict, Outcome::Growth, "{said}");
+    let (_, said, code) = follow("late", &["--growth-limit-bytes=16777216"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn too_few_runs_say_how_many_it_takes() {
+    let (sandbox, said, code) = follow("steady", &["--runs=7"]);
+    assert_eq!(code, 3, "{said}");
+    let heap = row(&verdict(&sandbox), "heap_bytes_per_run");
+    assert_eq!(heap.verdict, Outcome::Inconclusive);
+    assert!(said.contains("7 runs are too few for a verdict on leaks; it takes at least 20"), "{said}");
+}
+
+#[test]
+fn a_timed_worker_shows_its_resident_set_and_says_what_is_missing() {
+    let sandbox = Sandbox::new();
+    let worker = support::example("fake_engine");
+    let mut process = sandbox.process(&["memory", "--model=fake", "--runs=25"]);
+    process.arg("--worker").arg(worker);
+    let assert = assert_cmd::Command::from_std(process).assert().success();
+    let said = stdout(&assert);
+    assert!(said.contains("the heap is not counted"), "{said}");
+    assert!(decision(&assert).starts_with("verdict: pass"), "{said}");
+}
+
+#[test]
+fn a_worker_that_dies_leaves_what_was_seen_and_never_passes() {
+    let sandbox = Sandbox::new();
+    let worker = support::example("fake_engine");
+    let mut process = sandbox.process(&["memory", "--model=fake:exits-late", "--runs=100", "--out=memory.json"]);
+    process.arg("--worker").arg(worker);
+    let assert = assert_cmd::Command::from_std(process).assert().code(3);
+    assert!(decision(&assert).contains("partial"), "{}", stdout(&assert));
+    let record = receipt(&sandbox).memory;
+    assert!(record.partial && record.runs.len() < 100 && !record.runs.is_empty(), "{record:?}");
+    assert!(record.missing.iter().any(|why| why.contains("ended early")), "{:?}", record.missing);
+}
+
+#[test]
+fn a_case_beyond_the_context_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let worker = support::example("fake_engine");
+    let mut process = sandbox.process(&["memory", "--model=fake", "--case=generate/p1000-o64"]);
+    process.arg("--worker").arg(worker);
+    let said = error(assert_cmd::Command::from_std(process).assert());
+    assert!(said.contains("generate/p1000-o64"), "{said}");
+}

@@ -1,0 +1,228 @@
+//! Two workers in turn: `gate --base-bin --head-bin`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use assert_cmd::assert::Assert;
+use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::receipt::{CountedCase, Counter, Outcome, PairedReceipt, read};
+
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::support;
+
+/// The fake engine under a name that says how it behaves: `fake+slow`.
+pub fn program(sandbox: &Sandbox, name: &str) -> PathBuf {
+    let path = sandbox.path(&format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let example = support::example("fake_engine");
+    if !path.exists() && fs::hard_link(&example, &path).is_err() {
+        fs::copy(&example, &path).expect("a copy");
+    }
+    path
+}
+
+/// `gate` between two fakes on two quick cases.
+pub fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> Assert {
+    let (base, head) = (program(sandbox, base), program(sandbox, head));
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).args(arguments);
+    assert_cmd::Command::from_std(process).assert()
+}
+
+#[test]
+fn the_same_program_passes_at_the_first_look() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake", &["--out=paired.json", "--json=verdict.json"]).success();
+    let report = stdout(&said);
+    assert!(report.contains("within limit") && report.contains("verdict: pass (exit 0)"), "{report}");
+    assert!(report.contains("error rate was never measured"), "{report}");
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert_eq!(receipt.blocks.len(), 8);
+    let started: Vec<_> = receipt.blocks.iter().map(|block| block.started_first).collect();
+    assert!(started.chunks(2).all(|two| two[0] != two[1]), "start order is balanced: {started:?}");
+    let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
+    assert!(verdict.contains("\"channel\": \"paired\""), "{verdict}");
+}
+
+#[test]
+fn counters_of_base_are_compared_and_cannot_vanish() {
+    let sandbox = Sandbox::new();
+    gate(&sandbox, "fake", "fake", &["--out=paired.json"]).success();
+    let counted = |allocations: Option<u64>| -> Vec<CountedCase> {
+        let case = |n| CountedCase {
+            id: "decode/p8".parse().expect("a case"),
+            output_sha256: String::new(),
+            counters: BTreeMap::from([("allocations_per_token".to_owned(), Counter { min: n, max: n })]),
+        };
+        allocations.map(case).into_iter().collect()
+    };
+    let mut receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let mut judged = |base, head| {
+        (receipt.base.counted, receipt.head.counted) = (counted(base), counted(head));
+        judge(&receipt, PairedPolicy::default())
+    };
+    assert_eq!(judged(Some(564), Some(564)).exit_code, 0);
+    assert_eq!(judged(Some(564), Some(565)).verdict, Outcome::CounterRegressed);
+    assert_eq!(judged(Some(564), None).verdict, Outcome::Inconclusive);
+    let uncounted = judged(None, Some(564));
+    assert!(uncounted.exit_code == 0 && uncounted.notes.iter().any(|note| note.contains("base was not counted")));
+}
+
+#[test]
+fn a_slower_head_is_regressed_at_the_first_fail_look_and_named() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+slower", &["--out=paired.json"]).code(1);
+    let report = stdout(&said);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +5.0 %"), "{report}");
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let decode = |block: &cargo_infergate::receipt::BlockRecord| {
+        block.cases.iter().any(|case| case.id.to_string() == "decode/p8")
+    };
+    let prefill = |block: &cargo_infergate::receipt::BlockRecord| {
+        block.cases.iter().any(|case| case.id.to_string() == "prefill/p8")
+    };
+    assert_eq!(receipt.blocks.iter().filter(|block| decode(block)).count(), 12);
+    assert_eq!(receipt.blocks.iter().filter(|block| prefill(block)).count(), 8, "a settled case is not measured on");
+}
+
+#[test]
+fn a_generation_in_turns_is_judged_by_its_whole_time() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
+    let mut process =
+        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    let said = assert_cmd::Command::from_std(process).assert().code(1);
+    assert!(decision(&said).contains("generate/p8-o7: e2e_ns +4."), "{}", stdout(&said));
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    // 8 prompt tokens of 1 ms, 6 steps of 20 ms, their jitter and the first sample.
+    let times_ns = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.base_ns);
+    assert!(times_ns.clone().all(|ns| (128_050_000..129_050_000).contains(ns)), "{:?}", times_ns.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_slowdown_below_the_threshold_is_within_limit() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=1.10"]).success();
+    assert!(stdout(&said).contains("within limit"), "{}", stdout(&said));
+}
+
+#[test]
+fn a_faster_head_is_improved_and_passes() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+faster", &[]).success();
+    assert!(stdout(&said).contains("improved"), "{}", stdout(&said));
+}
+
+#[test]
+fn another_output_fails_before_time_is_taken() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+other-output", &["--out=paired.json"]).code(1);
+    let report = stdout(&said);
+    assert!(decision(&said).contains("output changed (exit 1), prefill/p8: output token 1 is"), "{report}");
+    assert!(read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt").blocks.is_empty());
+    let said = gate(&sandbox, "fake", "fake+other-output", &["--allow-output-change"]).success();
+    assert!(stdout(&said).contains("allowed"), "{}", stdout(&said));
+}
+
+#[test]
+fn power_is_said_before_anything_is_measured_and_a_budget_too_small_is_refused() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake", &["--power", "--budget=1ns", "--out=paired.json"]).code(2);
+    assert!(stdout(&said).contains("smallest slowdown that 0 blocks call"), "{}", stdout(&said));
+    let words = stderr(&said);
+    assert!(words.contains("a verdict takes at least 8"), "{words}");
+    assert!(!sandbox.path("paired.json").exists());
+    let said = gate(&sandbox, "fake", "fake", &["--power", "--budget=1h"]).success();
+    assert!(stdout(&said).contains("smallest slowdown that 24 blocks call"), "{}", stdout(&said));
+}
+
+#[test]
+fn a_budget_that_is_no_time_is_bad_usage() {
+    let sandbox = Sandbox::new();
+    for (budget, why) in
+        [("soon", "'soon' is no time"), ("0s", "no time to measure in"), ("-5m", "no time to measure in")]
+    {
+        let line = error(gate(&sandbox, "fake", "fake", &[&format!("--budget={budget}")]));
+        assert!(line.contains(why), "{line}");
+    }
+}
+
+#[test]
+fn what_only_base_cannot_do_is_not_comparable() {
+    let sandbox = Sandbox::new();
+    for (base, why) in [
+        ("fake+small-context", "base cannot run"),
+        ("fake+other-model", "base loads the model 'other' and head 'fake'"),
+        ("fake+new-protocol", "speaks worker protocol 99"),
+        ("fake+garbage", "base does not speak the worker protocol"),
+    ] {
+        let said = gate(&sandbox, base, "fake", &["--out=paired.json"]).code(4);
+        let words = stderr(&said);
+        let line = words.lines().last().unwrap_or_default();
+        assert!(line.starts_with("error: ") && line.contains(why), "{base}: {words}");
+        assert!(!sandbox.path("paired.json").exists(), "{base}");
+    }
+}
+
+#[test]
+fn a_worker_that_breaks_is_a_failed_run_and_names_its_side() {
+    let sandbox = Sandbox::new();
+    for (base, head, why) in [
+        ("fake", "fake+garbage", "head: "),
+        ("fake", "fake+dies", "head: "),
+        ("fake", "fake+small-context", "the model's context has 4"),
+        ("fake+dies-later", "fake", "base: "),
+        ("fake", "fake+fails", "head: the fake engine failed"),
+    ] {
+        let said = gate(&sandbox, base, head, &["--out=paired.json"]).code(2);
+        let words = stderr(&said);
+        let line = words.lines().last().unwrap_or_default();
+        assert!(line.starts_with("error: ") && line.contains(why), "{base} {head}: {words}");
+        assert!(!sandbox.path("paired.json").exists(), "{base} {head}");
+    }
+}
+
+#[test]
+fn a_worker_that_hangs_is_ended_after_the_limit_of_the_pilot() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+hangs", &[]).code(2);
+    let words = stderr(&said);
+    assert!(
+        words.contains("head: ") && words.contains("gave no answer within") && words.contains("was ended"),
+        "{words}"
+    );
+}
+
+#[test]
+fn an_output_that_does_not_repeat_gives_no_verdict() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+unrepeatable", &[]).code(3);
+    assert!(stderr(&said).contains("not the same"), "{}", stderr(&said));
+}
+
+#[test]
+fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
+    let sandbox = Sandbox::new();
+    for flag in ["--runs=3", "--targets=decode/p8 itl_ms < 5", "--receipt=x.json", "--against=HEAD"] {
+        let said = gate(&sandbox, "fake", "fake", &[flag]).code(2).stdout("");
+        assert!(stderr(&said).contains("cannot be used with"), "{flag}: {}", stderr(&said));
+    }
+    let said = sandbox.run(&["gate", "--power"]).code(2);
+    assert!(stderr(&said).contains("required"), "{}", stderr(&said));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake"));
+    let gate = sandbox.process(&[]);
+    let mut process = std::process::Command::new("sh");
+    process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(gate.get_program());
+    process.args(["infergate", "gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).current_dir(sandbox.path(""));
+    let line = error(assert_cmd::Command::from_std(process).assert());
+    assert!(line.contains("paired.json: cannot be written") && line.contains("space left"), "{line}");
+    assert!(!sandbox.path("paired.json").exists());
+}

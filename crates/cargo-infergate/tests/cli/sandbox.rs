@@ -1,0 +1,150 @@
+//! A folder of its own for each test, and the command line in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::{Mutex, PoisonError};
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use cargo_infergate::receipt::{Receipt, read, write_json};
+use tempfile::TempDir;
+
+use crate::support;
+
+/// Quick, and enough for every rule: two cases, two processes.
+pub const QUICK: &[&str] = &["--runs=2", "--seconds-per-case=0", "--threads=1", "--cases=prefill/p8,decode/p8"];
+
+/// A repository without anything in it.
+pub struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
+        Self { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("below the sandbox")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// `cargo infergate ARGUMENTS`.
+    pub fn run(&self, arguments: &[&str]) -> Assert {
+        Command::from_std(self.process(arguments)).assert()
+    }
+
+    /// `cargo infergate COMMAND` on the fake engine `model`, quickly.
+    pub fn measure(&self, command: &str, model: &str, arguments: &[&str]) -> Assert {
+        Command::from_std(self.measuring(command, model, arguments)).assert()
+    }
+
+    pub fn measuring(&self, command: &str, model: &str, arguments: &[&str]) -> Process {
+        let worker = support::example("fake_engine");
+        let mut process = self.process(&[command, "--model", model]);
+        process.arg("--worker").arg(worker).args(QUICK).args(arguments);
+        process
+    }
+
+    pub fn process(&self, arguments: &[&str]) -> Process {
+        let mut process = Process::new(env!("CARGO_BIN_EXE_cargo-infergate"));
+        process.current_dir(self.folder.path()).arg("infergate").args(arguments);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
+            process.env_remove(name);
+        }
+        process.env_remove("CARGO_TARGET_DIR");
+        process
+    }
+
+    /// What measuring `model` gives, in `name`. Each model is measured once for all tests: the probes take seconds.
+    pub fn receipt(&self, model: &str, name: &str) -> Receipt {
+        static MEASURED: Mutex<BTreeMap<String, Receipt>> = Mutex::new(BTreeMap::new());
+        let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+        let receipt = measured.entry(model.to_owned()).or_insert_with(|| {
+            let elsewhere = Self::new();
+            elsewhere.measure("bench", model, &["--out", name]);
+            read::<Receipt>(&elsewhere.path(name)).expect("a receipt")
+        });
+        self.save(receipt, name);
+        receipt.clone()
+    }
+
+    /// Judges what measuring `model` gives.
+    pub fn gate(&self, model: &str, arguments: &[&str]) -> Assert {
+        self.receipt(model, "head.json");
+        self.run(&[&["gate", "--receipt", "head.json"], arguments].concat())
+    }
+
+    /// The baseline of the fake model with `sessions` sessions, a day apart.
+    pub fn baseline(&self, sessions: usize) {
+        let mut receipt = self.receipt("fake", "session.json");
+        for day in 1..=sessions {
+            receipt.created = format!("2026-01-{day:02}T00:00:00Z");
+            self.save(&receipt, "session.json");
+            self.run(&["bless", "--receipt", "session.json"]).success();
+        }
+    }
+
+    pub fn save(&self, receipt: &Receipt, name: &str) {
+        write_json(&self.path(name), receipt).expect("a file");
+    }
+
+    /// Every file, by its path below the sandbox.
+    pub fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut waiting = vec![self.folder.path().to_owned()];
+        while let Some(folder) = waiting.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    waiting.push(path);
+                } else {
+                    found.push(self.relative(&path));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(self.folder.path()).expect("below the sandbox").to_string_lossy().replace('\\', "/")
+    }
+}
+
+/// What a command said on stdout.
+pub fn stdout(assert: &Assert) -> String {
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+/// What a command said on stderr.
+pub fn stderr(assert: &Assert) -> String {
+    String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+}
+
+/// The last line of a report: the decision.
+pub fn decision(assert: &Assert) -> String {
+    stdout(assert).lines().last().unwrap_or_default().to_owned()
+}
+
+/// The one line of an error, which must be the last that was said and have nothing on stdout beside it.
+#[track_caller]
+pub fn error(assert: Assert) -> String {
+    let assert = assert.code(2).stdout("");
+    let said = stderr(&assert);
+    let line = said.lines().last().unwrap_or_default().to_owned();
+    assert!(line.starts_with("error: "), "{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    assert!(!line.ends_with('.') && !line.contains('\u{1b}'), "{line}");
+    line
+}

@@ -1,0 +1,147 @@
+//! Every key has a default, a doc line and a flag; the file is found, read with places, and relative to its folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use cargo_infergate::cli;
+use cargo_infergate::config::keys::{KEYS, Key, commented_file};
+use cargo_infergate::config::{Config, Settings as _};
+
+fn apply(text: &str) -> anyhow::Result<Config> {
+    let mut config = Config::default();
+    config.apply_file(Path::new("repo/infergate.toml"), text)?;
+    Ok(config)
+}
+
+fn refusal(text: &str) -> String {
+    format!("{:#}", apply(text).expect_err("refused"))
+}
+
+#[test]
+fn every_key_has_a_doc_a_default_and_a_flag() {
+    let command = cli::command("cargo xtask");
+    let flags: BTreeSet<&str> = command
+        .get_subcommands()
+        .flat_map(|command| command.get_arguments())
+        .filter_map(|argument| argument.get_long())
+        .collect();
+    for key in KEYS {
+        assert!(key.doc.len() > 10, "{} says what it does", key.name);
+        assert!(key.default.is_some() != key.doc.contains("left out: "), "{}: what is it when left out?", key.name);
+        assert!(flags.contains(key.flag().as_str()), "--{} is a flag of no command", key.flag());
+    }
+}
+
+#[test]
+fn the_committed_file_is_the_defaults() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infergate.toml");
+    let committed = fs::read_to_string(path).expect("committed").replace("\r\n", "\n");
+    assert_eq!(committed, commented_file(), "write it anew: cargo xtask schema > infergate.toml");
+    let config = apply(&committed).expect("valid");
+    assert_eq!(config, Config { baselines: "repo/baselines".into(), ..Config::default() });
+}
+
+#[test]
+fn what_is_commented_out_is_valid_too() {
+    let all = commented_file();
+    let all = all.lines().map(|line| line.strip_prefix("# ").filter(|rest| is_assignment(rest)).unwrap_or(line));
+    let config = apply(&all.collect::<Vec<_>>().join("\n")).expect("valid");
+    assert_eq!(config.measured.dtype.as_deref(), Some("f32"));
+    assert_eq!(config.bench.package.as_deref(), Some("my-engine"));
+}
+
+fn is_assignment(line: &str) -> bool {
+    line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '))
+}
+
+#[test]
+fn a_file_sets_what_it_names_and_nothing_else() {
+    let config =
+        apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']").expect("valid");
+    assert_eq!((config.measured.model.as_str(), config.seconds_per_case), ("a.gguf", 1.0));
+    assert_eq!((config.bench.target.as_str(), config.bench.features), ("speed", vec!["cuda".to_owned()]));
+    assert_eq!(config.runs, Config::default().runs);
+    assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
+}
+
+#[test]
+fn paths_are_relative_to_the_file() {
+    let config = apply("prompt = 'texts/long.txt'\nbaselines = '/elsewhere'").expect("valid");
+    assert_eq!(config.measured.prompt.as_deref(), Some(Path::new("repo/texts/long.txt")));
+    assert_eq!(config.baselines, Path::new("/elsewhere"));
+}
+
+#[test]
+fn faults_have_line_and_column() {
+    for (text, expected) in [
+        ("seed = 1\nruns = ", "infergate.toml:2:"),
+        ("seed = 1\n  sede = 2", "infergate.toml:2:3: unknown key 'sede'; did you mean 'seed'?"),
+        ("[bnech]\ntarget = 'x'", "infergate.toml:1:2: unknown key 'bnech'; did you mean 'bench'?"),
+        ("[bench]\npakage = 'x'", "infergate.toml:2:1: unknown key 'bench.pakage'; did you mean 'bench.package'?"),
+        ("runs = 0", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
+        ("runs = -3", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
+        ("runs = 'many'", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
+        ("alpha = nan", "infergate.toml:1:1: alpha takes a number from"),
+        ("cv_limit = 0", "infergate.toml:1:1: cv_limit takes a number from"),
+        ("require_baseline = 1", "infergate.toml:1:1: require_baseline takes true or false"),
+        ("model = ''", "infergate.toml:1:1: model takes a text that is not empty"),
+        ("cases = 'decode/p8'", "infergate.toml:1:1: cases takes a list of texts"),
+        ("cases = ['decode/p0']", "infergate.toml:1:1: "),
+        ("seed = 1\nseed = 2", "infergate.toml:2:1: not TOML: duplicate key"),
+    ] {
+        let line = refusal(text);
+        assert!(line.contains(expected), "{text}: {line}");
+        assert!(!line.contains('\n'), "one line: {line}");
+    }
+}
+
+#[test]
+fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outside = folder.path();
+    let repository = outside.join("repository");
+    let deep = repository.join("crates/engine");
+    fs::create_dir_all(&deep).expect("folders");
+    fs::create_dir(repository.join(".git")).expect("a repository");
+    fs::write(outside.join("infergate.toml"), "no such key").expect("a file");
+    assert_eq!(Config::load(&deep).expect("not from outside").measured.model, "synthetic:gpt2");
+    fs::write(repository.join("infergate.toml"), "model = 'above.gguf'\nprompt = 'p.txt'").expect("a file");
+    let config = Config::load(&deep).expect("found above");
+    assert_eq!(config.measured.model, "above.gguf");
+    assert_eq!(config.measured.prompt, Some(repository.join("p.txt")));
+    fs::write(deep.join("infergate.toml"), "model = 'near.gguf'").expect("a file");
+    assert_eq!(Config::load(&deep).expect("found here").measured.model, "near.gguf");
+}
+
+#[test]
+fn a_missing_prompt_file_is_named() {
+    let line =
+        format!("{:#}", apply("prompt = 'none.txt'").expect("valid").measured.prompt_text().expect_err("not there"));
+    assert!(line.contains("none.txt: the prompt cannot be read"), "{line}");
+}
+
+/// A gate started in a subfolder must not miss its baseline and pass.
+#[test]
+fn baselines_lie_beside_the_file_from_every_folder_below_it() {
+    let repository = tempfile::tempdir().expect("a folder");
+    let below = repository.path().join("crates/engine");
+    fs::create_dir_all(&below).expect("folders");
+    fs::write(repository.path().join("infergate.toml"), "runs = 2\n").expect("written");
+    let config = Config::load(&below).expect("loads");
+    assert_eq!(config.baselines, repository.path().join("baselines"));
+}
+
+#[test]
+fn options_are_names_with_values_and_no_value_shows_in_an_error() {
+    let options = Key::find("options").expect("a key");
+    let mut config = Config::default();
+    config.apply_text(options, &["url=http://h/?a=1,b".into(), "device=cuda,layers=12".into()]).expect("valid");
+    let pairs: Vec<_> = config.measured.load_request().options.into_iter().collect();
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(pairs, [("device", "cuda"), ("layers", "12"), ("url", "http://h/?a=1,b")]);
+    for wrong in ["sk-secret", "=sk-secret"] {
+        let error = format!("{:#}", config.apply_text(options, &[wrong.into()]).expect_err("has no name"));
+        assert!(error.contains("NAME=VALUE") && !error.contains("secret"), "{error}");
+    }
+}

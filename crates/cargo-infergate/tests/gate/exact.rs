@@ -1,0 +1,153 @@
+//! The exact channel: output before time, counters, and where exactness cannot be asked for.
+
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Baseline, Counter, Outcome, Receipt, Verdict};
+
+use crate::support::{assert_near, decode_baseline, machine, note, output, row, run};
+
+fn base() -> Baseline {
+    decode_baseline(&[1000; 8])
+}
+
+fn head() -> Receipt {
+    run(&[("decode/p128", &[1000; 3])])
+}
+
+fn judged(head: &Receipt, base: &Baseline) -> Verdict {
+    judge(head, Some(base), &Policy::default()).expect("a verdict")
+}
+
+fn counted(min: u64, max: u64) -> Receipt {
+    let mut head = head();
+    head.cases[0].counters.insert("allocations_per_token".into(), Counter { min, max });
+    head
+}
+
+fn counter_verdict(head: &Receipt, base: &Baseline) -> (Outcome, i32) {
+    let verdict = judged(head, base);
+    (row(&verdict, "decode/p128", "allocations_per_token").verdict, verdict.exit_code)
+}
+
+#[test]
+fn a_faster_wrong_answer_is_a_failure() {
+    let mut head = run(&[("decode/p128", &[500; 3])]);
+    head.cases[0].output = output(vec![0, 42]);
+    let verdict = judged(&head, &base());
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::OutputChanged, 1));
+    assert_eq!(note(row(&verdict, "decode/p128", "output")), "decode/p128: output token 2 is 42 instead of 1");
+    let time = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!(time.verdict, Outcome::Advisory);
+    assert!(note(time).contains("its time is not judged"), "{time:?}");
+}
+
+#[test]
+fn a_slow_wrong_answer_is_not_called_slow() {
+    let mut head = run(&[("decode/p128", &[5000; 3])]);
+    head.cases[0].output = output(vec![9, 1]);
+    assert_eq!(judged(&head, &base()).verdict, Outcome::OutputChanged);
+}
+
+#[test]
+fn on_another_platform_a_near_tie_is_advisory_and_a_clear_choice_is_not() {
+    for (margin, expected) in [
+        (Some(0.5), Outcome::OutputChanged),
+        (Some(1e-3), Outcome::OutputChanged),
+        (None, Outcome::OutputChanged),
+        (Some(9e-4), Outcome::Advisory),
+    ] {
+        let mut base = base();
+        base.exact[0].output.top2_margins[1] = margin;
+        let mut head = head();
+        head.machine.instruction_set = Some("avx2".into());
+        head.cases[0].output = output(vec![0, 42]);
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "output");
+        assert_eq!(row.verdict, expected, "{margin:?}");
+        assert!(note(row).contains("output token 2 is 42 instead of 1"), "{row:?}");
+        assert!(note(row).contains("other instruction set (avx2, baseline avx512)"), "{row:?}");
+        assert_eq!(verdict.exit_code, i32::from(expected == Outcome::OutputChanged));
+        // On the same platform no margin excuses.
+        head.machine = machine("linux-x86_64-amd-2");
+        assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged);
+    }
+}
+
+#[test]
+fn each_part_of_the_platform_counts() {
+    type Change = fn(&mut Receipt);
+    let change: [(&str, Change); 5] = [
+        ("other operating system (macos, baseline linux)", |head| head.machine.os = "macos".into()),
+        ("other architecture (aarch64, baseline x86_64)", |head| head.machine.arch = "aarch64".into()),
+        ("other libc (unknown, baseline glibc 2.36)", |head| head.machine.libc = None),
+        ("other instruction set (unknown, baseline avx512)", |head| head.machine.instruction_set = None),
+        ("other thread count (4, baseline 2)", |head| head.threads = 4),
+    ];
+    let mut base = decode_baseline(&[1000; 8]);
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
+    for (what, change) in change {
+        let mut head = counted(9, 9);
+        change(&mut head);
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "allocations_per_token");
+        assert_eq!(row.verdict, Outcome::Advisory);
+        assert!(note(row).contains(&format!("advisory: {what}")), "{row:?}");
+    }
+    assert_eq!(counter_verdict(&counted(9, 9), &base), (Outcome::CounterRegressed, 1));
+}
+
+#[test]
+fn a_counter_is_compared_with_the_range_seen_before() {
+    let mut base = base();
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 8 });
+    for (min, max, expected) in [
+        (5, 8, (Outcome::Pass, 0)),
+        (6, 7, (Outcome::Pass, 0)),
+        (4, 8, (Outcome::Pass, 0)),
+        (5, 9, (Outcome::Pass, 0)),
+        (9, 9, (Outcome::CounterRegressed, 1)),
+        (2, 4, (Outcome::Improved, 0)),
+    ] {
+        assert_eq!(counter_verdict(&counted(min, max), &base), expected, "{min} to {max}");
+    }
+    let verdict = judged(&counted(16, 16), &base);
+    let row = row(&verdict, "decode/p128", "allocations_per_token");
+    assert_eq!(note(row), "decode/p128: allocations_per_token is 16 instead of 5 to 8");
+    assert_near(row.ratio, 2.0);
+    assert_eq!((row.base, row.head), (Some(8.0), Some(16.0)));
+}
+
+#[test]
+fn a_counter_that_was_zero_has_no_ratio() {
+    let mut base = base();
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 0, max: 0 });
+    let verdict = judged(&counted(1, 1), &base);
+    let row = row(&verdict, "decode/p128", "allocations_per_token");
+    assert_eq!((row.verdict, row.ratio), (Outcome::CounterRegressed, None));
+}
+
+#[test]
+fn a_counter_no_longer_counted_does_not_pass_and_a_new_one_is_shown() {
+    let mut base = base();
+    assert_eq!(counter_verdict(&counted(5, 5), &base), (Outcome::Advisory, 0));
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
+    assert_eq!(counter_verdict(&head(), &base), (Outcome::Inconclusive, 3));
+}
+
+#[test]
+fn more_bytes_of_weights_are_a_regression() {
+    let mut head = head();
+    head.engine.weight_bytes = Some(1001);
+    let verdict = judged(&head, &base());
+    assert_eq!(row(&verdict, "model", "weight_bytes").verdict, Outcome::CounterRegressed);
+    head.engine.weight_bytes = Some(900);
+    assert_eq!(row(&judged(&head, &base()), "model", "weight_bytes").verdict, Outcome::Improved);
+}
+
+#[test]
+fn a_case_the_baseline_has_no_output_of_is_shown() {
+    let head = run(&[("decode/p7", &[1000; 3])]);
+    let verdict = judged(&head, &base());
+    let row = row(&verdict, "decode/p7", "output");
+    assert_eq!(row.verdict, Outcome::Advisory);
+    assert!(note(row).contains("no output of this case"), "{row:?}");
+}

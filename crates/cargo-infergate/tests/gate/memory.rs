@@ -1,0 +1,304 @@
+//! The memory channel on synthetic series: what leaks is called, what only moves is not, and what it says of its own sight
+//! is true.
+
+use cargo_infergate::gate::memory::{HEAP, MemoryPolicy, RESIDENT, judge};
+use cargo_infergate::receipt::{CaseVerdict, LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
+use infergate::case::Case;
+use infergate::memory::leak::{
+    MIN_RUNS, ResidentTrend, certain_leak_interval, heap_trend, needs_confirmation, resident_trend, smallest_leak_bytes,
+};
+use proptest::prelude::*;
+
+const PAGE: f64 = 4096.0;
+const MIB: f64 = 1_048_576.0;
+
+/// A phase whose heap and resident set after each run are what `run` says.
+fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRecord {
+    let mut series = MemorySeries::default();
+    for at in 0..2 * runs {
+        let (live, rss) = run(at);
+        let sample = MemorySample {
+            live_bytes: Some(live as u64),
+            live_blocks: Some(7),
+            rss_bytes: Some(rss as u64),
+            ..MemorySample::default()
+        };
+        series.push(&sample);
+    }
+    let mut record = MemoryRecord {
+        partial: false,
+        invalid: Vec::new(),
+        missing: Vec::new(),
+        load: LoadMemory::default(),
+        inference: None,
+        case: "generate/p128-o64".parse::<Case>().expect("a case"),
+        warm_up_runs: 5,
+        asked_runs: runs,
+        runs: series,
+        sites: Vec::new(),
+    };
+    // The runs that confirm are only taken when they are asked for.
+    if !needs_confirmation(&record) {
+        for column in [&mut record.runs.live_bytes, &mut record.runs.live_blocks, &mut record.runs.rss_bytes] {
+            column.truncate(runs);
+        }
+    }
+    record
+}
+
+fn row(record: &MemoryRecord, metric: &str) -> CaseVerdict {
+    let rows = judge(record, MemoryPolicy::default());
+    rows.into_iter().find(|row| row.metric == metric).expect("a row")
+}
+
+fn heap(run: impl Fn(usize) -> f64) -> Outcome {
+    row(&record(100, |at| (1e9 + run(at), 2e9)), HEAP).verdict
+}
+
+/// The resident set of a process that does not leak: pages come and go, and what came stays for a while.
+struct Pages {
+    random: fastrand::Rng,
+    wandering: f64,
+}
+
+impl Pages {
+    fn new(seed: u64) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), wandering: 0.0 }
+    }
+
+    fn next(&mut self) -> f64 {
+        let step = (self.random.f64() - 0.5) * 16.0;
+        self.wandering = 0.5 * self.wandering + step;
+        5e8 + PAGE * self.wandering.round()
+    }
+}
+
+#[test]
+fn one_byte_a_run_is_a_leak_also_under_bounded_noise() {
+    let noise = [0.0, 4096.0, 512.0, 9.0, 70_000.0, 33.0, 0.0];
+    assert_eq!(heap(|at| at as f64), Outcome::Leak);
+    assert_eq!(heap(|at| at as f64 + noise[at % 7]), Outcome::Leak);
+    let trend = heap_trend(&(0..100).map(|at| 5000 + at).collect::<Vec<u64>>()).expect("enough runs");
+    assert!(trend.leaks && (trend.per_run - 1.0).abs() < 1e-9, "{trend:?}");
+}
+
+#[test]
+fn a_heap_that_only_moves_is_no_leak() {
+    assert_eq!(heap(|_| 0.0), Outcome::Pass);
+    assert_eq!(heap(|at| (at % 2) as f64 * 1e6), Outcome::Pass, "alternating");
+    assert_eq!(heap(|at| (at % 20) as f64 * 1e5), Outcome::Pass, "a bounded sawtooth of a fifth of the runs");
+    assert_eq!(heap(|at| at.min(20) as f64 * 1e5), Outcome::Pass, "a warm-up of 20 runs");
+    for late in [3, 26, 51, 76, 99] {
+        assert_eq!(heap(|at| f64::from(at >= late) * 8e6), Outcome::Pass, "a step at {late}");
+    }
+}
+
+#[test]
+fn a_leak_that_accelerates_is_one_and_a_rise_that_slows_down_is_not() {
+    assert_eq!(heap(|at| 64.0 * (at as f64).powi(2)), Outcome::Leak, "steps 1 : 3 : 5");
+    assert_eq!(heap(|at| (at as f64 / 8.0).exp()), Outcome::Leak, "doubling every few runs");
+    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 15.0).exp())), Outcome::Pass, "a warm-up that levels off");
+    // Steps of 25 runs each; the last a third of the largest, and one byte less.
+    let steps = |last: u64| move |at: usize| if at < 75 { (at / 25 * 300) as f64 } else { (600 + last) as f64 };
+    assert_eq!((heap(steps(100)), heap(steps(99))), (Outcome::Leak, Outcome::Pass));
+}
+
+#[test]
+fn the_stated_interval_of_a_leak_is_certain_and_the_next_one_is_not() {
+    for runs in MIN_RUNS..=160 {
+        let stated = certain_leak_interval(runs).expect("enough runs");
+        // Each k-th run from `start` on leaks a byte.
+        let called = |k: usize, start: usize| {
+            let live: Vec<u64> = (0..runs).map(|at| 1000 + ((at + k - start) / k) as u64).collect();
+            heap_trend(&live).expect("enough runs").leaks
+        };
+        for k in 1..=stated {
+            assert!((0..k).all(|start| called(k, start)), "each {k}th of {runs} runs");
+        }
+        assert!(!(0..=stated).all(|start| called(stated + 1, start)), "each {}th of {runs} runs", stated + 1);
+    }
+    let found = |k: usize| {
+        let live = |start: usize| (0..100).map(move |at| 1000 + ((at + k - start) / k) as u64).collect::<Vec<u64>>();
+        (0..k).filter(|start| heap_trend(&live(*start)).expect("enough runs").leaks).count()
+    };
+    assert_eq!((certain_leak_interval(100), found(25), found(30), found(40)), (Some(25), 25, 15, 0));
+    assert_eq!(certain_leak_interval(MIN_RUNS - 1), None);
+}
+
+#[test]
+fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
+    for seed in 0..1000 {
+        let mut pages = Pages::new(seed);
+        let row = row(&record(100, |_| (1e9, pages.next())), RESIDENT);
+        assert_eq!(row.verdict, Outcome::Pass, "seed {seed}: {row:?}");
+    }
+}
+
+#[test]
+fn sixteen_kib_a_run_of_the_resident_set_are_called() {
+    let called = |seed: u64| {
+        let mut pages = Pages::new(seed);
+        row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), RESIDENT).verdict == Outcome::Leak
+    };
+    let share = (0..200).filter(|seed| called(*seed)).count();
+    assert!(share >= 190, "{share} of 200");
+}
+
+#[test]
+fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty() {
+    // Noise large enough that the floor of 1 MiB is not all there is.
+    let noisy = |seed: u64, at_a_run: f64| {
+        let mut pages = Pages::new(seed);
+        record(100, |at| (1e9, 5e8 + 40.0 * (pages.next() - 5e8) + at_a_run * at as f64))
+    };
+    let stated: Vec<f64> = (0..40).filter_map(|seed| row(&noisy(seed, 0.0), RESIDENT).smallest_leak_bytes).collect();
+    let stated = stated.iter().sum::<f64>() / stated.len() as f64;
+    // By the rule of the first look alone: that is what the formula speaks of.
+    let share = |at_a_run: f64| {
+        let hit = |seed: &u64| {
+            resident_trend(&noisy(*seed, at_a_run).runs.rss_bytes[..100]).is_some_and(|trend| trend.rises())
+        };
+        (1000..1200).filter(hit).count() as f64 / 200.0
+    };
+    assert!(share(2.0 * stated) >= 0.95, "twice the stated {stated}: {}", share(2.0 * stated));
+    assert!(share(0.5 * stated) < 0.95, "half the stated {stated}: {}", share(0.5 * stated));
+}
+
+#[test]
+fn a_rise_that_levels_off_is_followed_further_and_passes() {
+    let warm_up = record(100, |at| (1e9, 5e8 + 5.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
+    assert_eq!(warm_up.runs.len(), 200, "it rises over the first hundred");
+    let row = row(&warm_up, RESIDENT);
+    assert_eq!(row.verdict, Outcome::Pass, "{row:?}");
+}
+
+#[test]
+fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it() {
+    let slowing = |runs| {
+        record(runs, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64))
+    };
+    let first = row(&slowing(100), RESIDENT);
+    assert_eq!(first.verdict, Outcome::Inconclusive, "{first:?}");
+    let note = first.note.expect("a note");
+    let words: Vec<&str> = note.strip_suffix(" runs would settle it").expect("an advice").split(' ').collect();
+    let runs: usize = words.last().expect("a number").parse().expect("a number");
+    assert_eq!(row(&slowing(runs), RESIDENT).verdict, Outcome::Leak, "it goes on rising; {note}");
+}
+
+#[test]
+fn a_heap_that_leaks_needs_no_confirmation() {
+    let both = record(100, |at| (1e9 + 65536.0 * at as f64, 5e8 + 65536.0 * at as f64));
+    assert_eq!(both.runs.len(), 100);
+    assert_eq!(row(&both, HEAP).verdict, Outcome::Leak);
+    assert_eq!(row(&both, RESIDENT).verdict, Outcome::Inconclusive);
+}
+
+#[test]
+fn what_was_cut_short_or_broke_a_rule_passes_nothing() {
+    let partial = MemoryRecord { partial: true, ..record(100, |_| (1e9, 5e8)) };
+    let invalid = MemoryRecord { invalid: vec!["another output".into()], ..record(100, |_| (1e9, 5e8)) };
+    for metric in [HEAP, RESIDENT] {
+        assert_eq!(row(&partial, metric).verdict, Outcome::Partial);
+        assert_eq!(row(&invalid, metric).verdict, Outcome::Invalid);
+    }
+    let leaking = MemoryRecord { partial: true, ..record(100, |at| (1e9 + at as f64, 5e8)) };
+    assert_eq!(row(&leaking, HEAP).verdict, Outcome::Leak, "what was shown stays shown");
+}
+
+#[test]
+fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
+    // It rose over the hundred asked for, and ended a quarter into the hundred that would have confirmed it.
+    let mut confirming = record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64));
+    assert_eq!(row(&confirming, RESIDENT).verdict, Outcome::Pass);
+    confirming.partial = true;
+    for column in [&mut confirming.runs.live_bytes, &mut confirming.runs.live_blocks, &mut confirming.runs.rss_bytes] {
+        column.truncate(125);
+    }
+    let cut = row(&confirming, RESIDENT);
+    assert_eq!(cut.verdict, Outcome::Partial);
+    assert!(cut.note.is_some_and(|note| note.contains("after 125 of 200 runs")));
+
+    let warming_up = record(24, |at| (1e9 + 1e5 * at as f64, 5e8));
+    assert_eq!(row(&warming_up, HEAP).verdict, Outcome::Leak);
+    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, HEAP);
+    assert_eq!(cut.verdict, Outcome::Partial);
+    assert!(cut.note.is_some_and(|note| note.contains("after 24 of 100 runs; until then the heap grows by")));
+}
+
+#[test]
+fn a_rise_has_to_be_likely_large_and_in_both_halves() {
+    let series: Vec<u64> = (0..100).map(|at| 500_000_000 + 40_960 * at).collect();
+    let rising = resident_trend(&series).expect("enough runs");
+    assert!(rising.rises());
+    assert!(!ResidentTrend { p_rising: 0.02, ..rising }.rises());
+    assert!(!ResidentTrend { floor_bytes: 2.0 * rising.floor_bytes * rising.line.slope, ..rising }.rises());
+    assert!(!ResidentTrend { both_halves_rise: false, ..rising }.rises());
+    // A single step in the middle is a trend by every other measure.
+    let step: Vec<u64> = (0..100).map(|at| 500_000_000 + if at < 50 { 0 } else { 32 << 20 }).collect();
+    let step = resident_trend(&step).expect("enough runs");
+    assert!(step.p_rising < 0.01 && step.line.slope > 0.0 && !step.both_halves_rise && !step.rises(), "{step:?}");
+}
+
+#[test]
+fn what_is_not_seen_is_said() {
+    let mut blind = record(100, |_| (1e9, 5e8));
+    blind.runs.live_bytes.clear();
+    assert_eq!(row(&blind, HEAP).verdict, Outcome::Advisory);
+    assert_eq!(row(&blind, RESIDENT).verdict, Outcome::Pass);
+    blind.runs.rss_bytes.clear();
+    assert_eq!(row(&blind, RESIDENT).verdict, Outcome::Inconclusive, "nobody saw anything");
+    let few = record(MIN_RUNS - 1, |_| (1e9, 5e8));
+    assert_eq!(row(&few, HEAP).verdict, Outcome::Inconclusive);
+    assert!(row(&few, RESIDENT).note.is_some_and(|note| note.contains("at least 20")));
+}
+
+#[test]
+fn growth_without_a_trend_is_held_to_its_limit() {
+    let step = record(100, |at| (1e9, 5e8 + f64::from(at >= 60) * 32.0 * MIB));
+    let verdict = |limit: u64| {
+        let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
+        judge(&step, policy).into_iter().find(|row| row.metric == RESIDENT).expect("a row").verdict
+    };
+    assert_eq!(row(&step, RESIDENT).verdict, Outcome::Pass);
+    assert_eq!((verdict(16 << 20), verdict(64 << 20)), (Outcome::Growth, Outcome::Pass));
+}
+
+#[test]
+fn a_rise_that_levels_off_is_held_to_the_limit_too() {
+    let warm_up = record(100, |at| (1e9, 5e8 + 300.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
+    let verdict = |limit: u64| {
+        let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
+        judge(&warm_up, policy).into_iter().find(|row| row.metric == RESIDENT).expect("a row").verdict
+    };
+    assert_eq!((verdict(64 << 20), verdict(400 << 20)), (Outcome::Growth, row(&warm_up, RESIDENT).verdict));
+}
+
+#[test]
+fn the_formula_is_the_published_one() {
+    // F / n + 1.645 * 1.4826 MAD * sqrt(12 / n^3) * sqrt((1 + r) / (1 - r)), by hand for n = 100, MAD = 1 MiB, r = 0.5.
+    let by_hand = 3.0 * MIB / 100.0 + 1.645 * 1.4826 * MIB * (12.0f64 / 1e6).sqrt() * 3.0f64.sqrt();
+    assert!((smallest_leak_bytes(100, MIB, 0.5) - by_hand).abs() < 1e-6);
+    assert!((smallest_leak_bytes(100, 0.0, 0.0) - MIB / 100.0).abs() < 1e-9, "without noise the floor is left");
+}
+
+proptest! {
+    #[test]
+    fn a_heap_bounded_by_its_period_never_leaks(
+        period in 1usize..=20, heights in prop::collection::vec(0u64..1_000_000, 20), phase in 0usize..20
+    ) {
+        let live: Vec<u64> = (0..100).map(|at| 1_000_000 + heights[(at + phase) % period]).collect();
+        prop_assert!(!heap_trend(&live).expect("enough runs").leaks);
+    }
+
+    #[test]
+    fn any_leak_on_top_of_a_bounded_heap_is_called(
+        period in 1usize..=20, heights in prop::collection::vec(0u64..1_000_000, 20), leak in 1u64..100_000
+    ) {
+        // A multiple of the period, so that each quarter holds the same low point.
+        let runs = 4 * period * 5;
+        let live: Vec<u64> = (0..runs).map(|at| 1_000_000 + heights[at % period] + leak * at as u64).collect();
+        let trend = heap_trend(&live).expect("enough runs");
+        prop_assert!(trend.leaks, "{trend:?}");
+        prop_assert!((trend.per_run - leak as f64).abs() < 0.4 * leak as f64, "{trend:?} for {leak}");
+    }
+}

@@ -1,0 +1,227 @@
+//! From a [`LoadRequest`] to a [`CandleEngine`].
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use candle_core::DType;
+use candle_nn::VarBuilder;
+
+use super::adapter::{Adapter, Facts};
+use super::config::{Family, LlamaConfig};
+use super::decoder::Decoder;
+use super::digest::Digest;
+use super::gguf::Gguf;
+use super::gpt2::{Gpt2, Gpt2Config};
+use super::heap::make_room;
+use super::hub::{Files, Hub};
+use super::local::{self, ModelFiles};
+use super::safetensors::SafeTensorFiles;
+use super::spec::ModelSpec;
+use super::tokenizer::Text;
+use super::weights::Weight;
+use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
+use infergate::engine::{EngineInfo, LoadRequest};
+
+/// Loads the model that `request` names.
+///
+/// # Errors
+/// One line saying what is wrong with the spec, the files or the request.
+pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
+    let Model { decoder, info, text, digest } = open(request)?;
+    Ok(CandleEngine::new(decoder, info, text, digest))
+}
+
+/// Whether `request` names a model that computes in a [`Team`](super::parallel::Team), as far as can be told before anything
+/// is fetched.
+pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
+    match request.model.parse() {
+        Ok(ModelSpec::Synthetic(name)) => name != "smollm2-135m",
+        Ok(ModelSpec::Directory(path)) => {
+            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_json(&files.config));
+            json.is_ok_and(|json| local::architecture(&json).is_ok_and(|name| name == "gpt2"))
+        }
+        _ => false,
+    }
+}
+
+/// A loaded model before it becomes an engine.
+pub struct Model {
+    /// The model itself.
+    pub decoder: Box<dyn Decoder>,
+    /// Who it is, without what `decoder` and `digest` know.
+    pub info: EngineInfo,
+    /// Its tokenizer, if it has one.
+    pub text: Option<Text>,
+    /// Identity of its weights.
+    pub digest: Digest,
+}
+
+/// As [`load`], for callers that want the logits.
+///
+/// # Errors
+/// As [`load`].
+pub fn open(request: &LoadRequest) -> Result<Model> {
+    let spec: ModelSpec = request.model.parse()?;
+    let mut model = match &spec {
+        ModelSpec::Gguf(path) => gguf(path, request)?,
+        ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request)?,
+        ModelSpec::Hub(hub) => {
+            let fetched = Hub::from_env()?.fetch(hub)?;
+            let mut model = match &fetched.files {
+                Files::Gguf(path) => gguf(path, request)?,
+                Files::Directory(files) => safetensors(files, request)?,
+            };
+            model.info.revision = Some(fetched.revision);
+            model
+        }
+        ModelSpec::Synthetic(name) => synthetic(name, request)?,
+    };
+    model.info.model = spec.to_string();
+    if request.dtype.as_deref() == Some("f32") && model.info.model.ends_with(".gguf") {
+        // Other numbers than the file's: a subject, and a baseline, of its own.
+        model.info.model += " as f32";
+    }
+    model.info.name = "candle".into();
+    model.info.version = CANDLE_VERSION.into();
+    model.info.settings.extend(environment(request));
+    Ok(model)
+}
+
+fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
+    let file = Gguf::open(path)?;
+    let stored = file.dtype();
+    let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
+    let config = file.config().with_context(|| format!("cannot use {}", path.display()))?;
+    let text = Text::from_gguf(&file.content).with_context(|| format!("cannot use {}", path.display()))?;
+    ensure!(
+        dtype == stored || dtype == "f32",
+        "dtype `{dtype}` is not possible for {}; use {stored} (as stored) or f32",
+        path.display()
+    );
+    let as_stored = dtype == stored;
+    let context_tokens = match config.family {
+        Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
+        _ => config.context,
+    };
+    let in_file = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    make_room(&request.model, if as_stored { in_file } else { f32_bytes(weights::parameters(&config)) })?;
+    let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
+    let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
+}
+
+fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let json = local::read_json(&files.config)?;
+    let in_config = || format!("cannot use {}", files.config.display());
+    let architecture = local::architecture(&json).with_context(in_config)?;
+    let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
+    let weights = SafeTensorFiles::open(files.weights.clone())?;
+    let elements = |name: &str| weights.shape(name).map_or(0, |shape| shape.iter().map(|n| *n as u64).product());
+    make_room(&request.model, f32_bytes(weights.names().map(|name| elements(&name)).sum()))?;
+    let (decoder, info) = match Family::from_name(architecture) {
+        Some(family) => {
+            let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
+            let hf_name: fn(&Weight) -> &str = |w| &w.hf;
+            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names())
+                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            // Qwen2 of candle would prefer a stored head to a tied one.
+            let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
+            (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
+        }
+        None => {
+            let config: Gpt2Config = serde_json::from_value(json.clone()).with_context(in_config)?;
+            // Old checkpoints store the causal mask of each layer as if it were a weight.
+            let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
+            let decoder = Gpt2::load(&config, vb, request.threads)
+                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
+        }
+    };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+}
+
+/// A published architecture with seeded weights.
+fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let vb = synthetic::var_builder(request.seed, DType::F32);
+    let config = match name {
+        "gpt2" => Gpt2Config::gpt2(),
+        "distilgpt2" => Gpt2Config::distilgpt2(),
+        "tiny" => Gpt2Config::tiny(),
+        _ => {
+            let config = LlamaConfig::smollm2_135m();
+            make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
+            let info = llama_info(&config, "f32".into());
+            let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
+            return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
+        }
+    };
+    make_room(&request.model, f32_bytes(config.parameters()))?;
+    let decoder = Gpt2::load(&config, vb, request.threads)?;
+    let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
+    Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
+}
+
+fn gpt2_info(config: &Gpt2Config) -> EngineInfo {
+    EngineInfo {
+        architecture: Some("gpt2".into()),
+        dtype: "f32".into(),
+        context_tokens: config.n_positions,
+        vocab_tokens: config.vocab_size,
+        ..EngineInfo::default()
+    }
+}
+
+/// On a CPU candle computes safetensors and synthetic weights in f32.
+fn only_f32(request: &LoadRequest) -> Result<()> {
+    match request.dtype.as_deref() {
+        None | Some("f32") => Ok(()),
+        Some(other) => bail!("dtype `{other}` is not possible for {}; use f32", request.model),
+    }
+}
+
+fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
+    EngineInfo {
+        architecture: Some(config.family.name().into()),
+        dtype,
+        context_tokens: config.context,
+        vocab_tokens: config.vocab,
+        ..EngineInfo::default()
+    }
+}
+
+/// What that many weights take in f32.
+fn f32_bytes(weights: u64) -> u64 {
+    weights.saturating_mul(size_of::<f32>() as u64)
+}
+
+/// A model with Llama's layout in f32. `vb` must have every weight of `config`.
+fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
+    let parameters = weights::parameters(config);
+    let embedding = (config.vocab * config.hidden) as u64;
+    // Of an embedding that is not the head too, a step reads one row.
+    let read = if config.tied { parameters } else { parameters - embedding };
+    let facts = Facts {
+        parameters,
+        weight_bytes: f32_bytes(parameters),
+        cost: config.cost(f32_bytes(read)),
+        settings: settings(&format!("candle-transformers {}", config.family.name())),
+    };
+    Ok(match config.family {
+        Family::Llama => Box::new(Adapter::new(llama::Llama::load(config, vb)?, facts)),
+        Family::Qwen2 => Box::new(Adapter::new(qwen::qwen2(config, vb)?, facts)),
+        Family::Qwen3 => Box::new(Adapter::new(qwen::qwen3(config, vb)?, facts)),
+    })
+}
+
+/// The settings that are chosen before the process starts, as this process found them.
+fn environment(request: &LoadRequest) -> Vec<(String, String)> {
+    use infergate::engine::EngineFactory as _;
+    let names = super::Candle.environment(request).into_iter().map(|(name, _)| name);
+    let found = names.map(|name| {
+        let value = std::env::var(&name).unwrap_or_else(|_| "unset".into());
+        (name, value)
+    });
+    found.chain([("candle_threads".to_owned(), candle_core::utils::get_num_threads().to_string())]).collect()
+}

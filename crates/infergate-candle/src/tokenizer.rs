@@ -1,0 +1,173 @@
+//! [`Text`]: text to tokens and back, from tokenizer.json or from GGUF metadata.
+
+use std::path::Path;
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+use candle_core::quantized::gguf_file::{Content, Value};
+use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
+use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::normalizers::unicode::NFC;
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::digits::Digits;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
+
+use super::sentencepiece;
+use infergate::engine::TokenId;
+
+/// A model's tokenizer. It adds no special tokens and drops none.
+pub struct Text {
+    tokenizer: Tokenizer,
+}
+
+/// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
+
+/// How words are cut before merging, by GGUF's name for it.
+const KNOWN_PRE_TOKENIZERS: &str = "gpt-2, smollm, llama-bpe, qwen2";
+
+/// Contractions, words with the sign before them, digits (by `DIGITS`), signs, line ends, spaces.
+const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2_WORDS: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+impl Text {
+    /// Reads a tokenizer.json.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no tokenizer.
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read the tokenizer {}", path.display()))?;
+        let tokenizer = Tokenizer::from_bytes(&bytes)
+            .map_err(one_line)
+            .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;
+        Self::new(tokenizer)
+    }
+
+    /// Builds the tokenizer a GGUF file describes. `Ok(None)`: it describes none.
+    ///
+    /// # Errors
+    /// When the description is damaged, or of a kind not known here: wrong tokens are worse than none.
+    pub fn from_gguf(content: &Content) -> Result<Option<Self>> {
+        let kind = match content.metadata.get("tokenizer.ggml.model") {
+            None => return Ok(None),
+            Some(Value::String(kind)) if kind == "none" || kind == "no_vocab" => return Ok(None),
+            Some(Value::String(kind)) => kind,
+            Some(_) => bail!("the GGUF metadata tokenizer.ggml.model is not a text"),
+        };
+        let tokens = strings(content, "tokenizer.ggml.tokens")?;
+        let types = types(content)?;
+        let mut tokenizer = match kind.as_str() {
+            "gpt2" => byte_level(content, &tokens)?,
+            "llama" => sentencepiece::tokenizer(content, &tokens, &types)?,
+            other => bail!(
+                "tokenizer.ggml.model `{other}` is not supported, only `gpt2` and `llama` are; use the model's safetensors and tokenizer.json"
+            ),
+        };
+        // Control tokens and those of the model's maker are found in a text before it is cut.
+        let whole = tokens.iter().zip(&types).filter_map(|(token, kind)| match *kind {
+            CONTROL => Some(AddedToken::from(token.clone(), true)),
+            USER_DEFINED => Some(AddedToken::from(token.clone(), false).normalized(false)),
+            _ => None,
+        });
+        tokenizer.add_tokens(whole).map_err(one_line)?;
+        Self::new(tokenizer).map(Some)
+    }
+
+    fn new(mut tokenizer: Tokenizer) -> Result<Self> {
+        // A tokenizer.json may ask for cutting and filling up, which would change prompt lengths.
+        tokenizer.with_truncation(None).map_err(one_line)?;
+        tokenizer.with_padding(None);
+        Ok(Self { tokenizer })
+    }
+
+    /// Tokens of `text`.
+    ///
+    /// # Errors
+    /// When the tokenizer cannot encode it.
+    pub fn tokenize(&self, text: &str) -> Result<Vec<TokenId>> {
+        let encoding = self.tokenizer.encode(text, false).map_err(one_line).context("the text cannot be tokenized")?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Text of `tokens`.
+    ///
+    /// # Errors
+    /// When the tokenizer cannot decode them.
+    pub fn detokenize(&self, tokens: &[TokenId]) -> Result<String> {
+        self.tokenizer.decode(tokens, false).map_err(one_line).context("the tokens cannot be turned into text")
+    }
+}
+
+/// GPT-2's kind of tokenizer: bytes written as letters, merged.
+fn byte_level(content: &Content, tokens: &[String]) -> Result<Tokenizer> {
+    let pre = match content.metadata.get("tokenizer.ggml.pre") {
+        Some(Value::String(pre)) => pre.as_str(),
+        _ => bail!("the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"),
+    };
+    let cut = cut(pre)?;
+    let merges = strings(content, "tokenizer.ggml.merges")?
+        .iter()
+        .map(|merge| merge.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())))
+        .collect::<Option<Vec<_>>>()
+        .context("the GGUF metadata tokenizer.ggml.merges has an entry that is no pair")?;
+    let vocab: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
+    let bpe = BPE::builder()
+        .vocab_and_merges(vocab, merges)
+        .ignore_merges(pre == "llama-bpe")
+        .build()
+        .map_err(one_line)
+        .context("the GGUF metadata's tokenizer is damaged")?;
+    let mut tokenizer = Tokenizer::new(bpe);
+    if pre == "qwen2" {
+        tokenizer.with_normalizer(Some(NFC)).map_err(one_line)?;
+    }
+    tokenizer.with_pre_tokenizer(Some(Sequence::new(cut)));
+    tokenizer.with_decoder(Some(ByteLevelDecoder::default()));
+    Ok(tokenizer)
+}
+
+/// The steps that cut text into words for the byte-level BPE that GGUF calls `pre`.
+fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
+    let bytes = |words: bool| PreTokenizerWrapper::from(ByteLevel::new(false, true, words));
+    let split = |regex: &str| {
+        let pattern = SplitPattern::Regex(regex.to_owned());
+        Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map(PreTokenizerWrapper::from).map_err(one_line)
+    };
+    Ok(match pre {
+        "gpt-2" => vec![bytes(true)],
+        "smollm" => vec![Digits::new(true).into(), bytes(true)],
+        "llama-bpe" => vec![split(LLAMA3_WORDS)?, bytes(false)],
+        "qwen2" => vec![split(QWEN2_WORDS)?, bytes(false)],
+        other => bail!(
+            "the pre-tokenizer `{other}` is not known, and guessing would give wrong tokens; known are {KNOWN_PRE_TOKENIZERS}. Use the model's safetensors and tokenizer.json"
+        ),
+    })
+}
+
+/// GGUF's type of each token; none where the file does not say.
+fn types(content: &Content) -> Result<Vec<i32>> {
+    let Some(list) = content.metadata.get("tokenizer.ggml.token_type") else { return Ok(Vec::new()) };
+    let number = |value: &Value| value.to_i32().ok().or_else(|| i32::try_from(value.to_u32().ok()?).ok());
+    list.to_vec()
+        .ok()
+        .and_then(|list| list.iter().map(number).collect())
+        .context("the GGUF metadata tokenizer.ggml.token_type is not a list of numbers")
+}
+
+fn strings(content: &Content, key: &str) -> Result<Vec<String>> {
+    let list = content.metadata.get(key).with_context(|| format!("the GGUF metadata has no {key}"))?;
+    let list = list.to_vec().ok().with_context(|| format!("the GGUF metadata {key} is not a list"))?;
+    list.iter()
+        .map(|value| value.to_string().ok().cloned())
+        .collect::<Option<_>>()
+        .with_context(|| format!("the GGUF metadata {key} has an entry that is no text"))
+}
+
+/// An error of the tokenizers crate, without line breaks.
+pub(super) fn one_line(error: impl std::fmt::Display) -> Error {
+    anyhow!("{}", error.to_string().lines().collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,201 @@
+//! The leak rule: does a process that does the same again and again need more and more memory?
+//!
+//! Two witnesses. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
+//! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test, a floor, and
+//! a confirmation by as many runs again, because a program that warms up rises too.
+
+mod heap;
+mod resident;
+
+pub use heap::{HeapTrend, certain_leak_interval, heap_trend};
+pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
+
+use crate::outcome::Outcome;
+use crate::receipt::MemoryRecord;
+
+/// Fewer runs are not judged: a quarter of them has to hold a whole period of a bounded cache.
+pub const MIN_RUNS: usize = 20;
+
+/// What a team allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryPolicy {
+    /// The resident set may grow by so many bytes over the runs, even without a trend. `None`: by any amount.
+    pub growth_limit_bytes: Option<u64>,
+}
+
+/// Whose growth was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Witness {
+    /// What the worker's own allocator counts.
+    Heap,
+    /// What the system says is resident.
+    Resident,
+}
+
+/// What one witness says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Which.
+    pub witness: Witness,
+    /// Its decision.
+    pub outcome: Outcome,
+    /// Growth, bytes a run; 0 for a heap that only moves.
+    pub per_run_bytes: Option<f64>,
+    /// Growth that counts, bytes a run: the resident set's floor.
+    pub floor_per_run_bytes: Option<f64>,
+    /// One-sided p of the resident set's trend.
+    pub p_rising: Option<f64>,
+    /// The smallest leak these runs could have seen, bytes a run.
+    pub smallest_leak_bytes: Option<f64>,
+    /// A heap leak of each so-manieth run is certain to be seen.
+    pub certain_leak_interval: Option<usize>,
+    /// One sentence on why, where the numbers do not say it.
+    pub note: Option<String>,
+}
+
+/// Whether the heap leaks, over the runs asked for.
+pub fn heap_leaks(record: &MemoryRecord) -> bool {
+    heap_trend(asked(record, &record.runs.live_bytes)).is_some_and(|heap| heap.leaks)
+}
+
+/// Whether the resident set rose over the runs asked for, so that as many again must tell a leak from a warm-up. A heap that
+/// leaks has answered already.
+pub fn needs_confirmation(record: &MemoryRecord) -> bool {
+    let rises = resident_trend(asked(record, &record.runs.rss_bytes)).is_some_and(|resident| resident.rises());
+    rises && !heap_leaks(record)
+}
+
+/// What both witnesses say.
+pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<Finding> {
+    let findings = [heap_finding(record), resident_finding(record, policy)];
+    findings.into_iter().map(|finding| at_best(record, finding)).collect()
+}
+
+/// The runs the verdict is reached by, the confirmation left out.
+pub fn asked<'a>(record: &MemoryRecord, column: &'a [u64]) -> &'a [u64] {
+    &column[..column.len().min(record.asked_runs)]
+}
+
+/// A run that broke an invariant or was cut short passes nothing, and of fewer runs than were asked for nothing is called a
+/// leak: a warm-up looks like one.
+fn at_best(record: &MemoryRecord, row: Finding) -> Finding {
+    if let Some(reason) = record.invalid.first() {
+        return Finding { outcome: Outcome::Invalid, note: Some(reason.clone()), ..row };
+    }
+    let runs = record.runs.len();
+    let whole = runs >= record.asked_runs;
+    if record.partial && (!whole || row.outcome.severity() <= Outcome::Partial.severity()) {
+        let wanted = if whole && needs_confirmation(record) { 2 * record.asked_runs } else { record.asked_runs };
+        let until_then = match (row.outcome, row.note) {
+            (Outcome::Leak, Some(note)) => format!("; until then {note}"),
+            _ => String::new(),
+        };
+        let note = format!("the memory phase ended after {runs} of {wanted} runs{until_then}");
+        return Finding { outcome: Outcome::Partial, note: Some(note), ..row };
+    }
+    row
+}
+
+fn finding(witness: Witness, outcome: Outcome, note: Option<String>) -> Finding {
+    Finding {
+        witness,
+        outcome,
+        per_run_bytes: None,
+        floor_per_run_bytes: None,
+        p_rising: None,
+        smallest_leak_bytes: None,
+        certain_leak_interval: None,
+        note,
+    }
+}
+
+fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
+    let note = format!("{} runs are too few for a verdict on leaks; it takes at least {MIN_RUNS}", record.runs.len());
+    (Outcome::Inconclusive, Some(note))
+}
+
+fn heap_finding(record: &MemoryRecord) -> Finding {
+    let live_bytes = asked(record, &record.runs.live_bytes);
+    if live_bytes.is_empty() && !record.runs.is_empty() {
+        let note = "the worker does not count its heap; install infergate's CountingAllocator in it";
+        return finding(Witness::Heap, unseen(record), Some(note.into()));
+    }
+    let Some(heap) = heap_trend(live_bytes) else {
+        let (verdict, note) = too_few(record);
+        return finding(Witness::Heap, verdict, note);
+    };
+    let blocks = heap_trend(asked(record, &record.runs.live_blocks)).map(|blocks| blocks.per_run);
+    let (verdict, note) = if heap.leaks {
+        let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {blocks:.1} allocations"));
+        (Outcome::Leak, Some(format!("the heap grows by {:.1} bytes a run{blocks}", heap.per_run)))
+    } else {
+        (Outcome::Pass, None)
+    };
+    Finding {
+        per_run_bytes: Some(if heap.leaks { heap.per_run } else { 0.0 }),
+        smallest_leak_bytes: Some(1.0),
+        certain_leak_interval: certain_leak_interval(live_bytes.len()),
+        ..finding(Witness::Heap, verdict, note)
+    }
+}
+
+/// One blind witness is an advisory; two see nothing at all.
+fn unseen(record: &MemoryRecord) -> Outcome {
+    let seen = [&record.runs.live_bytes, &record.runs.rss_bytes].iter().any(|column| !column.is_empty());
+    if seen { Outcome::Advisory } else { Outcome::Inconclusive }
+}
+
+fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
+    let rss_bytes = asked(record, &record.runs.rss_bytes);
+    if rss_bytes.is_empty() && !record.runs.is_empty() {
+        let note = "this system does not say the resident set: what grows outside the heap is not seen";
+        return finding(Witness::Resident, unseen(record), Some(note.into()));
+    }
+    let Some(first) = resident_trend(rss_bytes) else {
+        let (verdict, note) = too_few(record);
+        return finding(Witness::Resident, verdict, note);
+    };
+    let (mut verdict, mut note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
+    if let Some(limit) = policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64)
+        && verdict != Outcome::Leak
+    {
+        let grew = format!("the resident set grew by {:.0} bytes, and {limit} are allowed", first.growth_bytes);
+        (verdict, note) = (Outcome::Growth, Some(grew));
+    }
+    Finding {
+        per_run_bytes: Some(first.line.slope),
+        floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),
+        p_rising: Some(first.p_rising),
+        smallest_leak_bytes: Some(first.smallest_leak_bytes()),
+        ..finding(Witness::Resident, verdict, note)
+    }
+}
+
+/// What as many runs again say of a resident set that rose.
+fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
+    let slope = first.line.slope;
+    let rose = format!("the resident set rose by {slope:.0} bytes a run over {} runs", first.runs);
+    if heap_leaks(record) {
+        return (Outcome::Inconclusive, Some(format!("{rose}; the heap leaks, so it was not followed further")));
+    }
+    let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
+        return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
+    };
+    let (again, lasts) = (second.line.slope, second.line.slope >= slope / 2.0);
+    match (second.rises(), lasts) {
+        (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again:.0} over as many again"))),
+        (false, false) => (Outcome::Pass, None),
+        _ => {
+            // One that slowed down needs runs in which the slower part is most of it.
+            let settles = if lasts { second.runs_to_settle() } else { Some(4 * first.runs) };
+            let runs = settles.map_or_else(
+                || "no number of runs would settle it here".to_owned(),
+                |runs| format!("{runs} runs would settle it"),
+            );
+            (
+                Outcome::Inconclusive,
+                Some(format!("{rose}, then by {again:.0}: a leak is neither shown nor excluded; {runs}")),
+            )
+        }
+    }
+}

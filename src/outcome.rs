@@ -1,0 +1,93 @@
+//! The words a verdict is said in, and the exit code of each.
+
+use serde::{Deserialize, Serialize};
+
+/// One verdict, of a case or of the whole suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything asked for holds.
+    Pass,
+    /// No slowdown at or above the threshold.
+    WithinLimit,
+    /// Faster, significantly and relevantly.
+    Improved,
+    /// Shown, and not judged: too few sessions, another machine class.
+    Advisory,
+    /// Slower, significantly and relevantly.
+    Regressed,
+    /// Other tokens than before.
+    OutputChanged,
+    /// An exact counter is worse.
+    CounterRegressed,
+    /// Memory grows with the runs.
+    Leak,
+    /// Memory grew beyond its limit, without a trend.
+    Growth,
+    /// An absolute limit is missed.
+    TargetMissed,
+    /// Too noisy to judge.
+    Unstable,
+    /// Neither shown nor excluded.
+    Inconclusive,
+    /// The run breaks an invariant.
+    Invalid,
+    /// The run was cut short.
+    Partial,
+    /// No comparable baseline where one is required.
+    NotComparable,
+    /// Bad usage, unreadable file, failed run.
+    Failed,
+}
+
+impl Outcome {
+    /// The process exit code.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Pass | Self::WithinLimit | Self::Improved | Self::Advisory => 0,
+            Self::Regressed
+            | Self::OutputChanged
+            | Self::CounterRegressed
+            | Self::Leak
+            | Self::Growth
+            | Self::TargetMissed => 1,
+            Self::Failed => 2,
+            Self::Unstable | Self::Inconclusive | Self::Invalid | Self::Partial => 3,
+            Self::NotComparable => 4,
+        }
+    }
+
+    /// Rank in the order in which the worst case decides: exit codes 2, 1, 3, 4, 0.
+    pub fn severity(self) -> u8 {
+        match self.exit_code() {
+            2 => 4,
+            1 => 3,
+            3 => 2,
+            4 => 1,
+            _ => 0,
+        }
+    }
+
+    /// As a person reads it: `within limit`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::WithinLimit => "within limit",
+            Self::Improved => "improved",
+            Self::Advisory => "advisory",
+            Self::Regressed => "regressed",
+            Self::OutputChanged => "output changed",
+            Self::CounterRegressed => "counter regressed",
+            Self::Leak => "leak",
+            Self::Growth => "growth",
+            Self::TargetMissed => "target missed",
+            Self::Unstable => "unstable",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+            Self::Partial => "partial",
+            Self::NotComparable => "not comparable",
+            Self::Failed => "failed",
+        }
+    }
+}
