@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
-use infergate::receipt::{read_memory, read_paired};
+use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, read};
 
 use crate::revisions::{commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
@@ -147,16 +147,16 @@ fn a_worker_that_was_given_has_no_commit() {
     let given = ["--model=fake", "--threads=1", "--cases=decode/p8"];
     let pair = ["gate", "--base-bin", &worker, "--head-bin", &worker, "--out=pair.json"];
     sandbox.run(&[&pair[..], &given[..]].concat()).success();
-    let pair = read_paired(&sandbox.path("pair.json")).expect("a receipt");
+    let pair = read::<PairedReceipt>(&sandbox.path("pair.json")).expect("a receipt");
     assert_eq!((pair.base.build.commit, pair.head.build.commit), (None, None));
     let worker = crate::support::example("leaky_engine");
     let memory =
         ["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=20", "--out=memory.json", "--worker"];
     sandbox.run(&[&memory[..], &[&worker.to_string_lossy()]].concat());
-    assert_eq!(read_memory(&sandbox.path("memory.json")).expect("a receipt").build.commit, None);
+    assert_eq!(read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("a receipt").build.commit, None);
 
     gate(&sandbox, "HEAD", &["--out=built.json"]).success();
-    let built = read_paired(&sandbox.path("built.json")).expect("a receipt");
+    let built = read::<PairedReceipt>(&sandbox.path("built.json")).expect("a receipt");
     let head = git(&sandbox, &["rev-parse", "HEAD"]);
     assert_eq!(built.base.build.commit.as_deref(), Some(head.trim()));
     assert_eq!(built.head.build.commit.as_deref(), Some(head.trim()));
