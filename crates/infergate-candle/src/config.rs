@@ -8,10 +8,13 @@ use serde_json::Value;
 use infergate::engine::Cost;
 
 /// Longer rotary tables than any published model needs are refused, as they only fill memory.
-const MAX_CONTEXT_TOKENS: usize = 1 << 21;
+pub(super) const MAX_CONTEXT_TOKENS: usize = 1 << 21;
 
-/// No published model has a dimension above this; products of two stay within 64 bits.
-const MAX_SIZE: usize = 1 << 24;
+/// No published model has a dimension above this; with [`MAX_LAYERS`], all weights together are counted within 64 bits.
+pub(super) const MAX_SIZE: usize = 1 << 22;
+
+/// No published model has more blocks.
+pub(super) const MAX_LAYERS: usize = 1 << 12;
 
 /// The model families that share Llama's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +164,6 @@ impl LlamaConfig {
     /// Naming the value that cannot be.
     pub fn checked(self) -> Result<Self> {
         let sizes = [
-            ("layers", self.layers),
             ("hidden size", self.hidden),
             ("MLP size", self.intermediate),
             ("heads", self.heads),
@@ -173,6 +175,8 @@ impl LlamaConfig {
         for (name, size) in sizes {
             ensure!((1..=MAX_SIZE).contains(&size), "a model with {name} = {size} cannot be computed");
         }
+        ensure!((1..=MAX_LAYERS).contains(&self.layers), "a model with layers = {} cannot be computed", self.layers);
+        ensure!(self.q_width() <= MAX_SIZE, "{} heads of {} are too wide to be computed", self.heads, self.head_dim);
         ensure!(
             self.heads.is_multiple_of(self.kv_heads),
             "{} attention heads cannot share {} key-value heads",

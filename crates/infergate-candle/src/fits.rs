@@ -3,27 +3,118 @@
 use anyhow::{Result, ensure};
 use sysinfo::System;
 
-/// Refuses weights of `needed_bytes` that would not fit now. Where the system does not say what is free, nothing is refused.
-///
-/// # Errors
-/// Saying what is needed and what there is.
-pub fn ensure_fits_memory(model: &str, needed_bytes: u64) -> Result<()> {
-    let Some(free_bytes) = free_bytes() else { return Ok(()) };
-    ensure!(
-        needed_bytes <= free_bytes,
-        "{model}: its weights take {:.1} GiB and {:.1} GiB of memory are free; close programs, or choose a smaller model or dtype",
-        gib(needed_bytes),
-        gib(free_bytes)
-    );
-    Ok(())
+use super::config::{Family, LlamaConfig};
+use super::gpt2::Gpt2Config;
+
+/// Caches and buffers are counted for a sequence of so many tokens, the cases measured by default among them. A longer one
+/// may need more than was counted; counting the whole context would refuse models that run.
+pub const COUNTED_TOKENS: usize = 1024;
+
+/// Positions for which the quantized Qwen3 of candle-transformers keeps its cache, whatever is asked of it.
+const QUANTIZED_QWEN3_CACHE_TOKENS: usize = 4096;
+
+/// Bytes of memory that a model takes while it is loaded and run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// The weights as they stay in memory.
+    pub weights: u64,
+    /// Copies that exist only while they are loaded.
+    pub loading: u64,
+    /// Rotary tables and masks, made with the model.
+    pub tables: u64,
+    /// Keys and values.
+    pub cache: u64,
+    /// What a prompt is computed in.
+    pub buffers: u64,
 }
 
-/// What can be had without swapping; in a container no more than its limit, of which nobody can say how much is only cache.
+impl Needs {
+    /// A model with Llama's layout whose `weights` bytes stay, beside `loading` bytes while they are read. `quantized`: its
+    /// weights are computed on as stored.
+    pub fn llama(config: &LlamaConfig, weights: u64, loading: u64, quantized: bool) -> Self {
+        let c = config;
+        let tokens = COUNTED_TOKENS.min(c.context);
+        let cached = match c.family {
+            Family::Qwen3 if quantized => QUANTIZED_QWEN3_CACHE_TOKENS,
+            _ => tokens,
+        };
+        // Keys and values are copied for every query head that shares them.
+        let row = 2 * c.hidden + 3 * c.q_width() + 2 * c.kv_width() + 3 * c.intermediate;
+        Self {
+            weights,
+            loading,
+            // Sine, cosine, and the angles they are made of.
+            tables: f32s(&[3, c.context, c.head_dim / 2]),
+            // Twice: the state behind the prompt is kept for going back to it.
+            cache: f32s(&[2, 2, c.layers, c.kv_width(), cached]),
+            // Scores as products, masked, and as shares.
+            buffers: f32s(&[tokens, row])
+                .saturating_add(f32s(&[3, c.heads, tokens, tokens]))
+                .saturating_add(f32s(&[2, c.vocab])),
+        }
+    }
+
+    /// A GPT-2 in f32, beside `loading` bytes while its weights are read and cut into shards.
+    pub fn gpt2(config: &Gpt2Config, loading: u64) -> Self {
+        let c = config;
+        let tokens = COUNTED_TOKENS.min(c.n_positions);
+        let row = 8usize.saturating_mul(c.n_embd).saturating_add(c.inner().saturating_mul(3));
+        Self {
+            weights: c.parameters().saturating_mul(4),
+            loading,
+            tables: f32s(&[64, c.n_positions + 64]),
+            cache: f32s(&[2, c.n_layer, c.n_positions, c.n_embd]),
+            buffers: f32s(&[tokens, row])
+                .saturating_add(f32s(&[3, c.n_head, 64, tokens]))
+                .saturating_add(f32s(&[2, c.vocab_size])),
+        }
+    }
+
+    /// The most that is taken at one time.
+    pub fn peak(&self) -> u64 {
+        let running = self.cache.saturating_add(self.buffers);
+        self.weights.saturating_add(self.tables).saturating_add(running.max(self.loading))
+    }
+
+    /// Refuses a `model` that does not fit `free` bytes.
+    ///
+    /// # Errors
+    /// Saying what is needed, for what, and what there is.
+    pub fn ensure_below(&self, free: u64, model: &str) -> Result<()> {
+        ensure!(
+            self.peak() <= free,
+            "{model}: it takes {:.1} GiB of memory (weights {:.1}, loading them {:.1}, tables {:.1}, cache and buffers {:.1}) and {:.1} GiB are free; close programs, or choose a smaller model or dtype",
+            gib(self.peak()),
+            gib(self.weights),
+            gib(self.loading),
+            gib(self.tables),
+            gib(self.cache.saturating_add(self.buffers)),
+            gib(free)
+        );
+        Ok(())
+    }
+
+    /// As [`ensure_below`](Self::ensure_below), with the memory that is free now. Where the system does not say, nothing is
+    /// refused.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn ensure_fits_memory(&self, model: &str) -> Result<()> {
+        free_bytes().map_or(Ok(()), |free| self.ensure_below(free, model))
+    }
+}
+
+/// Bytes of an f32 array with these dimensions.
+fn f32s(dimensions: &[usize]) -> u64 {
+    dimensions.iter().fold(4, |bytes: u64, &n| bytes.saturating_mul(n as u64))
+}
+
+/// What can be had without swapping; in a container no more than its limit less what its programs hold.
 fn free_bytes() -> Option<u64> {
     let mut system = System::new().ok()?;
     system.refresh_memory();
     let all = Some(system.available_memory()).filter(|bytes| *bytes > 0)?;
-    Some(system.cgroup_limits().map_or(all, |limits| all.min(limits.total_memory)))
+    Some(system.cgroup_limits().map_or(all, |limits| all.min(limits.total_memory.saturating_sub(limits.rss))))
 }
 
 fn gib(bytes: u64) -> f64 {

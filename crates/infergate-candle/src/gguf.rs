@@ -1,19 +1,20 @@
 //! [`Gguf`]: a GGUF file, checked before candle sees it, as a quantized model or dequantized to f32.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use candle_core::quantized::GgmlDType;
-use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
 use super::adapter::{Adapter, Facts};
 use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
+use super::fits::Needs;
 use super::weights::{self, Weight};
 use super::{OneLine as _, gguf_header, llama, qwen};
 
@@ -31,23 +32,17 @@ impl Gguf {
     /// When the file is missing, empty, no GGUF, damaged or shorter than its weights.
     pub fn open(path: &Path) -> Result<Self> {
         let what = path.display();
+        let metadata = fs::metadata(path).with_context(|| format!("cannot open the model file {what}"))?;
+        // Opening a pipe would wait for whoever writes to it.
+        ensure!(metadata.is_file(), "{what} is no regular file; give a GGUF file");
         let file = File::open(path).with_context(|| format!("cannot open the model file {what}"))?;
-        let length = file.metadata().with_context(|| format!("cannot read the model file {what}"))?.len();
+        let length = metadata.len();
         ensure!(length > 0, "the model file {what} is empty; download it again");
         let mut file = BufReader::new(file);
         let mut magic = [0_u8; 4];
         let readable = file.read_exact(&mut magic).is_ok();
         ensure!(readable && &magic == b"GGUF", "{what} is not a GGUF file: it does not start with the bytes GGUF");
-        gguf_header::check_alignment(&mut file).with_context(|| format!("the GGUF file {what} is damaged"))?;
-        file.seek(SeekFrom::Start(0))?;
-        let content = Content::read(&mut file).one_line().map_err(|error| match error.to_string() {
-            // The one thing candle refuses that no damage explains.
-            text if text.starts_with("unknown dtype") => error.context(format!(
-                "the GGUF file {what} has weights in a quantization candle cannot read; use another file"
-            )),
-            _ => error.context(format!("the GGUF file {what} is truncated or damaged; download it again")),
-        })?;
-        gguf_header::check_extents(&content, length)
+        let content = gguf_header::read(&mut file, length)
             .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
         Ok(Self { content, file })
     }
@@ -118,16 +113,11 @@ impl Gguf {
     /// # Errors
     /// When candle cannot read a weight.
     pub fn quantized(mut self, config: &LlamaConfig) -> Result<Box<dyn Decoder>> {
-        let bytes = |name: &str| self.content.tensor_infos.get(name).map_or(0, gguf_header::stored_bytes);
-        let stored: u64 = self.content.tensor_infos.values().map(gguf_header::stored_bytes).sum();
-        // The embedding is looked up in f32; the head reads the stored one.
-        let embedding_f32 = (config.vocab * config.hidden * size_of::<f32>()) as u64;
-        let head_copy = if config.tied { bytes("token_embd.weight") } else { 0 };
-        let embedding = bytes("token_embd.weight");
+        let (weight_bytes, read_bytes) = self.quantized_bytes(config);
         let facts = Facts {
             parameters: weights::parameters(config),
-            weight_bytes: stored - embedding + embedding_f32 + head_copy,
-            cost: config.cost(stored - embedding + head_copy),
+            weight_bytes,
+            cost: config.cost(read_bytes),
             settings: super::settings(&format!("candle-transformers quantized_{}", config.family.name())),
         };
         self.fill_defaults(config);
@@ -137,6 +127,30 @@ impl Gguf {
             Family::Qwen2 => Box::new(Adapter::new(qwen::quantized2(content, file)?, facts)),
             Family::Qwen3 => Box::new(Adapter::new(qwen::quantized3(content, file)?, facts)),
         })
+    }
+
+    /// Bytes that the quantized model's weights take in memory, and those of them that are read for each token.
+    fn quantized_bytes(&self, config: &LlamaConfig) -> (u64, u64) {
+        let stored: u64 = self.content.tensor_infos.values().map(gguf_header::stored_bytes).sum();
+        let embedding = self.content.tensor_infos.get("token_embd.weight").map_or(0, gguf_header::stored_bytes);
+        // The embedding is looked up in f32; the head reads the stored one.
+        let embedding_f32 = (config.vocab * config.hidden * size_of::<f32>()) as u64;
+        let head_copy = if config.tied { embedding } else { 0 };
+        (stored - embedding + embedding_f32 + head_copy, stored - embedding + head_copy)
+    }
+
+    /// The memory this model takes, as [`quantized`](Self::quantized) or else [`dequantized`](Self::dequantized). Call
+    /// [`config`](Self::config) first.
+    pub fn needs(&self, config: &LlamaConfig, as_stored: bool) -> Needs {
+        let largest = |bytes: fn(&TensorInfo) -> u64| self.content.tensor_infos.values().map(bytes).max().unwrap_or(0);
+        // Each weight is read as bytes, and then made into blocks.
+        let read = 2 * largest(gguf_header::stored_bytes);
+        if as_stored {
+            return Needs::llama(config, self.quantized_bytes(config).0, read, true);
+        }
+        // Rows that change places are copied once more.
+        let reordered = 2 * largest(|info| 4 * info.shape.elem_count() as u64);
+        Needs::llama(config, 4 * weights::parameters(config), read + reordered, false)
     }
 
     /// The weights in f32 under their names in Hugging Face's safetensors.

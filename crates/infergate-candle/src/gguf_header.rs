@@ -1,104 +1,197 @@
-//! Checks on a GGUF header that candle leaves out: what would make it panic or allocate without bound.
+//! The header of a GGUF file, read with limits: what candle's own reader would divide by, overflow on or allocate without
+//! bound is refused here, and candle gets the result.
+//!
+//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
-use std::collections::BTreeMap;
-use std::io::{Read, Seek};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 
 use anyhow::{Context, Result, bail, ensure};
-use candle_core::quantized::gguf_file::{Content, TensorInfo};
+use candle_core::Shape;
+use candle_core::quantized::GgmlDType;
+use candle_core::quantized::gguf_file::{Content, DEFAULT_ALIGNMENT, TensorInfo, Value, VersionedMagic};
 
 /// Arrays inside arrays deeper than this are not read.
 const MAX_DEPTH: usize = 8;
+/// Values in all metadata together, those inside arrays included. The largest vocabularies take a million and a half.
+const MAX_VALUES: u64 = 1 << 22;
+/// Bytes of all texts together. The largest vocabularies take some ten million.
+const MAX_TEXT_BYTES: u64 = 1 << 26;
+/// Weights in one file.
+const MAX_WEIGHTS: u64 = 1 << 16;
+/// Dimensions of a weight, as in ggml.
+const MAX_DIMENSIONS: u64 = 4;
+/// Weights begin at multiples of this at the most.
+const MAX_ALIGNMENT: u64 = 1 << 20;
 
-/// Walks the metadata to `general.alignment` and refuses zero, by which candle would divide. `file` stands behind the
-/// magic bytes. What is damaged otherwise is left for candle to report.
+/// Reads the header from a file of `length` bytes; `file` stands behind the four magic bytes.
 ///
 /// # Errors
-/// When the alignment is no power of two.
-pub fn check_alignment<F: Read + Seek>(file: &mut F) -> Result<()> {
-    match find_alignment(file) {
-        Ok(Some(alignment)) => {
-            ensure!(alignment.is_power_of_two(), "general.alignment is {alignment} and must be a power of two");
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn find_alignment<F: Read + Seek>(file: &mut F) -> Result<Option<u64>> {
-    let version = number(file, 4)?;
-    let length_bytes = if version == 1 { 4 } else { 8 };
-    number(file, length_bytes)?;
-    let entries = number(file, length_bytes)?;
+/// When the header is damaged, exceeds a limit, names something twice, or a weight does not lie inside the file.
+pub fn read(file: impl Read, length: u64) -> Result<Content> {
+    let mut header =
+        Header { file, position: 4, length, narrow: false, values: MAX_VALUES, text_bytes: MAX_TEXT_BYTES };
+    let magic = match header.number(4)? {
+        1 => VersionedMagic::GgufV1,
+        2 => VersionedMagic::GgufV2,
+        3 => VersionedMagic::GgufV3,
+        other => bail!("its version is {other}; versions 1 to 3 are known"),
+    };
+    header.narrow = magic == VersionedMagic::GgufV1;
+    let (weights, entries) = (header.size()?, header.size()?);
+    ensure!(weights <= MAX_WEIGHTS, "it claims {weights} weights and no more than {MAX_WEIGHTS} are read");
+    let mut metadata = HashMap::new();
     for _ in 0..entries {
-        let key_bytes = number(file, length_bytes)?;
-        let is_alignment = if key_bytes == 17 {
-            let mut key = [0_u8; 17];
-            file.read_exact(&mut key)?;
-            &key == b"general.alignment"
-        } else {
-            skip_bytes(file, key_bytes)?;
-            false
-        };
-        let kind = number(file, 4)?;
-        match (is_alignment, scalar_bytes(kind)) {
-            (true, Some(bytes)) => return number(file, bytes).map(Some),
-            _ => skip(file, kind, length_bytes, 0)?,
-        }
+        let key = header.text()?;
+        let kind = header.number(4)?;
+        let value = header.value(kind, 0).with_context(|| format!("its metadata `{key}` cannot be read"))?;
+        ensure!(metadata.insert(key.clone(), value).is_none(), "its metadata has `{key}` twice");
     }
-    Ok(None)
+    let alignment = alignment(&metadata)?;
+    let mut tensor_infos = HashMap::new();
+    for _ in 0..weights {
+        let name = header.text()?;
+        let info = header.weight().with_context(|| format!("the weight `{name}` cannot be read"))?;
+        ensure!(tensor_infos.insert(name.clone(), info).is_none(), "it has the weight `{name}` twice");
+    }
+    let content =
+        Content { magic, metadata, tensor_infos, tensor_data_offset: header.position.next_multiple_of(alignment) };
+    check_extents(&content, length)?;
+    Ok(content)
 }
 
-fn skip<F: Read + Seek>(file: &mut F, kind: u64, length_bytes: u64, depth: usize) -> Result<()> {
-    match (kind, scalar_bytes(kind)) {
-        (_, Some(bytes)) => skip_bytes(file, bytes),
-        (8, _) => {
-            let bytes = number(file, length_bytes)?;
-            skip_bytes(file, bytes)
+fn alignment(metadata: &HashMap<String, Value>) -> Result<u64> {
+    let Some(value) = metadata.get("general.alignment") else { return Ok(DEFAULT_ALIGNMENT) };
+    let alignment = value.to_u64().ok().or_else(|| u64::try_from(value.to_i32().ok()?).ok());
+    let alignment = alignment.context("general.alignment is not a whole number")?;
+    ensure!(
+        alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT,
+        "general.alignment is {alignment} and must be a power of two, at most {MAX_ALIGNMENT}"
+    );
+    Ok(alignment)
+}
+
+/// A header being read, and how much of it may still come.
+struct Header<R> {
+    file: R,
+    position: u64,
+    length: u64,
+    /// Version 1 writes sizes in four bytes, later ones in eight.
+    narrow: bool,
+    values: u64,
+    text_bytes: u64,
+}
+
+impl<R: Read> Header<R> {
+    fn exact<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.file.read_exact(&mut bytes)?;
+        self.position += N as u64;
+        Ok(bytes)
+    }
+
+    /// A little-endian number of `bytes` bytes, eight at the most.
+    fn number(&mut self, bytes: usize) -> Result<u64> {
+        let mut number = [0; 8];
+        self.file.read_exact(&mut number[..bytes])?;
+        self.position += bytes as u64;
+        Ok(u64::from_le_bytes(number))
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.number(if self.narrow { 4 } else { 8 })
+    }
+
+    /// A text. Some files end theirs with NUL, which is no part of it.
+    fn text(&mut self) -> Result<String> {
+        let bytes = self.size()?;
+        ensure!(bytes <= self.length - self.position, "a text of {bytes} bytes does not lie inside the file");
+        let left = self.text_bytes.checked_sub(bytes);
+        self.text_bytes = left.with_context(|| format!("its texts have more than {MAX_TEXT_BYTES} bytes"))?;
+        let mut text = vec![0; usize::try_from(bytes)?];
+        self.file.read_exact(&mut text)?;
+        self.position += bytes;
+        while text.last() == Some(&0) {
+            text.pop();
         }
-        (9, _) if depth < MAX_DEPTH => {
-            let (kind, len) = (number(file, 4)?, number(file, length_bytes)?);
-            if let Some(bytes) = scalar_bytes(kind) {
-                return skip_bytes(file, len.checked_mul(bytes).context("array too long")?);
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn value(&mut self, kind: u64, depth: usize) -> Result<Value> {
+        let left = self.values.checked_sub(1);
+        self.values = left.with_context(|| format!("there are more than {MAX_VALUES} values"))?;
+        Ok(match kind {
+            0 => Value::U8(u8::from_le_bytes(self.exact()?)),
+            1 => Value::I8(i8::from_le_bytes(self.exact()?)),
+            2 => Value::U16(u16::from_le_bytes(self.exact()?)),
+            3 => Value::I16(i16::from_le_bytes(self.exact()?)),
+            4 => Value::U32(u32::from_le_bytes(self.exact()?)),
+            5 => Value::I32(i32::from_le_bytes(self.exact()?)),
+            6 => Value::F32(f32::from_le_bytes(self.exact()?)),
+            7 => match self.number(1)? {
+                0 => Value::Bool(false),
+                1 => Value::Bool(true),
+                other => bail!("{other} is neither true nor false"),
+            },
+            8 => Value::String(self.text()?),
+            9 => {
+                ensure!(depth < MAX_DEPTH, "arrays lie inside arrays more than {MAX_DEPTH} deep");
+                let (kind, len) = (self.number(4)?, self.size()?);
+                ensure!(len <= self.values, "an array of {len} makes more than {MAX_VALUES} values");
+                // Grows as it is read: a length that is only claimed costs nothing.
+                let mut values = Vec::new();
+                for _ in 0..len {
+                    values.push(self.value(kind, depth + 1)?);
+                }
+                Value::Array(values)
             }
-            (0..len).try_for_each(|_| skip(file, kind, length_bytes, depth + 1))
-        }
-        _ => bail!("unknown value type {kind}"),
+            10 => Value::U64(u64::from_le_bytes(self.exact()?)),
+            11 => Value::I64(i64::from_le_bytes(self.exact()?)),
+            12 => Value::F64(f64::from_le_bytes(self.exact()?)),
+            other => bail!("a value is of the unknown type {other}"),
+        })
+    }
+
+    fn weight(&mut self) -> Result<TensorInfo> {
+        let dimensions = self.number(4)?;
+        ensure!(dimensions <= MAX_DIMENSIONS, "it has {dimensions} dimensions, more than {MAX_DIMENSIONS}");
+        let mut shape = (0..dimensions).map(|_| Ok(usize::try_from(self.size()?)?)).collect::<Result<Vec<_>>>()?;
+        // GGUF names the innermost dimension first, candle last.
+        shape.reverse();
+        let ggml_dtype = dtype(self.number(4)?)?;
+        Ok(TensorInfo { ggml_dtype, shape: Shape::from(shape), offset: self.number(8)? })
     }
 }
 
-fn scalar_bytes(kind: u64) -> Option<u64> {
-    match kind {
-        0 | 1 | 7 => Some(1),
-        2 | 3 => Some(2),
-        4..=6 => Some(4),
-        10..=12 => Some(8),
-        _ => None,
-    }
-}
-
-/// A little-endian number of `bytes` bytes.
-fn number<F: Read>(file: &mut F, bytes: u64) -> Result<u64> {
-    let mut buffer = [0_u8; 8];
-    file.read_exact(&mut buffer[..usize::try_from(bytes)?])?;
-    Ok(u64::from_le_bytes(buffer))
-}
-
-fn skip_bytes<F: Seek>(file: &mut F, bytes: u64) -> Result<()> {
-    file.seek_relative(i64::try_from(bytes)?)?;
-    ensure!(file.stream_position()? < 1 << 40, "beyond any file");
-    Ok(())
+fn dtype(number: u64) -> Result<GgmlDType> {
+    Ok(match number {
+        0 => GgmlDType::F32,
+        1 => GgmlDType::F16,
+        2 => GgmlDType::Q4_0,
+        3 => GgmlDType::Q4_1,
+        6 => GgmlDType::Q5_0,
+        7 => GgmlDType::Q5_1,
+        8 => GgmlDType::Q8_0,
+        9 => GgmlDType::Q8_1,
+        10 => GgmlDType::Q2K,
+        11 => GgmlDType::Q3K,
+        12 => GgmlDType::Q4K,
+        13 => GgmlDType::Q5K,
+        14 => GgmlDType::Q6K,
+        15 => GgmlDType::Q8K,
+        30 => GgmlDType::BF16,
+        other => bail!("it is in a quantization candle cannot read (type {other}); use another file"),
+    })
 }
 
 /// Refuses a weight that does not lie inside a file of `length` bytes.
-///
-/// # Errors
-/// Naming the weight.
-pub fn check_extents(content: &Content, length: u64) -> Result<()> {
+fn check_extents(content: &Content, length: u64) -> Result<()> {
     let in_order: BTreeMap<_, _> = content.tensor_infos.iter().collect();
     for (name, info) in in_order {
         let elements = info.shape.dims().iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
         let block = info.ggml_dtype.block_size();
-        let elements = elements.filter(|n| n.is_multiple_of(block)).with_context(|| {
+        let row = info.shape.dims().last().copied().unwrap_or(1);
+        let elements = elements.filter(|_| row.is_multiple_of(block)).with_context(|| {
             format!("the weight `{name}` of shape {:?} does not fill blocks of {block}", info.shape.dims())
         })?;
         let bytes = (elements / block).checked_mul(info.ggml_dtype.type_size()).map(|n| n as u64);
@@ -112,7 +205,7 @@ pub fn check_extents(content: &Content, length: u64) -> Result<()> {
     Ok(())
 }
 
-/// Bytes a weight takes in the file. Call [`check_extents`] first.
+/// Bytes a weight takes in the file.
 pub fn stored_bytes(info: &TensorInfo) -> u64 {
     (info.shape.elem_count() / info.ggml_dtype.block_size() * info.ggml_dtype.type_size()) as u64
 }

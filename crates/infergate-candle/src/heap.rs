@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::fits::ensure_fits_memory;
+use super::fits::Needs;
 
 /// glibc's allocator keeps large buffers for the next operation. As it comes, each one is mapped from the kernel and given
 /// back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main arena may grow beyond 64 MB.
@@ -15,13 +15,13 @@ pub(super) const ALLOCATOR: &str = "glibc.malloc.arena_max=1:\
 /// Buffers of a pass and the cache, beside weights that are held twice while they are put where they are used.
 const BUFFERS_BYTES: usize = 256 << 20;
 
-/// Refuses a `model` whose `weight_bytes` do not fit the memory there is, then makes the heap ready for them.
+/// Refuses a `model` that does not fit the memory there is, then makes the heap ready for its weights.
 ///
 /// # Errors
-/// As [`ensure_fits_memory`].
-pub(super) fn make_room(model: &str, weight_bytes: u64) -> Result<()> {
-    ensure_fits_memory(model, weight_bytes)?;
-    prefer_huge_pages(weight_bytes);
+/// As [`Needs::ensure_fits_memory`].
+pub(super) fn make_room(model: &str, needs: &Needs) -> Result<()> {
+    needs.ensure_fits_memory(model)?;
+    prefer_huge_pages(needs.weights);
     Ok(())
 }
 

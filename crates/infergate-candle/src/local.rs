@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -75,13 +76,32 @@ pub fn shards(index: &Path) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
+/// The largest config.json or list of shards that is read.
+const MAX_JSON_BYTES: u64 = 64 << 20;
+
 /// Reads a JSON file.
 ///
 /// # Errors
-/// When it cannot be read or is no JSON, with line and column.
+/// When it cannot be read, is too large or is no JSON, with line and column.
 pub fn read_json(path: &Path) -> Result<Value> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = read_at_most(path, MAX_JSON_BYTES)?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is no JSON; download it again", path.display()))
+}
+
+/// The content of a regular file of at most `limit_bytes`.
+///
+/// # Errors
+/// When it is none, is larger, or cannot be read.
+pub fn read_at_most(path: &Path, limit_bytes: u64) -> Result<Vec<u8>> {
+    let what = path.display();
+    let file = fs::metadata(path).with_context(|| format!("cannot read {what}"))?;
+    ensure!(file.is_file(), "cannot read {what}: it is no regular file");
+    ensure!(file.len() <= limit_bytes, "{what} has {} bytes and no more than {limit_bytes} are read", file.len());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).with_context(|| format!("cannot read {what}"))?;
+    // Some files of the system are longer than they say.
+    file.take(limit_bytes).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;
+    Ok(bytes)
 }
 
 /// What config.json says the model is: one of the supported architectures.

@@ -21,6 +21,7 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 pub struct SafeTensorFiles {
     files: Vec<PathBuf>,
     shapes: HashMap<String, Vec<usize>>,
+    largest_file_bytes: u64,
 }
 
 impl SafeTensorFiles {
@@ -29,13 +30,14 @@ impl SafeTensorFiles {
     /// # Errors
     /// When a file is missing, empty, no safetensors, damaged or truncated, or holds what is no floating point number.
     pub fn open(files: Vec<PathBuf>) -> Result<Self> {
-        let mut shapes = HashMap::new();
+        let (mut shapes, mut largest_file_bytes) = (HashMap::new(), 0);
         for path in &files {
-            read_header(path, &mut shapes).with_context(|| {
+            let bytes = read_header(path, &mut shapes).with_context(|| {
                 format!("the weights {} are truncated or damaged; download them again", path.display())
             })?;
+            largest_file_bytes = bytes.max(largest_file_bytes);
         }
-        Ok(Self { files, shapes })
+        Ok(Self { files, shapes, largest_file_bytes })
     }
 
     /// The shape of the weight `name`.
@@ -46,6 +48,14 @@ impl SafeTensorFiles {
     /// The names of all weights.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         self.shapes.keys().cloned()
+    }
+
+    /// Bytes that are taken while the weights are read, beside the `kept` ones in f32: each file is read whole, and what the
+    /// model does not ask for is in memory as well.
+    pub fn loading_bytes(&self, kept: u64) -> u64 {
+        let bytes = |shape: &Vec<usize>| shape.iter().fold(4, |bytes: u64, &n| bytes.saturating_mul(n as u64));
+        let all = self.shapes.values().map(bytes).fold(0, u64::saturating_add);
+        self.largest_file_bytes.saturating_add(all.saturating_sub(kept))
     }
 
     /// Loads the weights for which `wanted` is true, one file after the other, as f32.
@@ -68,9 +78,13 @@ impl SafeTensorFiles {
     }
 }
 
-fn read_header(path: &Path, shapes: &mut HashMap<String, Vec<usize>>) -> Result<()> {
+/// Adds the shapes of the weights in `path`; gives its length.
+fn read_header(path: &Path, shapes: &mut HashMap<String, Vec<usize>>) -> Result<u64> {
+    let metadata = std::fs::metadata(path)?;
+    // Opening a pipe would wait for whoever writes to it.
+    ensure!(metadata.is_file(), "it is no regular file");
     let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
+    let length = metadata.len();
     ensure!(length > 8, "the file has only {length} bytes");
     let mut start = [0_u8; 8];
     file.read_exact(&mut start)?;
@@ -91,7 +105,7 @@ fn read_header(path: &Path, shapes: &mut HashMap<String, Vec<usize>>) -> Result<
             bail!("the weight `{name}` is in more than one file");
         }
     }
-    Ok(())
+    Ok(length)
 }
 
 fn one_line(error: safetensors::SafeTensorError) -> anyhow::Error {

@@ -21,6 +21,9 @@ const SPACE: &str = "\u{2581}";
 /// GGUF's type of the token for what is unknown.
 const UNKNOWN: i32 = 2;
 
+/// The longest token: every way to cut one in two is looked up.
+const MAX_TOKEN_BYTES: usize = 1024;
+
 /// The tokenizer over `tokens`.
 ///
 /// # Errors
@@ -32,6 +35,10 @@ pub fn tokenizer(content: &Content, tokens: &[String], types: &[i32]) -> Result<
     ensure!(
         scores.len() == tokens.len() && scores.iter().all(|s| !s.is_nan()),
         "the GGUF metadata tokenizer.ggml.scores does not have one number for each token"
+    );
+    ensure!(
+        tokens.iter().all(|token| token.len() <= MAX_TOKEN_BYTES),
+        "the GGUF metadata tokenizer.ggml.tokens has a token of more than {MAX_TOKEN_BYTES} bytes"
     );
     let unknown = types.iter().position(|&t| t == UNKNOWN).and_then(|id| tokens.get(id));
     let unknown = unknown.context("the GGUF metadata's tokenizer has no unknown token")?;

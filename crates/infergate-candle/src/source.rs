@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle_core::DType;
 use candle_nn::VarBuilder;
 
@@ -10,6 +10,7 @@ use super::adapter::{Adapter, Facts};
 use super::config::{Family, LlamaConfig};
 use super::decoder::Decoder;
 use super::digest::Digest;
+use super::fits::Needs;
 use super::gguf::Gguf;
 use super::gpt2::{Gpt2, Gpt2Config};
 use super::heap::make_room;
@@ -61,6 +62,20 @@ pub struct Model {
 /// # Errors
 /// As [`load`].
 pub fn open(request: &LoadRequest) -> Result<Model> {
+    // Files name their metadata and weights as they like, and errors repeat those names.
+    open_unguarded(request).map_err(|error| anyhow!("{}", printable(&format!("{error:#}"))))
+}
+
+/// The longest error that is shown.
+const MAX_ERROR_CHARS: usize = 1000;
+
+/// `text` without characters that a terminal would obey, and not longer than a person reads.
+fn printable(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().take(MAX_ERROR_CHARS).map(plain).collect()
+}
+
+fn open_unguarded(request: &LoadRequest) -> Result<Model> {
     let spec: ModelSpec = request.model.parse()?;
     let mut model = match &spec {
         ModelSpec::Gguf(path) => gguf(path, request)?,
@@ -103,8 +118,7 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
         Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
         _ => config.context,
     };
-    let in_file = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    make_room(&request.model, if as_stored { in_file } else { f32_bytes(weights::parameters(&config)) })?;
+    make_room(&request.model, &file.needs(&LlamaConfig { context: context_tokens, ..config.clone() }, as_stored))?;
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
     Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
@@ -117,20 +131,23 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
     let weights = SafeTensorFiles::open(files.weights.clone())?;
-    let elements = |name: &str| weights.shape(name).map_or(0, |shape| shape.iter().map(|n| *n as u64).product());
-    make_room(&request.model, f32_bytes(weights.names().map(|name| elements(&name)).sum()))?;
     let (decoder, info) = match Family::from_name(architecture) {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
             weights::check(&config, hf_name, &|n| weights.shape(n), weights.names())
                 .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            let bytes = f32_bytes(weights::parameters(&config));
+            make_room(&request.model, &Needs::llama(&config, bytes, weights.loading_bytes(bytes), false))?;
             // Qwen2 of candle would prefer a stored head to a tied one.
             let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
             (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
         }
         None => {
             let config: Gpt2Config = serde_json::from_value(json.clone()).with_context(in_config)?;
+            config.validate().with_context(in_config)?;
+            let loading = weights.loading_bytes(f32_bytes(config.parameters())).max(config.cut_bytes(config.n_layer));
+            make_room(&request.model, &Needs::gpt2(&config, loading))?;
             // Old checkpoints store the causal mask of each layer as if it were a weight.
             let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
             let decoder = Gpt2::load(&config, vb, request.threads)
@@ -151,13 +168,15 @@ fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
         "tiny" => Gpt2Config::tiny(),
         _ => {
             let config = LlamaConfig::smollm2_135m();
-            make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
+            let embedding = f32_bytes((config.vocab * config.hidden) as u64);
+            let needs = Needs::llama(&config, f32_bytes(weights::parameters(&config)), embedding, false);
+            make_room(&request.model, &needs)?;
             let info = llama_info(&config, "f32".into());
             let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
             return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
         }
     };
-    make_room(&request.model, f32_bytes(config.parameters()))?;
+    make_room(&request.model, &Needs::gpt2(&config, config.cut_bytes(1)))?;
     let decoder = Gpt2::load(&config, vb, request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })

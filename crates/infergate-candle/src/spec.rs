@@ -45,6 +45,7 @@ impl FromStr for ModelSpec {
     /// # Errors
     /// When it has no known form; the error names the nearest.
     fn from_str(spec: &str) -> Result<Self> {
+        ensure!(!spec.contains(char::is_control), "the model's name has control characters in it; a model is {FORMS}");
         if let Some(name) = spec.strip_prefix("synthetic:") {
             ensure!(
                 SYNTHETIC.contains(&name),

@@ -14,6 +14,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
+use super::local::read_at_most;
 use super::sentencepiece;
 use infergate::engine::TokenId;
 
@@ -21,6 +22,9 @@ use infergate::engine::TokenId;
 pub struct Text {
     tokenizer: Tokenizer,
 }
+
+/// The largest tokenizer.json that is read; published ones have up to 40 MB.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
 const CONTROL: i32 = 3;
@@ -40,7 +44,7 @@ impl Text {
     /// # Errors
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read the tokenizer {}", path.display()))?;
+        let bytes = read_at_most(path, MAX_FILE_BYTES)?;
         let tokenizer = Tokenizer::from_bytes(&bytes)
             .map_err(one_line)
             .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;

@@ -5,6 +5,8 @@ use serde::Deserialize;
 
 use infergate::engine::Cost;
 
+use crate::config::{MAX_CONTEXT_TOKENS, MAX_LAYERS, MAX_SIZE};
+
 /// The nonlinearity between the two halves of the MLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Activation {
@@ -92,7 +94,7 @@ impl Gpt2Config {
 
     /// Width of the MLP.
     pub fn inner(&self) -> usize {
-        self.n_inner.unwrap_or(4 * self.n_embd)
+        self.n_inner.unwrap_or(self.n_embd.saturating_mul(4))
     }
 
     /// Width of a head.
@@ -105,6 +107,12 @@ impl Gpt2Config {
         let (e, f) = (self.n_embd as u64, self.inner() as u64);
         let block = 4 * e + (e * 3 * e + 3 * e) + (e * e + e) + (e * f + f) + (f * e + e);
         (self.vocab_size + self.n_positions) as u64 * e + self.n_layer as u64 * block + 2 * e
+    }
+
+    /// Bytes of the weights of `layers` blocks that are copied while they are cut into shards.
+    pub fn cut_bytes(&self, layers: usize) -> u64 {
+        let (e, f) = (self.n_embd as u64, self.inner() as u64);
+        4 * layers as u64 * (3 * e * e + e * f)
     }
 
     /// The unavoidable work with f32 weights.
@@ -130,15 +138,15 @@ impl Gpt2Config {
     /// # Errors
     /// The first key that is impossible or not supported.
     pub fn validate(&self) -> Result<()> {
-        for (key, value) in [
-            ("vocab_size", self.vocab_size),
-            ("n_positions", self.n_positions),
-            ("n_embd", self.n_embd),
-            ("n_layer", self.n_layer),
-            ("n_head", self.n_head),
-            ("n_inner", self.inner()),
+        for (key, value, most) in [
+            ("vocab_size", self.vocab_size, MAX_SIZE),
+            ("n_positions", self.n_positions, MAX_CONTEXT_TOKENS),
+            ("n_embd", self.n_embd, MAX_SIZE),
+            ("n_layer", self.n_layer, MAX_LAYERS),
+            ("n_head", self.n_head, MAX_SIZE),
+            ("n_inner", self.inner(), MAX_SIZE),
         ] {
-            ensure!(value > 0, "GPT-2 config: {key} is 0; it must be above zero");
+            ensure!((1..=most).contains(&value), "GPT-2 config: {key} is {value}; it must be 1 to {most}");
         }
         ensure!(
             self.n_embd.is_multiple_of(self.n_head),
