@@ -68,7 +68,8 @@ pub fn shards(index: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for name in map.values() {
         let name = name.as_str().unwrap_or_default();
-        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':']);
+        let strange = |c: char| c.is_control() || ['/', '\\', ':'].contains(&c);
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(strange);
         ensure!(plain, "{} names a shard `{name}`, which is no plain file name", index.display());
         names.insert(name.to_owned());
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use candle_core::quantized::gguf_file::{Content, Value};
+use serde::de::IgnoredAny;
 use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::normalizers::unicode::NFC;
@@ -45,8 +46,11 @@ impl Text {
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
         let bytes = read_at_most(path, MAX_FILE_BYTES)?;
-        let tokenizer = Tokenizer::from_bytes(&bytes)
-            .map_err(one_line)
+        // The tokenizers crate panics where the JSON ends early or is none.
+        let json = std::str::from_utf8(&bytes).map_err(one_line);
+        let json = json.and_then(|json| serde_json::from_str::<IgnoredAny>(json).map_err(one_line).map(|_| json));
+        let tokenizer = json
+            .and_then(|json| json.parse::<Tokenizer>().map_err(one_line))
             .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;
         Self::new(tokenizer)
     }

@@ -3,9 +3,8 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use infergate::engine::Cost;
-
 use crate::config::{MAX_CONTEXT_TOKENS, MAX_LAYERS, MAX_SIZE};
+use infergate::engine::Cost;
 
 /// The nonlinearity between the two halves of the MLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
