@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::sync::OnceLock;
 
+use infergate::printable::{printable, printable_report};
+
 /// As every text here is written.
 const USUAL_NAME: &str = "cargo xtask";
 
@@ -20,16 +22,16 @@ pub fn named(text: &str) -> String {
 
 /// Prints a report to stdout. A closed pipe is not an error of ours.
 pub fn report(text: &str) {
-    let _ = anstream::stdout().write_all(named(text).as_bytes());
+    let _ = anstream::stdout().write_all(named(&printable_report(text)).as_bytes());
 }
 
 /// Says something about what is going on, to stderr.
 pub fn say(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", named(text));
+    let _ = writeln!(anstream::stderr(), "{}", named(&printable_report(text)));
 }
 
 /// An error and its causes on one line.
 pub fn error(error: &anyhow::Error) {
     let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-    say(&format!("\u{1b}[1;31merror:\u{1b}[0m {line}"));
+    say(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", printable(&line)));
 }

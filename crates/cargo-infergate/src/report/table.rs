@@ -2,6 +2,11 @@
 
 use std::fmt::Write as _;
 
+use infergate::printable::printable_within;
+
+/// Characters of a cell that are shown: the other rows of its column are padded to them.
+const MAX_CELL_CHARS: usize = 200;
+
 /// How a cell looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -44,7 +49,9 @@ pub struct Table {
 impl Table {
     /// A table with these headings.
     pub fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| ((*heading).to_owned(), Style::Bold)).collect()], left: false }
+        let mut table = Self { rows: Vec::new(), left: false };
+        table.row(headings.iter().map(|heading| ((*heading).to_owned(), Style::Bold)).collect());
+        table
     }
 
     /// All columns aligned left, for words.
@@ -53,9 +60,10 @@ impl Table {
         Self { left: true, ..self }
     }
 
-    /// Adds a row.
+    /// Adds a row. What a cell says may come from somebody's file: it is made one printable line.
     pub fn row(&mut self, cells: Vec<(String, Style)>) {
-        self.rows.push(cells);
+        let clean = |(text, style): (String, Style)| (printable_within(&text, MAX_CELL_CHARS).into_owned(), style);
+        self.rows.push(cells.into_iter().map(clean).collect());
     }
 
     /// Adds a row without styles.

@@ -1,0 +1,41 @@
+//! Text files that others wrote: receipts, configuration, prompts. Limits come before reading.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+/// The text of the regular file `path`, of at most `max_bytes`.
+///
+/// # Errors
+/// A file that is missing, is a folder, pipe or device (which is not waited for), is too large or not UTF-8; each with the
+/// path and in one line.
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
+    let place = path.display();
+    let file = open(path).with_context(|| format!("{place}: cannot be read"))?;
+    let metadata = file.metadata().with_context(|| format!("{place}: cannot be read"))?;
+    ensure!(metadata.is_file(), "{place}: cannot be read, it is no regular file; copy what it gives into one");
+    let too_many = |bytes: u64| {
+        format!("{place}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?")
+    };
+    ensure!(metadata.len() <= max_bytes, too_many(metadata.len()));
+    let mut bytes = Vec::new();
+    // Its size may be another one by now, and files of the kernel say none.
+    let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
+    read.with_context(|| format!("{place}: cannot be read"))?;
+    ensure!(bytes.len() as u64 <= max_bytes, too_many(bytes.len() as u64));
+    String::from_utf8(bytes).ok().with_context(|| format!("{place}: cannot be read as text; is this another file?"))
+}
+
+/// A pipe without a writer would be waited for.
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    options.open(path)
+}

@@ -1,0 +1,52 @@
+//! Text of others on a terminal: one line, and nothing that a terminal obeys.
+
+use infergate::printable::{printable, printable_report, printable_within};
+use proptest::prelude::*;
+
+const NEWLINE: char = '\n';
+const ESCAPE: char = '\u{1b}';
+
+#[test]
+fn what_a_terminal_obeys_is_shown_instead() {
+    for (text, shown) in [
+        ("SmolLM2-135M (模型) ±µ é", "SmolLM2-135M (模型) ±µ é"),
+        ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+        ("a\nverdict: pass\r\tb", "a verdict: pass  b"),
+        ("a\u{9b}31mb\u{7f}\0", "a\\u{9b}31mb\\u{7f}\\u{0}"),
+        ("evil\u{202e}ssap", "evil\\u{202e}ssap"),
+        ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
+        ("\u{2028}line", "\\u{2028}line"),
+        ("tag\u{e0041}", "tag\\u{e0041}"),
+    ] {
+        assert_eq!(printable(text), shown);
+    }
+}
+
+#[test]
+fn what_is_too_long_is_cut() {
+    assert_eq!(printable_within("模型模型", 3), "模型模…");
+    assert_eq!(printable_within("模型模", 3), "模型模");
+    assert_eq!(printable(&"x".repeat(1_000_000)).chars().count(), 2_001);
+}
+
+#[test]
+fn a_report_keeps_its_lines_and_colours_and_nothing_else() {
+    let own = "\u{1b}[1;31merror:\u{1b}[0m words\n";
+    assert_eq!(printable_report(own), own);
+    let cursor = "\u{1b}[2A\u{1b}]0;title\u{7}\u{1b}[38;5;1m\u{1b}[;m\u{1b}[1\u{1b}";
+    assert_eq!(printable_report(cursor), "\\u{1b}[2A\\u{1b}]0;title\\u{7}\u{1b}[38;5;1m\u{1b}[;m\\u{1b}[1\\u{1b}");
+    let long = format!("\u{1b}[{}m", "1;".repeat(100_000));
+    assert!(printable_report(&long).starts_with("\\u{1b}[1;"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_it_is_one_line_and_stays_what_it_is(text in any::<String>()) {
+        let shown = printable(&text);
+        prop_assert!(!shown.chars().any(char::is_control));
+        prop_assert_eq!(printable(&shown), shown.clone());
+        let report = printable_report(&text);
+        let foreign = report.chars().any(|c| c.is_control() && c != NEWLINE && c != ESCAPE);
+        prop_assert!(!foreign);
+    }
+}
