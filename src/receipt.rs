@@ -4,9 +4,12 @@
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
 
+pub mod limits;
 mod memory;
 mod store;
+mod strict;
 pub mod validate;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +23,8 @@ pub use memory::{
     CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
     MemorySeries,
 };
-pub use store::{Format, ensure_writable, read, schema_of, to_json, write_json};
+pub use store::{Format, read, schema_of};
+pub use write::{ensure_writable, to_json, write_json, write_text};
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail, ensure};
 
-use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt};
+use super::limits::{MAX_CASES, MAX_NOTES, MAX_NUMBER, MAX_PROCESSES, MAX_RATE, MAX_SAMPLES, at_most, in_range, sound};
+use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt, TtftParts};
 use crate::case::{Case, Phase};
 use crate::engine::EngineInfo;
 
@@ -16,7 +17,11 @@ impl Receipt {
     pub fn validate(&self) -> Result<()> {
         let broken = self.partial || !self.invalid.is_empty();
         ensure!(broken || !self.cases.is_empty(), "there are no cases in it; measure again");
+        at_most(self.cases.len(), MAX_CASES, "cases")?;
+        at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         validate_probes(self.probes.as_ref())?;
+        validate_starts("cold", &self.cold)?;
+        validate_starts("warm", &self.warm)?;
         validate_distinct(self.cases.iter().map(|case| case.id))?;
         for case in &self.cases {
             case.validate(self.partial)?;
@@ -46,6 +51,8 @@ impl CaseRecord {
     /// The first invariant that is broken.
     pub fn validate(&self, partial: bool) -> Result<()> {
         validate_samples(self.id, &self.processes, partial)?;
+        let id = self.id;
+        sound(self.work.iter().flat_map(|work| [work.bytes, work.flops]), format_args!("{id}: its work"))?;
         validate_exact(self.id, &self.output, &self.counters)
     }
 }
@@ -56,6 +63,17 @@ impl CaseRecord {
 /// When one is empty.
 pub fn validate_engine(engine: &EngineInfo) -> Result<()> {
     ensure!(!engine.name.is_empty() && !engine.model.is_empty(), "engine or model has no name; measure again");
+    at_most(engine.settings.len(), MAX_NOTES, "engine settings")?;
+    let sizes = [engine.parameters, engine.weight_bytes].into_iter().flatten();
+    in_range(sizes.chain([engine.context_tokens as u64, engine.vocab_tokens as u64]), "engine")
+}
+
+fn validate_starts(name: &str, starts: &[TtftParts]) -> Result<()> {
+    at_most(starts.len(), MAX_PROCESSES, format_args!("{name} starts"))?;
+    for parts in starts {
+        let times = [parts.load_ns, parts.tokenize_ns, Some(parts.prefill_ns), parts.first_sample_ns];
+        in_range(times.into_iter().flatten().chain([parts.prompt_tokens as u64]), format_args!("{name} start"))?;
+    }
     Ok(())
 }
 
@@ -68,7 +86,7 @@ pub fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
     for probe in [Some(probes.before), probes.after].into_iter().flatten() {
         let rates = [probe.memory_read_bytes_per_s, probe.matrix_flops_per_s, probe.scalar_ops_per_s];
         ensure!(
-            rates.iter().all(|rate| rate.is_finite() && *rate > 0.0),
+            rates.iter().all(|rate| *rate > 0.0 && *rate <= MAX_RATE),
             "a probe is not a positive number; measure again"
         );
     }
@@ -109,6 +127,10 @@ pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Cou
         output.top2_margins.len(),
         output.ids.len()
     );
+    ensure!(
+        output.top2_margins.iter().flatten().all(|margin| margin.is_finite()),
+        "{id}: a logit margin is no finite number; measure again"
+    );
     validate_counters(id, counters)
 }
 
@@ -117,7 +139,9 @@ pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Cou
 /// # Errors
 /// Naming the counter.
 pub fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Result<()> {
+    at_most(counters.len(), MAX_NOTES, format_args!("counters of {id}"))?;
     for (name, counter) in counters {
+        in_range([counter.max], format_args!("{id}: counter {name}"))?;
         ensure!(counter.min <= counter.max, "{id}: counter {name} has its smallest value above its largest");
     }
     Ok(())
@@ -129,8 +153,10 @@ pub fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Resu
 /// The first that is broken.
 pub fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
     ensure!(partial || !processes.is_empty(), "{id}: there are no samples; measure again");
+    at_most(processes.len(), MAX_PROCESSES, format_args!("processes of {id}"))?;
     for samples in processes.iter().map(|process| &process.samples_ns) {
         ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");
+        at_most(samples.len(), MAX_SAMPLES, format_args!("samples of {id} in a process"))?;
         for sample in samples {
             let expected = if id.phase() == Phase::Generate { id.output_tokens() } else { 1 };
             ensure!(
@@ -140,6 +166,10 @@ pub fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -
             );
             ensure!(sample.is_sorted(), "{id}: token times decrease within a sample; measure again");
             ensure!(sample.last().is_some_and(|ns| *ns > 0), "{id}: a sample took no time; measure again");
+            ensure!(
+                sample.last().is_some_and(|ns| *ns <= MAX_NUMBER),
+                "{id}: a sample took longer than {MAX_NUMBER} ns (11 days); measure again"
+            );
         }
     }
     Ok(())

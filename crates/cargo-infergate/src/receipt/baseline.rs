@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use infergate::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
 use infergate::receipt::validate::{
     validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
 };
@@ -175,8 +176,11 @@ impl Baseline {
     /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
+        at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
+        at_most(self.exact.len(), MAX_CASES, "cases")?;
         for (at, session) in self.sessions.iter().enumerate() {
             let which = || format!("session {} of {}", at + 1, session.created);
+            at_most(session.cases.len(), MAX_CASES, "cases").with_context(which)?;
             validate_probes(session.probes.as_ref()).with_context(which)?;
             validate_distinct(session.cases.iter().map(|case| case.id)).with_context(which)?;
             for case in &session.cases {

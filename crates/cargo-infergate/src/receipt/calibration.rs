@@ -4,12 +4,16 @@ use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::paired::{log_ratios, validate_block, validate_suite};
+use super::paired::{log_ratios, validate_block, validate_suite, validate_times};
 use super::{BlockRecord, Machine, PairedCase, SideRecord};
 use infergate::case::Case;
+use infergate::receipt::limits::{MAX_BLOCKS, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
 
 /// Schema name of a [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
+
+/// The largest slowdown that can be asked for: 1000 %.
+const MAX_SLOWDOWN: f64 = 10.0;
 
 /// Gates between builds that do the same, and blocks whose head was slowed on purpose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +87,24 @@ impl PowerCase {
         let slowed = self.slowed.iter().find(|slowed| slowed.slowdown == slowdown)?;
         log_ratios(&slowed.base_ns, &slowed.head_ns)
     }
+
+    fn validate(&self) -> Result<()> {
+        let id = self.id;
+        at_most(self.slowed.len(), MAX_SLOWDOWNS, format_args!("slowdowns of {id}"))?;
+        for slowed in &self.slowed {
+            validate_times(id, &slowed.base_ns, &slowed.head_ns)?;
+            ensure!(
+                (0.0..=MAX_SLOWDOWN).contains(&slowed.slowdown),
+                "{id}: a slowdown of {} is no fraction from 0 to {MAX_SLOWDOWN}; calibrate again",
+                slowed.slowdown
+            );
+        }
+        ensure!(
+            self.slowed.iter().all(|slowed| self.log_ratios(slowed.slowdown).is_some()),
+            "{id}: a time is zero, or the sides have different numbers of times; calibrate again"
+        );
+        Ok(())
+    }
 }
 
 impl Calibration {
@@ -93,17 +115,31 @@ impl Calibration {
     pub fn validate(&self) -> Result<()> {
         let known = validate_suite(&self.cases)?;
         ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
-        for block in self.gates.iter().flat_map(|gate| &gate.blocks) {
-            validate_block(block, &known)?;
+        self.subject.validate()?;
+        at_most(self.gates.len(), MAX_BLOCKS, "gates")?;
+        for gate in &self.gates {
+            at_most(gate.blocks.len(), MAX_BLOCKS, "blocks of a gate")?;
+            for block in &gate.blocks {
+                validate_block(block, &known)?;
+            }
         }
-        for case in self.power.iter().flat_map(|block| &block.cases) {
-            ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
-            ensure!(
-                case.slowed.iter().all(|slowed| case.log_ratios(slowed.slowdown).is_some()),
-                "{}: a time is zero, or the sides have different numbers of times; calibrate again",
-                case.id
-            );
+        at_most(self.power.len(), MAX_PROCESSES, "blocks with slowed heads")?;
+        for block in &self.power {
+            at_most(block.cases.len(), known.len(), "cases of a block with slowed heads")?;
+            for case in &block.cases {
+                ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
+                case.validate()?;
+            }
         }
-        Ok(())
+        at_most(self.slowdowns().len(), MAX_SLOWDOWNS, "slowdowns")
+    }
+
+    /// Every slowdown that was injected, the smallest first.
+    fn slowdowns(&self) -> Vec<f64> {
+        let cases = self.power.iter().flat_map(|block| &block.cases);
+        let mut slowdowns: Vec<f64> = cases.flat_map(|case| &case.slowed).map(|slowed| slowed.slowdown).collect();
+        slowdowns.sort_by(f64::total_cmp);
+        slowdowns.dedup();
+        slowdowns
     }
 }

@@ -7,10 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{Build, CountedCase, Machine, MemoryRecord, Output};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
-use infergate::receipt::validate::{validate_counters, validate_exact};
+use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
+use infergate::receipt::validate::{validate_counters, validate_engine, validate_exact};
 
 /// Schema name of a [`PairedReceipt`].
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
+
+/// The largest threshold, as of the key of that name, and the widest spread.
+const MAX_RATIO: f64 = 100.0;
 
 /// Everything one paired run measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +96,20 @@ pub struct SideRecord {
     pub counted: Vec<CountedCase>,
 }
 
+impl SideRecord {
+    /// Refuses a side that cannot be judged.
+    ///
+    /// # Errors
+    /// An engine without a name; counters that cannot be.
+    pub(super) fn validate(&self) -> Result<()> {
+        at_most(self.counted.len(), MAX_CASES, "cases")?;
+        for counted in &self.counted {
+            validate_counters(counted.id, &counted.counters)?;
+        }
+        validate_engine(&self.engine)
+    }
+}
+
 /// One case of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedCase {
@@ -159,12 +177,14 @@ impl PairedReceipt {
     /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
+        at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         let known = validate_suite(&self.cases)?;
+        at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         for (at, block) in self.blocks.iter().enumerate() {
             validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
         }
-        for counted in self.base.counted.iter().chain(&self.head.counted) {
-            validate_counters(counted.id, &counted.counters)?;
+        for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
+            record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
         }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
@@ -172,15 +192,21 @@ impl PairedReceipt {
 
 /// Every case is there once, with outputs as long as it asks for, and a threshold that is one.
 pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
+    at_most(cases.len(), MAX_PAIRED_CASES, "cases")?;
     let mut seen = Vec::new();
     for case in cases {
         ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
         seen.push(case.id);
         ensure!(
-            case.threshold.is_finite() && case.threshold > 1.0,
-            "{}: its threshold is {}, which is no ratio above 1; measure again",
+            case.threshold > 1.0 && case.threshold <= MAX_RATIO,
+            "{}: its threshold is {}, which is no ratio above 1 and up to {MAX_RATIO}; measure again",
             case.id,
             case.threshold
+        );
+        ensure!(
+            case.expected_std.is_none_or(|std| (0.0..=MAX_RATIO).contains(&std)),
+            "{}: its expected spread is no number from 0 to {MAX_RATIO}; measure again",
+            case.id
         );
         ensure!(
             case.timed || case.base_output.ids != case.head_output.ids,
@@ -204,6 +230,7 @@ pub(super) fn validate_block(block: &BlockRecord, known: &[Case]) -> Result<()> 
             "{}: is there twice; the file was edited",
             case.id
         );
+        validate_times(case.id, &case.base_ns, &case.head_ns)?;
         ensure!(
             case.log_ratios().is_some(),
             "{}: a time is zero, or the sides have different numbers of times; measure again",
@@ -211,4 +238,10 @@ pub(super) fn validate_block(block: &BlockRecord, known: &[Case]) -> Result<()> 
         );
     }
     Ok(())
+}
+
+/// Times that a run can have taken, and not too many of them.
+pub(super) fn validate_times(id: Case, base_ns: &[u64], head_ns: &[u64]) -> Result<()> {
+    at_most(base_ns.len().max(head_ns.len()), MAX_SAMPLES, format_args!("times of {id} in a block"))?;
+    in_range(base_ns.iter().chain(head_ns).copied(), format_args!("{id}: a time in nanoseconds"))
 }

@@ -78,7 +78,10 @@ fn too_big() {
     let path = folder.path().join("model.gguf");
     std::fs::File::create(&path).and_then(|file| file.set_len(300 << 20)).expect("a sparse file");
     let error = read::<Receipt>(&path).expect_err("too big").to_string();
-    assert_says(&error, &["model.gguf", "314572800 bytes are too many for a receipt; is this another file?"]);
+    assert_says(
+        &error,
+        &["model.gguf", "314572800 bytes are too many, at most 134217728 are read; is this another file?"],
+    );
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! Writing: a value becomes a file, the old one or the new one, never half of one.
+
+use std::fs::{self, Metadata};
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+use super::store::MAX_FILE_BYTES;
+
+/// `document` as JSON: one field a line, lists on one line, a newline at the end. A float that is not finite becomes
+/// `null`, the word for undefined.
+///
+/// # Errors
+/// When a map's key is not text; no document here has one.
+pub fn to_json<T: Serialize>(document: &T) -> Result<String> {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, FieldPerLine::default());
+    document.serialize(&mut serializer)?;
+    bytes.push(b'\n');
+    Ok(String::from_utf8(bytes)?)
+}
+
+/// Writes `document` to `path` through a temporary file beside it: the old file or the new one, never half of one, also
+/// when the power fails. Missing folders are made. A new file gets the permissions the user's umask leaves, an old one keeps
+/// its own.
+///
+/// # Errors
+/// When `path` is something else than a regular file, the folder is read-only or the disk is full; nothing is left behind
+/// then.
+pub fn write_json<T: Serialize>(path: &Path, document: &T) -> Result<()> {
+    let text = to_json(document)?;
+    ensure!(
+        text.len() as u64 <= MAX_FILE_BYTES,
+        "{}: {} bytes are more than could be read again ({MAX_FILE_BYTES}); measure fewer cases, or for a shorter time",
+        path.display(),
+        text.len()
+    );
+    write_text(path, &text)
+}
+
+/// As [`write_json`], for text that is made already.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    let old = replaceable(path)?;
+    let folder = folder_of(path);
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut file = new_file(folder)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = &old {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        sync_folder(folder)
+    };
+    write().with_context(|| cannot(path))
+}
+
+/// Whether [`write_json`] could write `path` now. Minutes of measuring should not end at a file that cannot be written.
+/// Nothing is made, changed or left behind: a file without a name is opened in the nearest folder that exists.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn ensure_writable(path: &Path) -> Result<()> {
+    replaceable(path)?;
+    let mut folder = folder_of(path);
+    let probe = loop {
+        match fs::metadata(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match folder.parent() {
+                Some(parent) if parent.as_os_str().is_empty() => folder = Path::new("."),
+                Some(parent) => folder = parent,
+                None => break Err(error),
+            },
+            Err(error) => break Err(error),
+            Ok(_) => break tempfile::tempfile_in(folder),
+        }
+    };
+    probe.map(drop).with_context(|| cannot(path))
+}
+
+/// What stands at `path` now and may be replaced: nothing, or a regular file.
+fn replaceable(path: &Path) -> Result<Option<Metadata>> {
+    let place = path.display();
+    let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    ensure!(path.file_name().is_some() && !ends_as_folder, "{place}: cannot be written, it names no file; name one");
+    match fs::symlink_metadata(path) {
+        Ok(old) if old.is_file() => Ok(Some(old)),
+        Ok(old) => {
+            let what = if old.is_dir() {
+                "a folder; name a file in it"
+            } else if old.is_symlink() {
+                "a link, which would be replaced; name the file it leads to"
+            } else {
+                "a device or pipe, which would be replaced; name a regular file"
+            };
+            anyhow::bail!("{place}: cannot be written, it is {what}")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| cannot(path)),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn cannot(path: &Path) -> String {
+    format!("{}: cannot be written; check the folder's permissions and the space left", path.display())
+}
+
+/// A temporary file would be private to its owner; a receipt is as readable as the user's other files.
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+/// A rename is kept by the folder's own blocks. Some file systems cannot be asked to write them; they keep renames anyhow.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    match fs::File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => {}
+        other => return other,
+    }
+    Ok(())
+}
+
+/// Objects broken over lines, arrays kept on one: diffs stay readable and samples do not fill the screen.
+#[derive(Default)]
+struct FieldPerLine {
+    depth: usize,
+    has_value: bool,
+}
+
+impl FieldPerLine {
+    fn newline<W: io::Write + ?Sized>(&self, writer: &mut W) -> io::Result<()> {
+        write!(writer, "\n{:width$}", "", width = self.depth)
+    }
+}
+
+impl Formatter for FieldPerLine {
+    fn begin_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        self.has_value = false;
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        if self.has_value {
+            self.newline(writer)?;
+        }
+        writer.write_all(b"}")
+    }
+
+    fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.newline(writer)
+    }
+
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn end_object_value<W: io::Write + ?Sized>(&mut self, _writer: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+}
