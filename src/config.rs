@@ -11,7 +11,6 @@ pub mod keys;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -21,10 +20,16 @@ use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::memory::leak::MemoryPolicy;
 use crate::prompt;
+use crate::text_file::read_text;
 use keys::{KEYS, Key, Value};
 
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
+
+/// Nobody writes more keys than this, bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// A prompt beyond this is no prompt of any model's context, bytes.
+const MAX_PROMPT_BYTES: u64 = 64 << 20;
 
 /// Something that keys set.
 pub trait Settings: Default {
@@ -45,7 +50,7 @@ pub trait Settings: Default {
     fn load(folder: &Path) -> Result<Self> {
         let mut settings = Self::default();
         if let Some(path) = find(folder) {
-            let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            let text = read_text(&path, MAX_FILE_BYTES)?;
             settings.found_in(path.parent().unwrap_or(Path::new("")));
             settings.apply_file(&path, &text)?;
         }
@@ -192,8 +197,9 @@ impl Config {
     pub fn prompt_text(&self) -> Result<String> {
         match &self.prompt {
             None => Ok(prompt::TEXT.to_owned()),
-            Some(path) => fs::read_to_string(path)
-                .with_context(|| format!("{}: the prompt cannot be read; give a UTF-8 text file", path.display())),
+            Some(path) => {
+                read_text(path, MAX_PROMPT_BYTES).context("the prompt cannot be read; give a UTF-8 text file")
+            }
         }
     }
 
@@ -229,7 +235,8 @@ fn options(list: Vec<String>) -> Result<BTreeMap<String, String>> {
 fn find(folder: &Path) -> Option<PathBuf> {
     for folder in folder.ancestors() {
         let path = folder.join(FILE_NAME);
-        if path.is_file() {
+        // Also one that is no file, or a link to nowhere: passed over, it would be defaults in silence.
+        if path.symlink_metadata().is_ok() {
             return Some(path);
         }
         if folder.join(".git").exists() {

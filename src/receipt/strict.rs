@@ -37,7 +37,8 @@ pub(super) fn schema_of(text: &str) -> Result<String> {
         let why = if error.is_data() { EDITED } else { NOT_JSON };
         anyhow::Error::new(error).context(why)
     })?;
-    Ok(serde_json::from_str::<Head>(text).map_or_else(|_| "none".to_owned(), |head| printable_within(&head.schema, 60).into_owned()))
+    Ok(serde_json::from_str::<Head>(text)
+        .map_or_else(|_| "none".to_owned(), |head| printable_within(&head.schema, 60).into_owned()))
 }
 
 /// A value of the checked `text`.

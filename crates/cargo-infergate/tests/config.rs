@@ -118,7 +118,41 @@ fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
 fn a_missing_prompt_file_is_named() {
     let line =
         format!("{:#}", apply("prompt = 'none.txt'").expect("valid").measured.prompt_text().expect_err("not there"));
-    assert!(line.contains("none.txt: the prompt cannot be read"), "{line}");
+    assert!(line.contains("none.txt: cannot be read") && line.contains("the prompt cannot be read"), "{line}");
+}
+
+/// A pipe would be waited for, a device never ends, and a link to nowhere would be defaults in silence.
+#[cfg(unix)]
+#[test]
+fn only_a_regular_file_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join(".git")).expect("the search ends here");
+    let path = folder.path().join("infergate.toml");
+    let refusal = || format!("{:#}", Config::load(folder.path()).expect_err("refused"));
+    fs::create_dir(&path).expect("a folder of that name");
+    assert!(refusal().contains("infergate.toml: cannot be read"), "{}", refusal());
+    fs::remove_dir(&path).expect("removed");
+    for target in ["/dev/zero", "infergate.toml", "nowhere"] {
+        std::os::unix::fs::symlink(target, &path).expect("a link");
+        assert!(refusal().contains("infergate.toml: cannot be read"), "{target}: {}", refusal());
+        fs::remove_file(&path).expect("removed");
+    }
+    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+    assert!(made.success());
+    assert!(refusal().contains("infergate.toml: cannot be read, it is no regular file"), "{}", refusal());
+    fs::remove_file(&path).expect("removed");
+    fs::write(&path, vec![b'#'; (1 << 20) + 1]).expect("a file");
+    assert!(refusal().contains("1048577 bytes are too many"), "{}", refusal());
+    fs::write(&path, b"model = '\xff'").expect("a file");
+    assert!(refusal().contains("infergate.toml: cannot be read as text"), "{}", refusal());
+}
+
+#[test]
+fn nested_without_end_or_named_without_end_is_refused() {
+    let deep = format!("cases = {}1", "[".repeat(100_000));
+    assert!(refusal(&deep).contains("infergate.toml:1:"), "{:.200}", refusal(&deep));
+    let long = format!("{} = 1", "x".repeat(500_000));
+    assert!(refusal(&long).contains("unknown key"), "{:.200}", refusal(&long));
 }
 
 /// A gate started in a subfolder must not miss its baseline and pass.
