@@ -26,18 +26,22 @@ fn assert_says(error: &str, parts: &[&str]) {
 fn a_newer_schema() {
     for (name, newer) in [(RECEIPT, "infergate.receipt/2"), (BASELINE, "infergate.baseline/9")] {
         let error = error_after(name, |value| value["schema"] = newer.into());
-        assert_says(&error, &[newer, "is not one this version reads", "update infergate, or measure again"]);
+        assert_says(&error, &[newer, "is needed; give another file, update infergate, or measure again"]);
     }
 }
 
 #[test]
 fn a_file_of_something_else() {
-    let expected = "it has no infergate schema; expected infergate.receipt/1 or infergate.baseline/1";
-    for text in ["{}", "[]", "null", "3", "\"infergate.receipt/1\"", "{\"schema\": 1}", "{\"schema\": \"other/1\"}"] {
+    let expected = "its schema is none and infergate.receipt/1 or infergate.baseline/1 is needed";
+    for text in ["{}", "[]", "null", "3", "\"infergate.receipt/1\"", "{\"schema\": 1}"] {
         assert_says(&error_of(text.as_bytes()), &[expected]);
     }
     let verdict = error_of(crate::support::golden_text("verdict-1.json").as_bytes());
-    assert_says(&verdict, &["infergate.verdict/1 is not one this version reads"]);
+    assert_says(
+        &verdict,
+        &["its schema is infergate.verdict/1 and infergate.receipt/1 or infergate.baseline/1 is needed"],
+    );
+    assert_says(&error_of(b"{\"schema\": \"other/1\"}"), &["its schema is other/1 and"]);
 }
 
 #[test]
@@ -95,10 +99,10 @@ fn missing_or_a_folder() {
 
 #[test]
 fn the_other_kind() {
-    let error = read::<Receipt>(&golden(BASELINE)).expect_err("a baseline").to_string();
-    assert_says(&error, &["is a baseline and a receipt is needed"]);
-    let error = read::<Baseline>(&golden(RECEIPT)).expect_err("a receipt").to_string();
-    assert_says(&error, &["is a receipt and a baseline is needed; make one with `cargo xtask bless`"]);
+    let error = format!("{:#}", read::<Receipt>(&golden(BASELINE)).expect_err("a baseline"));
+    assert_says(&error, &["its schema is infergate.baseline/1 and infergate.receipt/1 is needed; give another file"]);
+    let error = format!("{:#}", read::<Baseline>(&golden(RECEIPT)).expect_err("a receipt"));
+    assert_says(&error, &["its schema is infergate.receipt/1 and infergate.baseline/1 is needed; give another file"]);
 }
 
 #[test]
