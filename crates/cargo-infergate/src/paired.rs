@@ -172,10 +172,10 @@ impl<'a> PairedRun<'a> {
     pub fn block(&mut self, cases: &[Case], done: usize, progress: &mut dyn FnMut(&Progress)) -> Result<BlockRecord> {
         let start_ns = self.clock.now_ns();
         let (started_first, ran_first) = self.order.next();
-        let mut pair = self.start_pair(started_first, cases, &label(done, "loading"), progress)?;
+        let mut pair = self.start_pair(started_first, cases, &label(done, cases, "loading"), progress)?;
         let mut record = BlockRecord { started_first, ran_first, cases: Vec::new() };
         for (at, case) in self.planned(cases).into_iter().enumerate() {
-            progress(&step(&label(done, &case.id.to_string()), done, at, cases.len()));
+            progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
             record.cases.push(pair.measure(&case, ran_first, &self.limits, self.cancelled)?);
         }
         let took_ns = self.clock.now_ns() - start_ns;
@@ -242,12 +242,22 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-fn label(done: usize, what: &str) -> String {
-    format!("block {}: {what}", done + 1)
+/// `block 3 of 8, 5 cases open: decode/p128`, up to the next look, where cases may be settled.
+fn label(done: usize, cases: &[Case], what: &str) -> String {
+    let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
+    format!("block {} of {}, {open}: {what}", done + 1, next_look(done))
 }
 
-/// The bar counts to the next look, where cases may be settled.
+/// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.
 fn step(label: &str, done: usize, at: usize, cases: usize) -> Progress {
-    let next = crate::gate::paired::PASS_LOOKS.into_iter().find(|look| *look > done).unwrap_or(done + 1);
-    Progress { label: label.to_owned(), done_steps: done * cases + at, total_steps: next * cases }
+    let parts = |blocks: usize| blocks * STEPS_OF_BLOCK;
+    let done_steps = parts(done) + STEPS_OF_BLOCK * at / cases.max(1);
+    Progress { label: label.to_owned(), done_steps, total_steps: parts(next_look(done)) }
+}
+
+/// Steps of one block on a progress bar.
+const STEPS_OF_BLOCK: usize = 1000;
+
+fn next_look(done: usize) -> usize {
+    crate::gate::paired::PASS_LOOKS.into_iter().find(|look| *look > done).unwrap_or(done + 1)
 }

@@ -192,13 +192,14 @@ pub fn measure(
         run.expect(&known.collect::<BTreeMap<_, _>>());
     }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
-    line.finish();
-    output::say(&paired::thresholds(run.receipt()));
-    if power {
-        output::report(&paired::power(run.receipt(), blocks, |case, std, tests| {
-            smallest_slowdown(case.threshold.ln(), std, blocks, tests)
-        }));
-    }
+    line.above(|| {
+        output::say(&paired::thresholds(run.receipt()));
+        if power {
+            output::report(&paired::power(run.receipt(), blocks, |case, std, tests| {
+                smallest_slowdown(case.threshold.ln(), std, blocks, tests)
+            }));
+        }
+    });
     let fewest = PASS_LOOKS[0];
     ensure!(
         blocks >= fewest,

@@ -20,13 +20,13 @@ impl Line {
     /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {eta} left") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}, {eta} left") {
             bar.set_style(style);
         }
         Self { bar, said: RefCell::default() }
     }
 
-    /// Moves on.
+    /// Moves on. Steps are minutes apart or follow at once: each is drawn, whatever the bar thinks of so many.
     pub fn show(&self, progress: &Progress) {
         if self.bar.is_hidden() {
             return self.say(progress.label.split(':').next().unwrap_or_default());
@@ -34,7 +34,7 @@ impl Line {
         self.bar.set_length(progress.total_steps as u64);
         self.bar.set_position(progress.done_steps as u64);
         self.bar.set_message(progress.label.clone());
-        self.bar.tick();
+        self.bar.force_draw();
     }
 
     fn say(&self, stage: &str) {
@@ -43,7 +43,13 @@ impl Line {
         }
     }
 
-    /// Wipes the line.
+    /// Wipes the line for what `words` prints and goes on below it, with a new count of the time left.
+    pub fn above(&self, words: impl FnOnce()) {
+        self.bar.suspend(words);
+        self.bar.reset();
+    }
+
+    /// Wipes the line for good: nothing is drawn any more.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -15,3 +15,5 @@ mod revisions;
 mod sandbox;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
+#[cfg(unix)]
+mod terminal;

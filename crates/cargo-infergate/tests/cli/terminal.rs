@@ -1,0 +1,66 @@
+//! What stands on a terminal while a gate measures, seen through a pseudo-terminal.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use nix::pty::openpty;
+
+use crate::paired::program;
+use crate::sandbox::Sandbox;
+
+/// Runs `process` with a terminal as its stderr; gives its exit code and everything written there.
+fn on_a_terminal(mut process: Command) -> (Option<i32>, String) {
+    let pty = openpty(None, None).expect("a pseudo-terminal");
+    process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(pty.slave));
+    process.env("TERM", "xterm").env_remove("NO_COLOR");
+    let mut child = process.spawn().expect("starts");
+    // The last copy of the terminal's other end is the child's: reading ends with it.
+    drop(process);
+    let mut written = Vec::new();
+    let mut terminal = File::from(pty.master);
+    let mut buffer = [0; 4096];
+    // Linux ends with an error once nobody is at the other end.
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        written.extend_from_slice(&buffer[..count]);
+    }
+    (child.wait().expect("ends").code(), String::from_utf8_lossy(&written).into_owned())
+}
+
+fn pair(sandbox: &Sandbox, head: &str) -> Command {
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
+    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head));
+    gate
+}
+
+#[test]
+fn each_block_of_a_paired_gate_is_drawn() {
+    let (code, seen) = on_a_terminal(pair(&Sandbox::new(), "fake"));
+    assert_eq!(code, Some(0), "{seen}");
+    for block in 1..=8 {
+        for what in ["loading", "prefill/p8", "decode/p8"] {
+            let words = format!("block {block} of 8, 2 cases open: {what}");
+            assert!(seen.contains(&words), "{words} is not in {seen:?}");
+        }
+    }
+    assert!(seen.contains("s left"), "{seen:?}");
+    assert!(!seen.contains("block 9"), "{seen:?}");
+}
+
+#[test]
+fn settled_cases_are_no_longer_counted_as_open() {
+    let (code, seen) = on_a_terminal(pair(&Sandbox::new(), "fake+slower"));
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("block 9 of 12, 1 case open: decode/p8"), "{seen:?}");
+}
+
+/// What is said between the pilot and the blocks has lines of its own, and nothing is left on the last one.
+#[test]
+fn words_stand_above_the_progress_line_and_it_is_wiped_at_the_end() {
+    let (_, seen) = on_a_terminal(pair(&Sandbox::new(), "fake"));
+    let line = seen.split(['\r', '\n']).find(|line| line.contains("fails from")).expect("the limits");
+    assert!(!line.contains("left"), "{line:?}");
+    let last = seen.trim_end().rsplit('\n').next().unwrap_or_default();
+    assert!(last.contains("receipt: "), "{last:?}");
+    assert!(last.rsplit("\u{1b}[2K").next().is_some_and(|rest| !rest.contains("block")), "{last:?}");
+}
