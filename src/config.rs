@@ -27,7 +27,7 @@ use keys::{KEYS, Key, Value};
 pub const FILE_NAME: &str = "infergate.toml";
 
 /// Nobody writes more keys than this, bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
 /// A prompt beyond this is no prompt of any model's context, bytes.
 const MAX_PROMPT_BYTES: u64 = 64 << 20;
 
@@ -49,7 +49,7 @@ pub trait Settings: Default {
     /// value out of range.
     fn load(folder: &Path) -> Result<Self> {
         let mut settings = Self::default();
-        if let Some(path) = find(folder) {
+        if let Some(path) = find_file(folder) {
             let text = read_text(&path, MAX_FILE_BYTES)?;
             settings.found_in(path.parent().unwrap_or(Path::new("")));
             settings.apply_file(&path, &text)?;
@@ -94,8 +94,8 @@ pub trait Settings: Default {
             let key = entry.key;
             let value = match key.name {
                 "prompt" | "baselines" | "base_folder" => entry.value.relative_to(folder),
-                // A spec is the engine's business; one that names a file beside this one is a path.
-                "model" if entry.value.names_a_file_in(folder) => entry.value.relative_to(folder),
+                // A spec is the engine's business; one that is a path counts from here, whether the file is there or not.
+                "model" if entry.value.is_a_path_from(folder) => entry.value.relative_to(folder),
                 _ => entry.value,
             };
             key.check(&value).and_then(|()| self.set(key, value)).with_context(|| entry.place)?;
@@ -232,7 +232,21 @@ fn options(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     Ok(options.into_iter().collect())
 }
 
-fn find(folder: &Path) -> Option<PathBuf> {
+/// Whether a model spec can only mean a file or a folder: it ends as a model file does, or begins as a path does. Everything
+/// else is the engine's business, `ORG/NAME` and `http://...` included.
+pub fn looks_like_a_path(spec: &str) -> bool {
+    let scheme = spec.split_once(':').map_or("", |(scheme, _)| scheme);
+    // One letter before a colon is a drive.
+    let has_scheme = scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let lower = spec.to_ascii_lowercase();
+    let ends_as_file = [".gguf", ".safetensors"].iter().any(|end| lower.ends_with(end));
+    let begins_as_path =
+        ["./", "../", "~/"].iter().any(|start| spec.starts_with(start)) || Path::new(spec).is_absolute();
+    !has_scheme && (ends_as_file || begins_as_path)
+}
+
+/// The `infergate.toml` that holds in `folder`: its own, or the nearest above it up to the repository's root.
+pub fn find_file(folder: &Path) -> Option<PathBuf> {
     for folder in folder.ancestors() {
         let path = folder.join(FILE_NAME);
         // Also one that is no file, or a link to nowhere: passed over, it would be defaults in silence.

@@ -265,9 +265,10 @@ impl Key {
 }
 
 impl Value {
-    /// Whether this text is the name of a file or folder that exists in `folder`.
-    pub fn names_a_file_in(&self, folder: &Path) -> bool {
-        matches!(self, Self::Text(text) if !text.is_empty() && folder.join(text).exists())
+    /// Whether this text is a path that counts from `folder`: it looks like one, or names a file or folder there.
+    pub fn is_a_path_from(&self, folder: &Path) -> bool {
+        let is_path = |text: &str| super::looks_like_a_path(text) || folder.join(text).exists();
+        matches!(self, Self::Text(text) if !text.is_empty() && is_path(text))
     }
 
     /// A text that is a relative path, as seen from `folder`.

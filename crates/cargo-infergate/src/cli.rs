@@ -9,16 +9,19 @@ mod checkout_folder;
 mod commits;
 mod compare;
 mod doctor;
+mod early;
 mod flags;
 mod gate;
 mod git;
 mod lock_file;
 mod memory;
 mod output;
+mod outputs;
 mod paired_gate;
 mod progress;
 mod revision;
 mod schema;
+mod terms;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
@@ -52,6 +55,11 @@ pub fn main(args: ArgsOs) -> i32 {
 }
 
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
+    match matches.subcommand() {
+        // Those write no file, or a folder of them.
+        Some(("schema" | probes::COMMAND, _)) | None => {}
+        Some((_, matches)) => outputs::begin(matches)?,
+    }
     match matches.subcommand() {
         Some(("bench", matches)) => bench::run(matches),
         Some(("gate", matches)) => gate::run(matches),

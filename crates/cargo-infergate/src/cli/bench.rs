@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench_target, flags, memory, output, progress};
+use super::{bench_target, early, flags, memory, output, outputs, progress};
 use crate::config::Config;
 use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
 use crate::report::terminal;
@@ -51,10 +51,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 /// As [`suite::run`] and [`memory::follow`]; a receipt that cannot be written.
 pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Receipt> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("receipt.json"));
-    let json = flags::path(matches, "json");
-    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
-        ensure_writable(path)?;
-    }
+    outputs::fresh(&out)?;
+    ensure_writable(&config.measured.target_folder().join("memory.json"))?;
+    early::check(config)?;
     let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
     let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let memory_worker = memory::worker(config, matches)?;

@@ -11,7 +11,7 @@ use super::commits::{self, Commits, Next, Tried};
 use super::git::git;
 use super::paired_gate::{self, Asked};
 use super::revision::{Slot, Tree, short};
-use super::{flags, output, progress};
+use super::{early, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
@@ -53,6 +53,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let (good, bad) = (text("good")?, text("bad")?);
+    early::check(&config)?;
+    early::calibrations(&config)?;
     let base = Tree::checkout(&good, Slot::Base, &config)?;
     let mut tree = Tree::checkout(&bad, Slot::Step, &config)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));

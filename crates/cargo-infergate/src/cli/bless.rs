@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{bench, flags, output};
-use crate::receipt::{Baseline, Receipt, read, write_json};
+use super::{bench, early, flags, output};
+use crate::machine;
+use crate::receipt::{Baseline, Receipt, ensure_writable, read, write_json};
 use crate::report::blessing;
 
 /// Its flags.
@@ -45,7 +46,13 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let mut receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
         Some(paths) => paths.map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
-        None => vec![bench::measure(&config, matches, 0)?],
+        None => {
+            early::baselines(&config)?;
+            if !matches.get_flag("dry-run") {
+                ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
+            }
+            vec![bench::measure(&config, matches, 0)?]
+        }
     };
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();

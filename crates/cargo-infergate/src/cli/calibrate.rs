@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{bench_target, flags, output, progress};
+use super::{bench_target, early, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{outcomes, series, summarise};
+use crate::machine;
 use crate::paired::{PairedRequest, PairedRun, Program, QUIET_THRESHOLD};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
@@ -81,8 +82,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let plan = Plan::from(matches)?;
     let json = flags::path(matches, "json");
-    for path in [flags::path(matches, "out"), json.clone()].into_iter().flatten() {
-        ensure_writable(&path)?;
+    early::check(&config)?;
+    early::calibrations(&config)?;
+    if flags::path(matches, "out").is_none() {
+        ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
     let worker = match flags::path(matches, "worker") {
         Some(worker) => worker,

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench, flags, output, paired_gate};
+use super::{bench, early, flags, output, paired_gate};
 use crate::config::Config;
 use crate::gate;
-use crate::machine;
 use crate::receipt::{Baseline, Receipt, Verdict, read, write_json};
 use crate::report::terminal;
 
@@ -52,10 +51,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let receipt = match flags::path(matches, "receipt") {
         Some(path) => read::<Receipt>(&path)?,
         None => {
-            // Minutes of measuring should not end at a baseline that cannot be read.
-            for path in flags::json_files(&config.baselines.join(machine::detect().class)) {
-                read::<Baseline>(&path)?;
-            }
+            early::targets(&config)?;
+            early::baselines(&config)?;
             bench::measure(&config, matches, config.measured.memory.runs)?
         }
     };

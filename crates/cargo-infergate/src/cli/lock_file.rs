@@ -1,11 +1,11 @@
 //! Which dependencies two checkouts are built with, by their `Cargo.lock`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use infergate::printable::printable_within;
+use infergate::text_file::read_text;
 
 /// A lock file of a thousand crates has 300 KB.
 const MAX_BYTES: u64 = 16 << 20;
@@ -53,15 +53,14 @@ pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
 
 /// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
 fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let place = path.display();
-    let mut text = String::new();
-    let file = File::open(path).with_context(|| format!("{place}: cannot be read"))?;
-    file.take(MAX_BYTES).read_to_string(&mut text).with_context(|| format!("{place}: cannot be read as text"))?;
-    let lock: toml::Table = text.parse().with_context(|| format!("{place}: is no lock file of cargo"))?;
+    let text = read_text(path, MAX_BYTES)?;
+    let lock: toml::Table = text.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))?;
     let packages = lock.get("package").and_then(toml::Value::as_array).cloned().unwrap_or_default();
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in &packages {
-        let field = |name: &str| package.get(name).and_then(toml::Value::as_str).map(printable);
+        let field = |name: &str| {
+            package.get(name).and_then(toml::Value::as_str).map(|text| printable_within(text, 200).into_owned())
+        };
         let (Some(name), Some(version), Some(source)) = (field("name"), field("version"), field("source")) else {
             continue;
         };
@@ -70,9 +69,4 @@ fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
         versions.entry(name).or_default().insert(version + &revision.unwrap_or_default());
     }
     Ok(versions)
-}
-
-/// The file may come from a pull request, and its words go to a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use infergate::memory::{self, MemoryRequest};
 
-use super::{bench, bench_target, flags, output, progress};
+use super::{bench, bench_target, early, flags, output, outputs, progress};
 use crate::config::Config;
 use crate::gate::memory::judge;
 use crate::paired::Program;
-use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, ensure_writable, write_json};
+use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, write_json};
 use crate::report;
 
 /// Its flags.
@@ -31,9 +31,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     let json = flags::path(matches, "json");
-    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
-        ensure_writable(path)?;
-    }
+    outputs::fresh(&out)?;
+    early::check(&config)?;
     let worker = match bench_target::memory_worker(&config.bench, flags::path(matches, "memory-worker"))? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.

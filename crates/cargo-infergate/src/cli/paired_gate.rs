@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::revision::{Slot, Tree};
-use super::{bench_target, calibrate, flags, memory, output, progress};
+use super::{bench_target, calibrate, early, flags, memory, output, outputs, progress, terms};
 use crate::config::Config;
 use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, false_alarms, judge, smallest_slowdown};
 use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
@@ -82,9 +82,11 @@ pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
 fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     let json = flags::path(matches, "json");
-    for path in [Some(&out), json.as_ref()].into_iter().flatten() {
-        ensure_writable(path)?;
-    }
+    outputs::fresh(&out)?;
+    ensure_writable(&config.measured.target_folder().join("memory.json"))?;
+    early::check(config)?;
+    early::targets(config)?;
+    early::calibrations(config)?;
     let asked = Asked {
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
@@ -106,7 +108,9 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, memory: config.policy.memory };
     let mut verdict = judge(&receipt, policy);
-    verdict.notes.extend(notes.into_iter().chain(own_errors));
+    // First of all notes: whoever reads only one should read these.
+    verdict.notes.splice(0..0, notes);
+    verdict.notes.extend(own_errors);
     if let Some(json) = json {
         write_json(&json, &verdict)?;
     }
@@ -131,7 +135,7 @@ struct Programs {
     head: Program,
     base_memory: Option<Program>,
     head_memory: Option<Program>,
-    /// What differs in how they were built.
+    /// What head changes of the gate, and what differs in how both were built.
     notes: Vec<String>,
 }
 
@@ -146,14 +150,31 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let mut notes = head_changes(&tree)?;
     let base = tree.build(config)?;
     let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let head_memory = memory::worker(config, matches)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let built_here = flags::path(matches, "worker").is_none();
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
-    let notes = if built_here { tree.unlocked_dependencies()?.into_iter().collect() } else { Vec::new() };
+    if built_here {
+        notes.extend(tree.unlocked_dependencies()?);
+    }
     Ok(Programs { base, head, base_memory, head_memory, notes })
+}
+
+/// What head's infergate.toml says otherwise than base's, a sentence each; said at once, too.
+fn head_changes(base: &Tree) -> Result<Vec<String>> {
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let notes: Vec<String> = match terms::changes(&base.folder()?, &here) {
+        Ok(changes) => changes
+            .iter()
+            .map(|change| format!("head changes the gate: {} {} -> {}", change.key, change.was, change.is))
+            .collect(),
+        Err(error) => vec![format!("base's infergate.toml cannot be compared with head's: {error:#}")],
+    };
+    notes.iter().for_each(|note| output::say(note));
+    Ok(notes)
 }
 
 /// What to measure, of these two workers.

@@ -157,7 +157,10 @@ impl Tree {
     }
 
     /// The current folder as it is in this checkout.
-    fn folder(&self) -> Result<PathBuf> {
+    ///
+    /// # Errors
+    /// When the revision has no such folder.
+    pub fn folder(&self) -> Result<PathBuf> {
         let folder = self.files.join(&self.prefix);
         if !folder.is_dir() {
             bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());

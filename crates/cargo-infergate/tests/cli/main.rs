@@ -6,10 +6,12 @@ mod bisect;
 mod bless;
 mod calibrate;
 mod commands;
+mod early;
 mod gate;
 #[cfg(unix)]
 mod interrupt;
 mod memory;
+mod outputs;
 mod paired;
 mod revisions;
 mod sandbox;
@@ -17,3 +19,4 @@ mod sandbox;
 mod support;
 #[cfg(unix)]
 mod terminal;
+mod terms;

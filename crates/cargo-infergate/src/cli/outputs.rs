@@ -1,0 +1,68 @@
+//! The files a command writes: each can be written, none is read by the same command, and none of an earlier run is left when
+//! this one fails.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::ArgMatches;
+
+use crate::receipt::ensure_writable;
+
+/// Flags that name files a command reads.
+const READ: [&str; 8] = ["receipt", "BASE", "HEAD", "worker", "other-worker", "memory-worker", "base-bin", "head-bin"];
+
+/// Flags that name files a command writes, anew.
+const WRITTEN: [&str; 2] = ["out", "json"];
+
+/// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
+/// reads the file next.
+///
+/// # Errors
+/// A file that cannot be written; one that is named twice, or that the command reads too.
+pub fn begin(matches: &ArgMatches) -> Result<()> {
+    let mut seen: Vec<(String, PathBuf)> = Vec::new();
+    for flag in READ {
+        let paths = matches.try_get_many::<PathBuf>(flag).ok().flatten();
+        seen.extend(paths.into_iter().flatten().map(|path| (flag.to_owned(), path.clone())));
+    }
+    for flag in WRITTEN {
+        let Some(path) = matches.try_get_one::<PathBuf>(flag).ok().flatten() else { continue };
+        for (other, known) in &seen {
+            let place = path.display();
+            ensure!(!same_file(path, known), "--{flag}: {place} is what {} names too; name another file", spelt(other));
+        }
+        seen.push((flag.to_owned(), path.clone()));
+        // A calibration that is added to is read first.
+        if matches.try_get_one::<bool>("add").ok().flatten().copied().unwrap_or(false) && flag == "out" {
+            ensure_writable(path)?;
+        } else {
+            fresh(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether `path` can be written; what an earlier run left there is removed.
+///
+/// # Errors
+/// When it cannot.
+pub fn fresh(path: &Path) -> Result<()> {
+    ensure_writable(path)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{}: what an earlier run left there cannot be removed", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn spelt(id: &str) -> String {
+    if id.chars().all(char::is_uppercase) { id.to_owned() } else { format!("--{id}") }
+}
+
+/// Whether both paths lead to one file, also through a link, and also where it does not exist yet.
+fn same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
+}
