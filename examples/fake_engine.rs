@@ -3,10 +3,11 @@
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
 //! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `waits` (in the third process, for a file), `garbage`, `new-protocol`. It speaks the worker protocol and nothing else.
+//! the second process on), `waits` (in the third process, for a file), `prints` (to stdout, as an
+//! engine may), `garbage` (before it is a worker), `new-protocol`. It speaks the worker protocol and nothing else.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
@@ -42,6 +43,9 @@ impl Engine for Faulty {
     }
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        if self.is("prints") {
+            print("reading a prompt");
+        }
         self.engine.start(prompt)
     }
 
@@ -85,6 +89,16 @@ impl Engine for Faulty {
     }
 }
 
+/// As an engine prints, and as a C library does, without Rust's buffer.
+fn print(what: &str) {
+    println!("{what}");
+    let line = format!("{what}\n");
+    // SAFETY: the pointer and the length are of one string, which outlives the call.
+    unsafe {
+        libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len() as libc::size_t as _);
+    }
+}
+
 /// This program's file with another ending.
 fn beside(ending: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_extension(ending))
@@ -117,6 +131,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "small-context" => script.context_tokens = 4,
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
+            "prints" => print("loading"),
             "exits-late" | "other-model" | "dies-later" | "hangs" | "waits" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
@@ -131,6 +146,7 @@ fn main() -> ExitCode {
         println!("Loading weights... 100%");
     }
     if said.iter().any(|word| word == "new-protocol") {
+        let _ = io::stdin().lock().read_line(&mut String::new());
         println!(r#"{{"ok":{{"protocol":99,"tool":"9.0.0","machine":{{}},"build":{{}}}}}}"#);
     }
     let _ = io::stdout().flush();
@@ -144,7 +160,7 @@ fn main() -> ExitCode {
         let earlier = if counts { count_me()? } else { 0 };
         Ok(Box::new(Faulty { engine, words, earlier, steps: 0 }))
     };
-    match worker::serve(&load, &clock, io::stdin().lock(), io::stdout().lock()) {
+    match worker::serve_here(&load, &clock) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

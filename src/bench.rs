@@ -20,7 +20,6 @@ mod memory_front;
 mod record;
 
 use std::env;
-use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -63,5 +62,5 @@ fn is_worker() -> bool {
 fn work(factory: &dyn EngineFactory) -> Result<()> {
     process::ensure_environment(&factory.environment(&Config::from_environment()?.load_request()))?;
     process::end_with_parent();
-    worker::serve(factory, &MonotonicClock::new(), io::stdin().lock(), io::stdout().lock())
+    worker::serve_here(factory, &MonotonicClock::new())
 }

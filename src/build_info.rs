@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::receipt::Build;
 
-/// The build of this library, as cargo made it. Commit and dirty are `None`: they belong to a folder, see [`git`].
+/// The build of this library, as cargo made it. Commit and dirty are `None`: they belong to a folder, see [`git`]; the
+/// hash belongs to a file.
 pub fn build() -> Build {
     Build {
         commit: None,
@@ -14,6 +15,7 @@ pub fn build() -> Build {
         flags: env!("INFERGATE_FLAGS").to_owned(),
         opt_level: env!("INFERGATE_OPT_LEVEL").to_owned(),
         target: env!("INFERGATE_TARGET").to_owned(),
+        worker_sha256: None,
     }
 }
 

@@ -14,6 +14,11 @@ pub trait Clock: Send + Sync {
     /// Returns when [`now_ns`](Self::now_ns) is at least `ns`, busy until then: a thread that sleeps gives its core away and
     /// comes back late.
     fn spin_until_ns(&self, ns: u64);
+
+    /// Whether its time is made up: no time that is taken with it can be compared with a real one.
+    fn is_virtual(&self) -> bool {
+        false
+    }
 }
 
 /// The operating system's monotonic clock.
@@ -67,5 +72,9 @@ impl Clock for VirtualClock {
 
     fn spin_until_ns(&self, ns: u64) {
         self.now_ns.fetch_max(ns, Ordering::Relaxed);
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
     }
 }

@@ -11,7 +11,6 @@ pub mod factory;
 pub mod fake;
 mod info;
 pub mod scheduler;
-pub mod stretched;
 
 use anyhow::{Result, bail};
 

@@ -93,9 +93,23 @@ pub struct CaseRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProcessSamples {
-    /// One per iteration: `t_k - t_0` in nanoseconds for each token k of the timed region. Prefill and decode have one
-    /// token, generate has N.
+    /// One per sample: `t_k - t_0` in nanoseconds for each token k of the timed region, summed over the iterations of the
+    /// sample. Prefill and decode have one token, generate has N.
     pub samples_ns: Vec<Vec<u64>>,
+    /// Iterations in each sample; more than one where a single iteration is short against reading the clock.
+    #[serde(default = "one")]
+    pub iterations_per_sample: usize,
+}
+
+impl Default for ProcessSamples {
+    fn default() -> Self {
+        Self { samples_ns: Vec::new(), iterations_per_sample: 1 }
+    }
+}
+
+/// What files say that are older than samples of several iterations.
+fn one() -> usize {
+    1
 }
 
 /// What the model said.
@@ -202,6 +216,9 @@ pub struct Build {
     pub opt_level: String,
     /// Target triple.
     pub target: String,
+    /// SHA-256 of the worker's file, hex; `null` where no worker was started.
+    #[serde(default)]
+    pub worker_sha256: Option<String>,
 }
 
 /// What the hardware gives, measured by loops that do nothing else.
@@ -260,14 +277,18 @@ impl Metric {
 }
 
 impl ProcessSamples {
-    /// The gated time of each iteration: the whole of its timed region, nanoseconds.
-    pub fn times_ns(&self) -> Vec<u64> {
-        self.samples_ns.iter().filter_map(|sample| sample.last().copied()).collect()
+    /// The gated time of an iteration, from each sample: the whole of its timed region, nanoseconds.
+    pub fn times_ns(&self) -> Vec<f64> {
+        let iterations = self.iterations_per_sample.max(1) as f64;
+        self.samples_ns.iter().filter_map(|sample| sample.last()).map(|ns| *ns as f64 / iterations).collect()
     }
 
-    /// Each iteration as a [`Trace`] (generate and prefill; a decode sample is one gap, not a trace).
+    /// An iteration of each sample as a [`Trace`], to the nanosecond (generate and prefill; a decode sample is one gap, not a
+    /// trace).
     pub fn traces(&self) -> Vec<Trace> {
-        self.samples_ns.iter().filter_map(|sample| Trace::new(sample.clone()).ok()).collect()
+        let iterations = self.iterations_per_sample.max(1) as u64;
+        let each = |sample: &Vec<u64>| sample.iter().map(|ns| ns / iterations).collect();
+        self.samples_ns.iter().filter_map(|sample| Trace::new(each(sample)).ok()).collect()
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
-//! broke an invariant, `{"invalid": "one line"}`. Nothing else is
-//! written to stdout. The worker ends at end of input. An engine in any language can be gated by speaking it.
+//! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: not a word before the first request, one
+//! line for each, at most 16 MiB long. The worker ends at end of input. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |
 //! |---|---|
-//! | `{"op":"hello"}` | `{"protocol":2,"tool":"0.1.0","machine":{..},"build":{..}}` |
+//! | `{"op":"hello"}` | `{"protocol":2,"capabilities":["ttft",..],"tool":"0.1.0","machine":{..},"build":{..}}` |
 //! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
@@ -23,26 +23,56 @@
 //!
 //! The last four belong to the memory phase; a worker without them can be timed and not followed.
 //!
+//! # What a worker can do
+//! `capabilities` lists the requests it answers, by their `op`, and the additions it knows. Nobody is asked for what it does
+//! not list, and words that the other side does not know are passed over, so that workers and gates of different ages work
+//! together. A worker of protocol 2 that lists nothing can do what the table says, and none of the additions:
+//!
+//! | addition | what it means |
+//! |---|---|
+//! | `request_id` | a request other than `hello` has a number `id`, which its answer repeats: an answer that was not asked for shows |
+//! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
+//!
+//! # Times are checked
+//! The sum of the times in an answer cannot be more than the asking side waited for it, and not far less: a case whose
+//! requests mostly leave more than half of the wait, and more than 100 ms, unexplained is `invalid`. A worker on a made-up
+//! clock says `"clock":"virtual"` in its hello; no gate takes its times for real ones.
+//!
 //! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
 
 #[cfg(feature = "bench")]
 mod serve;
+#[cfg(feature = "bench")]
+mod standard_streams;
 
+mod capability;
 mod client;
+mod error;
+mod exit;
+mod file;
+mod honesty;
+mod patience;
+mod pipe;
+mod requests;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
-use crate::receipt::{
-    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, ProcessSamples, TtftParts, Work,
-};
+use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, TtftParts, Work};
 
-pub use client::{Client, Interrupted, NotComparable, Refused, interrupted};
+pub use capability::Capability;
+pub use client::{Client, trust_virtual_clocks};
+pub use error::{WorkerError, ensure_not};
+pub use exit::interrupted;
+pub use file::WorkerFile;
+pub use honesty::{Honesty, ensure_waited_for};
+pub use patience::Patience;
+pub use pipe::MOST_LINE_BYTES;
 #[cfg(feature = "bench")]
-pub use serve::serve;
+pub use serve::{serve, serve_here};
 
-/// The protocol's version. A worker of another version is not comparable.
+/// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
 pub const PROTOCOL: u32 = 2;
 
 /// The argument that makes a bench binary a worker.
@@ -81,6 +111,9 @@ pub enum Request {
         case: Case,
         /// How many.
         count: usize,
+        /// Iterations in each; more than one only for a worker that lists `iterations`.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        iterations: usize,
         /// Slower by this fraction.
         #[serde(default)]
         slowdown: f64,
@@ -122,16 +155,40 @@ pub enum Request {
     },
 }
 
-/// A line from the worker.
+/// A worker's text on one line of at most 2,000 characters, without what would move a terminal's cursor.
+fn plain(text: &str) -> String {
+    let short: String = text.chars().take(2000).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    short.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(iterations: &usize) -> bool {
+    *iterations == 1
+}
+
+/// A line from the worker: one of `ok`, `error` and `invalid`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply<T> {
+#[serde(bound(deserialize = "T: serde::de::DeserializeOwned"))]
+pub struct Answer<T> {
+    /// The request's, where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
     /// It worked.
-    Ok(T),
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub ok: Option<T>,
     /// It did not, and why, in one line.
-    Error(String),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// It ran and broke an invariant, in one line: no verdict can rest on it.
-    Invalid(String),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+}
+
+fn none<T>() -> Option<T> {
+    None
 }
 
 /// Answer to [`Request::Hello`].
@@ -139,6 +196,12 @@ pub enum Reply<T> {
 pub struct Hello {
     /// [`PROTOCOL`].
     pub protocol: u32,
+    /// Words of [`Capability`] and others; `null` is what protocol 2 could.
+    #[serde(default)]
+    pub capabilities: Option<Vec<String>>,
+    /// `virtual` where times are made up.
+    #[serde(default)]
+    pub clock: Option<String>,
     /// infergate's version in the worker.
     pub tool: String,
     /// The machine as the worker sees it.
@@ -197,6 +260,10 @@ pub type InferenceReply = InferenceMemory;
 /// Answer to [`Request::Count`].
 pub type CountReply = CountedCase;
 /// Answer to [`Request::Sample`].
-pub type SampleReply = ProcessSamples;
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SampleReply {
+    /// As [`samples_ns`](crate::receipt::ProcessSamples::samples_ns); how many iterations each holds was asked.
+    pub samples_ns: Vec<Vec<u64>>,
+}
 /// Answer to [`Request::Ttft`].
 pub type TtftReply = TtftParts;

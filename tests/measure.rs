@@ -1,10 +1,11 @@
 //! Output is verified before time is taken, and time is taken of the right region only.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use infergate::case::Case;
 use infergate::clock::{Clock, VirtualClock};
 use infergate::engine::fake::FakeScript;
-use infergate::engine::stretched::Stretched;
-use infergate::engine::{Engine, FakeEngine};
+use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
 use infergate::measure::{self, InvariantBroken, Sampler};
 use infergate::prompt;
 use infergate::trace::Trace;
@@ -26,7 +27,7 @@ fn samples(script: FakeScript, id: &str, count: usize) -> Vec<Vec<u64>> {
     let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
     let prepared = measure::prepare(&mut engine, case, prompt).expect("prepares");
     let mut sampler = Sampler::default();
-    (0..count).map(|_| sampler.sample(&mut engine, &clock, &prepared).expect("samples")).collect()
+    (0..count).map(|_| sampler.sample(&mut engine, &clock, &prepared, 1).expect("samples")).collect()
 }
 
 #[test]
@@ -91,9 +92,9 @@ fn a_decode_step_asked_for_alone_does_not_read_the_prompt_again() {
     let prepared =
         measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000)).expect("prepares");
     let mut sampler = Sampler::default();
-    sampler.sample(&mut engine, &clock, &prepared).expect("samples");
+    sampler.sample(&mut engine, &clock, &prepared, 1).expect("samples");
     let before_ns = clock.now_ns();
-    sampler.sample(&mut engine, &clock, &prepared).expect("samples");
+    sampler.sample(&mut engine, &clock, &prepared, 1).expect("samples");
     assert_eq!(clock.now_ns() - before_ns, FakeScript::default().step_ns);
 }
 
@@ -119,14 +120,105 @@ fn a_known_output_is_only_begun_and_must_be_said_again() {
 }
 
 #[test]
-fn a_stretched_engine_says_the_same_and_takes_longer_by_its_share() {
-    let (mut engine, clock) = fake(FakeScript { step_ns: 20 * MS, ..FakeScript::default() });
+fn a_slowed_sample_takes_longer_by_its_share() {
+    let script =
+        || FakeScript { step_ns: 20 * MS, prefill_ns_per_token: MS, first_sample_ns: 0, ..FakeScript::default() };
+    for (id, iterations, expected) in [
+        ("decode/p8", 1, vec![21 * MS]),
+        ("decode/p8", 40, vec![40 * 21 * MS]),
+        ("prefill/p20", 1, vec![21 * MS]),
+        ("generate/p20-o2", 2, vec![2 * 21 * MS, 2 * 42 * MS]),
+    ] {
+        let (mut engine, clock) = fake(script());
+        let case = case(id);
+        let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
+        let prepared = measure::prepare(&mut engine, case, prompt).expect("prepares");
+        let mut sampler = Sampler::default();
+        sampler.slow_down(0.05).expect("a fraction");
+        let sample = sampler.sample(&mut engine, &clock, &prepared, iterations).expect("samples");
+        assert_eq!(sample, expected, "{id}, {iterations} iterations");
+    }
+    for bad in [-0.1, f64::NAN, f64::INFINITY] {
+        assert!(Sampler::default().slow_down(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context() {
+    for (id, looks) in [("prefill/p8", 2), ("decode/p8", 2 * 7)] {
+        for rewinds in [true, false] {
+            let clock = CountingClock::default();
+            let script = FakeScript {
+                step_ns: 131,
+                prefill_ns_per_token: 10,
+                first_sample_ns: 0,
+                rewinds,
+                ..FakeScript::default()
+            };
+            let mut engine = FakeEngine::new(script, clock.time.clone());
+            let prepared = measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+            let sample = Sampler::default().sample(&mut engine, &clock, &prepared, 100).expect("samples");
+            assert_eq!(sample, [if id == "prefill/p8" { 100 * 80 } else { 100 * 131 }], "{id} {rewinds}");
+            assert_eq!(clock.looks.load(Ordering::Relaxed), looks, "100 iterations of {id}");
+        }
+    }
+}
+
+#[test]
+fn steps_behind_the_first_must_repeat_too() {
+    let clock = VirtualClock::default();
+    let mut engine = Forgetful { engine: FakeEngine::new(FakeScript::default(), clock.clone()), steps: 0 };
     let prepared =
         measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
-    let mut stretched = Stretched::new(&mut engine, &clock, 0.05);
     let mut sampler = Sampler::default();
-    for _ in 0..3 {
-        assert_eq!(sampler.sample(&mut stretched, &clock, &prepared).expect("samples"), [21 * MS]);
+    sampler.sample(&mut engine, &clock, &prepared, 16).expect("the first time nothing is known");
+    let error = sampler.sample(&mut engine, &clock, &prepared, 16).expect_err("differs");
+    assert!(error.is::<InvariantBroken>() && error.to_string().contains("output token 12 "), "{error}");
+}
+
+/// A virtual clock that counts how often it is read.
+#[derive(Default)]
+struct CountingClock {
+    time: VirtualClock,
+    looks: AtomicU64,
+}
+
+impl Clock for CountingClock {
+    fn now_ns(&self) -> u64 {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.time.now_ns()
+    }
+
+    fn spin_until_ns(&self, ns: u64) {
+        self.time.spin_until_ns(ns);
+    }
+}
+
+/// Says another eleventh token after the prompt's first each time.
+struct Forgetful {
+    engine: FakeEngine,
+    steps: u32,
+}
+
+impl Engine for Forgetful {
+    fn info(&self) -> EngineInfo {
+        self.engine.info()
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> anyhow::Result<TokenId> {
+        self.steps = 0;
+        self.engine.start(prompt)
+    }
+
+    fn next(&mut self) -> anyhow::Result<TokenId> {
+        self.steps += 1;
+        let token = self.engine.next()?;
+        Ok(if self.steps % 100 == 11 { token + self.steps } else { token })
+    }
+
+    fn rewind(&mut self) -> anyhow::Result<bool> {
+        self.steps = self.steps.next_multiple_of(100);
+        self.engine.rewind()
     }
 }
 
@@ -149,7 +241,7 @@ fn an_engine_that_changes_its_mind_while_timed_is_invalid() {
     let prompt = prompt::seeded_ids(8, 1, 50_000);
     let prepared = measure::prepare(&mut steady, case("generate/p8-o8"), prompt).expect("prepares");
     let mut other = FakeEngine::new(FakeScript { output_salt: 5, ..FakeScript::default() }, clock.clone());
-    let error = Sampler::default().sample(&mut other, &clock, &prepared).expect_err("must notice");
+    let error = Sampler::default().sample(&mut other, &clock, &prepared, 1).expect_err("must notice");
     assert!(error.is::<InvariantBroken>(), "{error}");
 }
 

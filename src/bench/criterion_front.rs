@@ -58,7 +58,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                 bencher.iter_custom(|iterations| {
                     let mut total_ns = 0;
                     for _ in 0..iterations {
-                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared));
+                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared, 1));
                         total_ns += sample.last().copied().unwrap_or(0);
                         samples.borrow_mut().push(sample);
                     }

@@ -65,7 +65,7 @@ impl Recorder {
             output: prepared.output,
             counters: BTreeMap::new(),
             work: prepared.work,
-            processes: vec![ProcessSamples { samples_ns }],
+            processes: vec![ProcessSamples { samples_ns, ..ProcessSamples::default() }],
         });
         self.receipt.partial = true;
         write_json(&self.path, &self.receipt)

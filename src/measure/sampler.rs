@@ -1,4 +1,4 @@
-//! One timed iteration after the other, or a generation in turns with another process.
+//! One timed sample after the other, or a generation in turns with another process.
 
 use anyhow::{Result, ensure};
 
@@ -7,7 +7,8 @@ use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
 
-/// An engine that never rewinds is started anew after this many steps of a decode case, so that the context stays near P.
+/// So many steps of a decode case may follow each other before the engine stands at the prompt's end again, so that the context
+/// stays near P: those that are timed together, and all of an engine that never rewinds.
 const MAX_DRIFT_TOKENS: usize = 16;
 
 /// Takes samples of one prepared case after another. It remembers where it left the engine, which nothing else may use in
@@ -16,27 +17,55 @@ const MAX_DRIFT_TOKENS: usize = 16;
 pub struct Sampler {
     /// The case the rest belongs to.
     case: Option<Case>,
+    /// Each timed region is made longer by this fraction of itself, spent spinning: the time really passes, under the noise of
+    /// the moment. For finding out what a gate notices.
+    slowdown: f64,
     /// Decode only: steps since the engine stood at the prompt's end; `None` when it does not stand there.
     drift_tokens: Option<usize>,
-    /// What the engine said since the prompt.
+    /// Decode only: what the engine said in the steps after the prompt's first token, as far as it ever went.
+    steps: Vec<TokenId>,
+    /// What the engine said in the timed region, or since the prompt of a generation.
     tokens: Vec<TokenId>,
 }
 
 impl Sampler {
-    /// One iteration of `prepared` on `engine`: `t_k - t_0` in nanoseconds for each token of the timed region (one for
-    /// prefill and decode, N for generate).
+    /// From now on each timed region is longer by the fraction `slowdown`: 0.05 is 5 %.
+    ///
+    /// # Errors
+    /// When it is no fraction.
+    pub fn slow_down(&mut self, slowdown: f64) -> Result<()> {
+        ensure!(slowdown.is_finite() && slowdown >= 0.0, "a slowdown of {slowdown} is no fraction; give zero or more");
+        self.slowdown = slowdown;
+        Ok(())
+    }
+
+    /// What comes next starts from the beginning of its case: something else used the engine.
+    pub fn forget(&mut self) {
+        self.case = None;
+    }
+
+    /// One sample of `prepared` on `engine`: `t_k - t_0` in nanoseconds for each token of the timed region (one for prefill and
+    /// decode, N for generate), each summed over `iterations`.
+    ///
+    /// A single fast iteration is shorter than reading the clock twice. Of several, prompts are read one straight after the
+    /// other, and up to 16 steps of a decode case follow each other, between two looks at the clock; a generation keeps the
+    /// time of each token, so the clock is read for each.
     ///
     /// # Errors
     /// When the engine fails, or says something else than when it was prepared.
-    pub fn sample(&mut self, engine: &mut dyn Engine, clock: &dyn Clock, prepared: &Prepared) -> Result<Vec<u64>> {
+    pub fn sample(
+        &mut self,
+        engine: &mut dyn Engine,
+        clock: &dyn Clock,
+        prepared: &Prepared,
+        iterations: usize,
+    ) -> Result<Vec<u64>> {
+        ensure!(iterations > 0, "{}: a sample of zero iterations was asked for; ask for at least one", prepared.case);
         self.turn_to(prepared.case);
         match prepared.case.phase() {
-            Phase::Prefill | Phase::Generate => {
-                self.tokens.clear();
-                let steps_ns = self.advance(engine, clock, prepared, prepared.case.output_tokens())?;
-                Ok(steps_ns.iter().scan(0, |sum, step| Some(add(sum, *step))).collect())
-            }
-            Phase::Decode => self.sample_step(engine, clock, prepared),
+            Phase::Prefill => self.prompts(engine, clock, prepared, iterations),
+            Phase::Decode => self.decode_steps(engine, clock, prepared, iterations),
+            Phase::Generate => self.generations(engine, clock, prepared, iterations),
         }
     }
 
@@ -62,7 +91,7 @@ impl Sampler {
         let mut before_ns = clock.now_ns();
         while step_ns.len() < tokens && self.tokens.len() < all {
             let token = if self.tokens.is_empty() { engine.start(&prepared.prompt)? } else { engine.next()? };
-            let now_ns = clock.now_ns();
+            let now_ns = self.end_ns(clock, before_ns);
             step_ns.push(now_ns - before_ns);
             before_ns = now_ns;
             self.tokens.push(token);
@@ -76,46 +105,124 @@ impl Sampler {
 
     fn turn_to(&mut self, case: Case) {
         if self.case != Some(case) {
-            *self = Self { case: Some(case), ..Self::default() };
+            *self = Self { case: Some(case), slowdown: self.slowdown, ..Self::default() };
         }
     }
 
-    fn sample_step(&mut self, engine: &mut dyn Engine, clock: &dyn Clock, prepared: &Prepared) -> Result<Vec<u64>> {
-        self.stand_at_prompt_end(engine, prepared)?;
+    /// The end of a region that began at `start_ns`, after the slowdown.
+    fn end_ns(&self, clock: &dyn Clock, start_ns: u64) -> u64 {
+        let end_ns = clock.now_ns();
+        if self.slowdown == 0.0 {
+            return end_ns;
+        }
+        let extra_ns = (end_ns - start_ns) as f64 * self.slowdown;
+        clock.spin_until_ns(end_ns + extra_ns.round() as u64);
+        clock.now_ns()
+    }
+
+    fn prompts(
+        &mut self,
+        engine: &mut dyn Engine,
+        clock: &dyn Clock,
+        prepared: &Prepared,
+        iterations: usize,
+    ) -> Result<Vec<u64>> {
+        self.tokens.clear();
+        self.tokens.reserve(iterations);
         let start_ns = clock.now_ns();
-        let token = engine.next()?;
-        let step_ns = clock.now_ns() - start_ns;
-        // Only the step straight after the prompt has a known token; later ones belong to an engine that cannot rewind.
-        if self.drift_tokens == Some(0) {
-            self.tokens.truncate(1);
-            self.tokens.push(token);
-            ensure_same_output(prepared, &self.tokens)?;
+        for _ in 0..iterations {
+            self.tokens.push(engine.start(&prepared.prompt)?);
         }
-        self.drift_tokens = self.drift_tokens.map(|steps| steps + 1);
-        Ok(vec![step_ns])
+        let took_ns = self.end_ns(clock, start_ns) - start_ns;
+        self.tokens.drain(..).try_for_each(|token| ensure_same_output(prepared, &[token]))?;
+        Ok(vec![took_ns])
     }
 
-    fn stand_at_prompt_end(&mut self, engine: &mut dyn Engine, prepared: &Prepared) -> Result<()> {
+    fn generations(
+        &mut self,
+        engine: &mut dyn Engine,
+        clock: &dyn Clock,
+        prepared: &Prepared,
+        iterations: usize,
+    ) -> Result<Vec<u64>> {
+        let mut sums_ns = vec![0; prepared.case.output_tokens()];
+        for _ in 0..iterations {
+            self.tokens.clear();
+            let steps_ns = self.advance(engine, clock, prepared, prepared.case.output_tokens())?;
+            let mut since_start_ns = 0;
+            for (sum_ns, step_ns) in sums_ns.iter_mut().zip(steps_ns) {
+                since_start_ns += step_ns;
+                *sum_ns += since_start_ns;
+            }
+        }
+        Ok(sums_ns)
+    }
+
+    fn decode_steps(
+        &mut self,
+        engine: &mut dyn Engine,
+        clock: &dyn Clock,
+        prepared: &Prepared,
+        iterations: usize,
+    ) -> Result<Vec<u64>> {
+        let mut took_ns = 0;
+        let mut done = 0;
+        while done < iterations {
+            let drift = self.stand_near_prompt_end(engine, prepared)?;
+            let steps = (most_drift(engine, prepared).max(drift + 1) - drift).min(iterations - done);
+            self.tokens.clear();
+            self.tokens.reserve(steps);
+            let start_ns = clock.now_ns();
+            for _ in 0..steps {
+                self.tokens.push(engine.next()?);
+            }
+            took_ns += self.end_ns(clock, start_ns) - start_ns;
+            self.ensure_same_steps(prepared, drift)?;
+            self.drift_tokens = Some(drift + steps);
+            done += steps;
+        }
+        Ok(vec![took_ns])
+    }
+
+    /// What was said after `drift` steps must be what was said there before, and first of all what was prepared.
+    fn ensure_same_steps(&mut self, prepared: &Prepared, drift: usize) -> Result<()> {
+        for (at, token) in (drift..).zip(self.tokens.drain(..)) {
+            let known = if at == 0 { prepared.output.ids.get(1) } else { self.steps.get(at) };
+            if known.is_some_and(|known| *known != token) {
+                return Err(unrepeatable(prepared.case, at + 1));
+            }
+            if at == self.steps.len() {
+                self.steps.push(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the engine to the prompt's end, or leaves it at most [`MAX_DRIFT_TOKENS`] behind where it cannot rewind. Gives the
+    /// steps it is behind.
+    fn stand_near_prompt_end(&mut self, engine: &mut dyn Engine, prepared: &Prepared) -> Result<usize> {
         if let Some(drift) = self.drift_tokens {
             if engine.rewind()? {
-                self.drift_tokens = Some(0);
-                return Ok(());
+                return Ok(0);
             }
-            let room = engine.info().context_tokens.saturating_sub(prepared.prompt.len() + 2);
-            if drift < MAX_DRIFT_TOKENS.min(room) {
-                return Ok(());
+            if drift < most_drift(engine, prepared) {
+                return Ok(drift);
             }
         }
-        self.tokens.clear();
-        self.tokens.push(engine.start(&prepared.prompt)?);
-        self.drift_tokens = Some(0);
-        Ok(())
+        let first = engine.start(&prepared.prompt)?;
+        ensure_first(prepared, first)?;
+        Ok(0)
     }
 }
 
-fn add(sum: &mut u64, step: u64) -> u64 {
-    *sum += step;
-    *sum
+/// Steps that may follow the prompt, one of them even where the context has hardly room.
+fn most_drift(engine: &dyn Engine, prepared: &Prepared) -> usize {
+    let room = engine.info().context_tokens.saturating_sub(prepared.prompt.len() + 2);
+    MAX_DRIFT_TOKENS.min(room)
+}
+
+fn ensure_first(prepared: &Prepared, first: TokenId) -> Result<()> {
+    if prepared.output.ids.first() == Some(&first) { Ok(()) } else { Err(unrepeatable(prepared.case, 0)) }
 }
 
 /// Refuses an output that differs from the prepared one.

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow};
 
 use super::leak::{heap_leaks, needs_confirmation};
 use crate::case::{Case, choose};
 use crate::engine::LoadRequest;
-use crate::measure::InvariantBroken;
 use crate::progress::Progress;
 use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
-use crate::worker::{Client, Hello, Interrupted};
+use crate::worker::{Client, Hello, Patience, WorkerError, WorkerFile, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
 const WARM_UP_RUNS: usize = 5;
@@ -55,21 +54,24 @@ pub fn run(
     keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
-) -> Result<MemoryReceipt> {
+) -> Result<MemoryReceipt, WorkerError> {
     let show = &mut |label: &str, done_steps: usize| {
         progress(&Progress { label: label.into(), done_steps, total_steps: WARM_UP_RUNS + request.runs.max(1) });
     };
     show("memory, loading", 0);
-    let (mut client, hello) = Client::spawn(&request.worker, &request.load)?;
+    let file = WorkerFile::open(&request.worker)?;
+    let (mut client, hello) = Client::spawn(&file, &request.load, Patience::default(), cancelled)?;
     let mut receipt = load(request, &mut client, hello)?;
+    receipt.build.worker_sha256 = Some(file.sha256().to_owned());
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
         .and_then(|()| follow(request, &mut client, &mut receipt, keep, show, cancelled));
     let memory = &mut receipt.memory;
     memory.partial = outcome.is_err() || cancelled.load(Ordering::Relaxed);
     match outcome {
         Ok(()) => {}
-        Err(error) if error.is::<InvariantBroken>() => memory.invalid.push(error.to_string()),
-        Err(error) if error.is::<Interrupted>() || cancelled.load(Ordering::Relaxed) => {}
+        Err(WorkerError::Invalid(broken)) => memory.invalid.push(broken),
+        Err(WorkerError::Interrupted(_)) => {}
+        Err(_) if cancelled.load(Ordering::Relaxed) => {}
         Err(error) if memory.runs.is_empty() => return Err(error),
         // It ran for a while, and how it ended is part of what there is to say.
         Err(error) => memory.missing.push(format!("{error:#}")),
@@ -77,7 +79,7 @@ pub fn run(
     Ok(receipt)
 }
 
-fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<MemoryReceipt> {
+fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<MemoryReceipt, WorkerError> {
     let before = client.memory(None)?;
     let loaded = client.load(&request.load, request.prompt_text.as_deref())?;
     let after = client.memory(None)?;
@@ -120,7 +122,7 @@ fn count(
     receipt: &mut MemoryReceipt,
     show: &mut dyn FnMut(&str, usize),
     cancelled: &AtomicBool,
-) -> Result<()> {
+) -> Result<(), WorkerError> {
     if request.runs > 0 {
         let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
         request.case.ensure_fits(receipt.engine.context_tokens).context(mend)?;
@@ -130,16 +132,14 @@ fn count(
         return Ok(());
     }
     for case in cases {
-        if cancelled.load(Ordering::Relaxed) {
-            return Ok(());
-        }
+        ensure_not(cancelled)?;
         show(&format!("memory, counting: {case}"), 0);
         let prepared = client.prepare(case, None)?;
         let counted: CountedCase = client.count(case, COUNT_REPEATS)?;
-        ensure!(
-            counted.output_sha256 == prepared.output.sha256,
-            InvariantBroken(format!("{case}: the counted run said something else than the prepared one"))
-        );
+        if counted.output_sha256 != prepared.output.sha256 {
+            let text = format!("{case}: the counted run said something else than the prepared one");
+            return Err(WorkerError::Invalid(text));
+        }
         receipt.counted.push(counted);
     }
     Ok(())
@@ -153,7 +153,7 @@ fn follow(
     keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
     show: &mut dyn FnMut(&str, usize),
     cancelled: &AtomicBool,
-) -> Result<()> {
+) -> Result<(), WorkerError> {
     if request.runs == 0 {
         return Ok(());
     }
@@ -167,16 +167,15 @@ fn follow(
     loop {
         while receipt.memory.runs.len() < wanted {
             let run = receipt.memory.runs.len();
-            if cancelled.load(Ordering::Relaxed) {
-                return Ok(());
-            }
+            ensure_not(cancelled)?;
             show(&format!("memory, {wanted} runs: {run} done"), WARM_UP_RUNS + run.min(request.runs));
             let state = client.memory(Some(request.case))?;
             receipt.memory.runs.push(&state.sample);
-            ensure!(
-                receipt.memory.runs.len() > run,
-                "the worker knows neither its heap nor its resident set; install infergate's CountingAllocator in it"
-            );
+            if receipt.memory.runs.len() == run {
+                return Err(WorkerError::Failed(anyhow!(
+                    "the worker knows neither its heap nor its resident set; install infergate's CountingAllocator in it"
+                )));
+            }
             if (run + 1).is_multiple_of(RUNS_BETWEEN_KEEPS) {
                 keep(receipt)?;
             }

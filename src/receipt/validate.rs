@@ -154,7 +154,9 @@ pub fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Resu
 pub fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -> Result<()> {
     ensure!(partial || !processes.is_empty(), "{id}: there are no samples; measure again");
     at_most(processes.len(), MAX_PROCESSES, format_args!("processes of {id}"))?;
-    for samples in processes.iter().map(|process| &process.samples_ns) {
+    for process in processes {
+        let samples = &process.samples_ns;
+        ensure!(process.iterations_per_sample > 0, "{id}: a sample of zero iterations; measure again");
         ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");
         at_most(samples.len(), MAX_SAMPLES, format_args!("samples of {id} in a process"))?;
         for sample in samples {

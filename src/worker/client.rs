@@ -1,314 +1,235 @@
 //! The other side of the protocol: a worker process, asked line by line.
 
-use std::fmt;
-use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Hello, Loaded, MemoryState, PROTOCOL, PreparedReply, Reply, Request, TurnReply, WORKER_ARGUMENT};
-use crate::case::Case;
-use crate::engine::{LoadRequest, TokenId};
-use crate::measure::InvariantBroken;
-use crate::receipt::{CountedCase, InferenceMemory, LeakSite, ProcessSamples, TtftParts};
+use super::pipe::{Event, Pipes};
+use super::{
+    Answer, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
+};
+use super::{capability, ensure_not, exit, plain};
+use crate::engine::LoadRequest;
 
-/// A worker says who it is before it does anything that takes time.
-const HELLO_LIMIT: Duration = Duration::from_secs(60);
+/// How often the wait for an answer looks whether the user wants it to end.
+const LOOK: Duration = Duration::from_millis(100);
 
-/// A fresh worker process. It ends when this is dropped.
-pub struct Client {
-    name: String,
-    child: Child,
-    input: ChildStdin,
-    answers: Receiver<io::Result<String>>,
-    time_limit: Option<Duration>,
+static VIRTUAL_CLOCKS: AtomicBool = AtomicBool::new(false);
+
+/// From now on a worker of this process that says its clock is virtual may report any time. For tests of a gate, which run
+/// engines that take no time: a gate that judges an engine must not call it.
+pub fn trust_virtual_clocks() {
+    VIRTUAL_CLOCKS.store(true, Ordering::Relaxed);
 }
 
-impl Client {
-    /// Starts `program` as a worker. `request` goes into its environment too, for what must be set before it starts.
+/// A fresh worker process. It ends when this is dropped.
+pub struct Client<'a> {
+    name: String,
+    child: Child,
+    pipes: Pipes,
+    capabilities: Vec<Capability>,
+    patience: Patience,
+    cancelled: &'a AtomicBool,
+    /// The number of the request last sent.
+    last_id: u64,
+    pub(super) honesty: Honesty,
+    pub(super) virtual_clock: bool,
+}
+
+impl<'a> Client<'a> {
+    /// Starts `file` as a worker. `request` goes into its environment too, for what must be set before it starts. No answer
+    /// takes longer than `patience` says, and none is waited for once `cancelled` is set.
     ///
     /// # Errors
     /// When it cannot be started or does not speak this protocol.
-    pub fn spawn(program: &Path, request: &LoadRequest) -> Result<(Self, Hello)> {
-        let name = program.display().to_string();
-        let mut command = Command::new(program);
-        command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.env("INFERGATE_MODEL", &request.model).env("INFERGATE_THREADS", request.threads.to_string());
-        command.env("INFERGATE_SEED", request.seed.to_string());
-        let options = request.options.iter().map(|(name, value)| format!("{name}={value}"));
-        command.env("INFERGATE_OPTIONS", options.collect::<Vec<_>>().join(","));
-        match &request.dtype {
-            Some(dtype) => command.env("INFERGATE_DTYPE", dtype),
-            None => command.env_remove("INFERGATE_DTYPE"),
-        };
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("{name}: the worker cannot be started; build it with `cargo bench --no-run`"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("{name}: the worker has no stdin or stdout");
-        };
-        let mut client = Self { name, child, input, answers: lines(output), time_limit: Some(HELLO_LIMIT) };
-        // The version first: the rest of another version's hello may look different.
-        let hello: Value = client.ask(&Request::Hello)?;
-        client.time_limit = None;
-        if hello["protocol"] != PROTOCOL {
-            let text = format!(
-                "{}: speaks worker protocol {} and this infergate {PROTOCOL}; build both with the same infergate",
-                client.name, hello["protocol"]
-            );
-            return Err(NotComparable(text).into());
-        }
-        let hello = serde_json::from_value(hello).with_context(|| {
-            format!("{}: the worker does not say who it is as protocol {PROTOCOL} asks", client.name)
+    pub fn spawn(
+        file: &WorkerFile,
+        request: &LoadRequest,
+        patience: Patience,
+        cancelled: &'a AtomicBool,
+    ) -> Result<(Self, Hello), WorkerError> {
+        ensure_not(cancelled)?;
+        file.ensure_unchanged()?;
+        let name = file.path().display().to_string();
+        let mut child = command(file.path(), request).spawn().map_err(|error| {
+            WorkerError::Died(format!(
+                "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
+            ))
         })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(WorkerError::Died(format!("{name}: the worker has no stdin or stdout")));
+        };
+        let mut client = Self {
+            name,
+            child,
+            pipes: Pipes::new(input, output),
+            capabilities: Vec::new(),
+            patience,
+            cancelled,
+            last_id: 0,
+            honesty: Honesty::default(),
+            virtual_clock: false,
+        };
+        let hello = client.hello()?;
+        // A program may start itself again before it answers.
+        file.ensure_unchanged()?;
         Ok((client, hello))
     }
 
-    /// From now on an answer that takes longer is an error, and the worker is ended: it hangs.
-    pub fn set_time_limit(&mut self, limit: Option<Duration>) {
-        self.time_limit = limit;
-    }
-
-    /// Loads the model.
-    ///
-    /// # Errors
-    /// The engine's own, or a worker that died.
-    pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded> {
-        self.ask(&Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) })
-    }
-
-    /// Time to first token; the first after [`load`](Self::load) is cold.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn ttft(&mut self, prompt_tokens: usize) -> Result<TtftParts> {
-        self.ask(&Request::Ttft { prompt_tokens })
-    }
-
-    /// Verifies a case's output and warms it up; with the output of an earlier process in `known` it only warms up.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply> {
-        self.ask(&Request::Prepare { case, known })
-    }
-
-    /// Takes `count` samples of a prepared case.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn sample(&mut self, case: Case, count: usize) -> Result<ProcessSamples> {
-        self.sample_slowed(case, count, 0.0)
-    }
-
-    /// As [`sample`](Self::sample), from an engine made slower by the fraction `slowdown`.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn sample_slowed(&mut self, case: Case, count: usize, slowdown: f64) -> Result<ProcessSamples> {
-        let samples: ProcessSamples = self.ask(&Request::Sample { case, count, slowdown })?;
-        ensure!(samples.samples_ns.len() == count, "{}: the worker gave another number of samples", self.name);
-        Ok(samples)
-    }
-
-    /// Up to `tokens` further tokens of one generation of a prepared case: the time of each, nanoseconds.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
-        let reply: TurnReply = self.ask(&Request::Turn { case, tokens, slowdown })?;
-        ensure!(
-            (1..=tokens).contains(&reply.step_ns.len()),
-            "{}: the worker gave {} tokens where 1 to {tokens} were asked for",
-            self.name,
-            reply.step_ns.len()
-        );
-        Ok(reply.step_ns)
-    }
-
-    /// The worker's memory now, or after one more run of a prepared case.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState> {
-        self.ask(&Request::Memory { case })
-    }
-
-    /// What one generation of a prepared case takes.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn inference(&mut self, case: Case) -> Result<InferenceMemory> {
-        self.ask(&Request::Inference { case })
-    }
-
-    /// Exact counters of a prepared case.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load); a worker that does not count.
-    pub fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase> {
-        self.ask(&Request::Count { case, repeats })
-    }
-
-    /// Where what outlives its run was allocated.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
-        self.ask(&Request::Locate { case, runs })
-    }
-
-    fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T> {
-        let mut line = serde_json::to_string(request)?;
-        // In one piece: what a worker keeps of a line that comes in two would show in its heap.
-        line.push('\n');
-        if self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).is_err() {
-            return Err(self.died());
-        }
-        let answer = match self.time_limit {
-            None => self.answers.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(limit) => self.answers.recv_timeout(limit),
-        };
-        let answer = match answer {
-            Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
-            Err(RecvTimeoutError::Timeout) => return Err(self.hangs()),
-            Ok(line) => line.with_context(|| {
-                format!("{}: its answer cannot be read; nothing but answers in UTF-8 may go to stdout", self.name)
-            })?,
-        };
-        let reply: Reply<T> = serde_json::from_str(&answer).with_context(|| {
-            format!(
-                "{}: the worker wrote something that is not an answer of protocol {PROTOCOL}; nothing but answers may go to stdout",
+    fn hello(&mut self) -> Result<Hello, WorkerError> {
+        // What it can do first: the rest of another version's hello may look different.
+        let (hello, _): (Value, _) = self.ask(&Request::Hello)?;
+        self.ensure_plain(&hello)?;
+        self.capabilities = capability::of_hello(&hello).ok_or_else(|| {
+            let protocol = plain(&hello["protocol"].to_string());
+            WorkerError::NotComparable(format!(
+                "{}: speaks worker protocol {protocol} without saying what it can do, and this infergate {PROTOCOL}; build both with the same infergate",
                 self.name
-            )
+            ))
         })?;
-        match reply {
-            Reply::Ok(value) => Ok(value),
-            Reply::Error(text) => Err(Refused(text).into()),
-            Reply::Invalid(text) => Err(InvariantBroken(text).into()),
+        let hello: Hello = serde_json::from_value(hello)
+            .map_err(|error| self.broken(&format!("does not say who it is as protocol {PROTOCOL} asks ({error})")))?;
+        self.virtual_clock = hello.clock.as_deref() == Some("virtual") && VIRTUAL_CLOCKS.load(Ordering::Relaxed);
+        Ok(hello)
+    }
+
+    /// Whether the worker says that it can.
+    pub fn can(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// The limits of its answers, with what was seen of them.
+    pub fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// The answer to `request`, and how long it was waited for.
+    pub(super) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
+        if let Some(needed) = request.capability().filter(|needed| !self.can(*needed)) {
+            let word = needed.word();
+            return Err(WorkerError::Refused(format!(
+                "{}: the worker does not know `{word}`; build it with a newer infergate",
+                self.name
+            )));
         }
-    }
-
-    fn hangs(&mut self) -> anyhow::Error {
-        let _ = self.child.kill();
-        let limit_s = self.time_limit.unwrap_or_default().as_secs_f64();
-        anyhow!(
-            "{}: the worker gave no answer within {limit_s:.0} s and was ended; look for what it waits for",
-            self.name
-        )
-    }
-
-    fn died(&mut self) -> anyhow::Error {
-        // It may have closed its end and live on; waiting for that one would take for ever.
-        let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-        for _ in 0..20 {
-            if ended(&mut self.child) {
-                break;
+        match self.pipes.events.try_recv() {
+            Err(TryRecvError::Empty) => {}
+            Ok(Event::Line { .. }) => return Err(self.broken("wrote a line that nobody asked for")),
+            Ok(event) => return Err(self.no_line(event)),
+            Err(TryRecvError::Disconnected) => return Err(self.died()),
+        }
+        let id = (!matches!(request, Request::Hello) && self.can(Capability::RequestId)).then(|| self.last_id + 1);
+        self.last_id = id.unwrap_or(self.last_id);
+        let limit = self.patience.limit(request);
+        let start = Instant::now();
+        self.pipes.send(line(request, id).map_err(|error| WorkerError::Failed(error.into()))?);
+        let text = self.wait(start, limit)?;
+        let waited = start.elapsed();
+        let answer: Answer<T> = serde_json::from_str(&text).map_err(|error| {
+            self.broken(&format!("wrote something that is not an answer of protocol {PROTOCOL} ({error})"))
+        })?;
+        if answer.id != id {
+            return Err(self.broken("answered another request than the one that was asked"));
+        }
+        match (answer.ok, answer.error, answer.invalid) {
+            (Some(value), None, None) => {
+                self.patience.saw(request, waited);
+                Ok((value, waited))
             }
-            thread::sleep(Duration::from_millis(100));
+            (None, Some(text), None) => Err(WorkerError::Refused(plain(&text))),
+            (None, None, Some(text)) => Err(WorkerError::Invalid(plain(&text))),
+            _ => Err(self.broken("gave an answer that is not one of `ok`, `error` and `invalid`")),
         }
-        if !ended(&mut self.child) {
-            return anyhow!("{}: the worker closed its end without ending; answer every request", self.name);
+    }
+
+    /// The line that comes within `limit` of `start`.
+    fn wait(&mut self, start: Instant, limit: Duration) -> Result<String, WorkerError> {
+        loop {
+            if self.cancelled.load(Ordering::Relaxed) {
+                let _ = self.child.kill();
+                return Err(WorkerError::by_user());
+            }
+            let left = limit.saturating_sub(start.elapsed());
+            match self.pipes.events.recv_timeout(LOOK.min(left)) {
+                Ok(Event::Line { text, more: false }) => return Ok(text),
+                Ok(Event::Line { .. }) => return Err(self.broken("wrote more than one line for one request")),
+                Ok(event) => return Err(self.no_line(event)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.hangs(limit)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
-        let how = match self.child.wait() {
-            Ok(status) if interrupted(status) => return Interrupted(self.name.clone()).into(),
-            Ok(status) if was_killed(status) => format!("{status}; if nobody killed it, the system was out of memory"),
-            Ok(status) => status.to_string(),
-            Err(_) => "unknown status".into(),
+    }
+
+    fn no_line(&mut self, event: Event) -> WorkerError {
+        match event {
+            Event::Unreadable(why) => self.broken(&format!("wrote what cannot be read ({why})")),
+            Event::Line { .. } | Event::Closed => self.died(),
+        }
+    }
+
+    /// The protocol was broken: what is said on stdout from here on means nothing.
+    pub(super) fn broken(&self, how: &str) -> WorkerError {
+        WorkerError::Protocol(format!("{}: the worker {}; nothing but answers may go to stdout", self.name, plain(how)))
+    }
+
+    /// Refuses text that would move a terminal's cursor.
+    pub(super) fn ensure_plain(&self, value: &Value) -> Result<(), WorkerError> {
+        let plain = match value {
+            Value::String(text) => !text.chars().any(char::is_control),
+            Value::Array(values) => return values.iter().try_for_each(|value| self.ensure_plain(value)),
+            Value::Object(fields) => return fields.values().try_for_each(|value| self.ensure_plain(value)),
+            _ => true,
         };
-        anyhow!("{}: the worker ended early ({how}); its own words are above", self.name)
+        if plain { Ok(()) } else { Err(self.broken("says who it is with control characters")) }
+    }
+
+    fn hangs(&mut self, limit: Duration) -> WorkerError {
+        let _ = self.child.kill();
+        WorkerError::Hung(format!(
+            "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
+            self.name,
+            limit.as_secs_f64()
+        ))
+    }
+
+    fn died(&mut self) -> WorkerError {
+        exit::reason(&self.name, &mut self.child)
     }
 }
 
-/// The lines of `output`, read by a thread of their own so that an answer can be waited for with a limit.
-fn lines(output: ChildStdout) -> Receiver<io::Result<String>> {
-    let (sender, receiver) = channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let broken = line.is_err();
-            if sender.send(line).is_err() || broken {
-                break;
-            }
-        }
-    });
-    receiver
+fn command(program: &Path, request: &LoadRequest) -> Command {
+    let mut command = Command::new(program);
+    command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.env("INFERGATE_MODEL", &request.model).env("INFERGATE_THREADS", request.threads.to_string());
+    command.env("INFERGATE_SEED", request.seed.to_string());
+    let options = request.options.iter().map(|(name, value)| format!("{name}={value}"));
+    command.env("INFERGATE_OPTIONS", options.collect::<Vec<_>>().join(","));
+    match &request.dtype {
+        Some(dtype) => command.env("INFERGATE_DTYPE", dtype),
+        None => command.env_remove("INFERGATE_DTYPE"),
+    };
+    command
 }
 
-/// The worker's own answer that it cannot, in its words.
-#[derive(Debug)]
-pub struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// A request as it goes over the wire.
+fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
+    let mut line = serde_json::to_string(request)?;
+    if let Some(id) = id {
+        // Behind `op`, where a person who reads along looks first.
+        line.pop();
+        line += &format!(",\"id\":{id}}}");
     }
+    line.push('\n');
+    Ok(line)
 }
 
-impl std::error::Error for Refused {}
-
-/// The two cannot be compared, and why: a verdict of its own (exit 4), not a failed run.
-#[derive(Debug)]
-pub struct NotComparable(pub String);
-
-impl fmt::Display for NotComparable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NotComparable {}
-
-/// A worker that Ctrl-C ended: the terminal sends it to every process of the command, in no order.
-#[derive(Debug)]
-pub struct Interrupted(String);
-
-impl Interrupted {
-    /// What a run ends with that its user cancelled between two requests.
-    pub fn by_user() -> Self {
-        Self("the run".into())
-    }
-}
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: interrupted", self.0)
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
-/// Whether a process ended because its user ended it.
-#[cfg(unix)]
-pub fn interrupted(status: ExitStatus) -> bool {
-    use std::os::unix::process::ExitStatusExt;
-    status.signal().is_some_and(|signal| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal))
-}
-
-#[cfg(unix)]
-fn was_killed(status: ExitStatus) -> bool {
-    use std::os::unix::process::ExitStatusExt;
-    status.signal() == Some(libc::SIGKILL)
-}
-
-#[cfg(not(unix))]
-fn was_killed(_status: ExitStatus) -> bool {
-    false
-}
-
-/// Whether a process ended because its user ended it.
-#[cfg(not(unix))]
-pub fn interrupted(status: ExitStatus) -> bool {
-    const STATUS_CONTROL_C_EXIT: u32 = 0xC000_013A;
-    status.code() == Some(STATUS_CONTROL_C_EXIT.cast_signed())
-}
-
-impl Drop for Client {
+impl Drop for Client<'_> {
     fn drop(&mut self) {
         // Nothing a worker does is worth waiting for; a process that ended already makes this an error without meaning.
         let _ = self.child.kill();

@@ -1,19 +1,29 @@
 //! The worker's side of the protocol.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::{Value, to_value};
 
-use super::{Hello, Loaded, PROTOCOL, PreparedReply, Reply, Request, TurnReply};
+use super::{
+    Answer, Capability, Hello, Loaded, PROTOCOL, PreparedReply, Request, SampleReply, TurnReply, standard_streams,
+};
 use crate::case::Case;
 use crate::clock::Clock;
-use crate::engine::stretched::Stretched;
 use crate::engine::{Engine, EngineFactory, TokenId};
 use crate::measure::{self, InvariantBroken, Prepared, Sampler};
-use crate::receipt::ProcessSamples;
 use crate::{build_info, machine, memory, prompt};
+
+/// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
+/// stderr, so that an engine may print.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_here(factory: &dyn EngineFactory, clock: &dyn Clock) -> Result<()> {
+    let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
+    serve(factory, clock, BufReader::new(input), BufWriter::new(output))
+}
 
 /// Answers requests from `input` on `output` until the input ends.
 ///
@@ -31,12 +41,19 @@ pub fn serve(
         if line.trim().is_empty() {
             continue;
         }
-        let reply = match worker.answer(&line) {
-            Ok(value) => Reply::Ok(value),
-            Err(error) if error.is::<InvariantBroken>() => Reply::Invalid(one_line(&error)),
-            Err(error) => Reply::Error(one_line(&error)),
-        };
-        serde_json::to_writer(&mut output, &reply).context("worker: writing an answer failed")?;
+        let request: Result<Value, _> = serde_json::from_str(&line);
+        let id = request.as_ref().ok().and_then(|request| request.get("id")?.as_u64());
+        let reply = request
+            .and_then(serde_json::from_value)
+            .context("worker: not a request of this protocol")
+            .and_then(|request| worker.answer(request));
+        let mut answer = Answer { id, ok: None, error: None, invalid: None };
+        match reply {
+            Ok(value) => answer.ok = Some(value),
+            Err(error) if error.is::<InvariantBroken>() => answer.invalid = Some(one_line(&error)),
+            Err(error) => answer.error = Some(one_line(&error)),
+        }
+        serde_json::to_writer(&mut output, &answer).context("worker: writing an answer failed")?;
         writeln!(output).and_then(|()| output.flush()).context("worker: writing an answer failed")?;
     }
     Ok(())
@@ -65,11 +82,12 @@ struct LoadedEngine {
 }
 
 impl Worker<'_> {
-    fn answer(&mut self, line: &str) -> Result<Value> {
-        let request: Request = serde_json::from_str(line).context("worker: not a request of this protocol")?;
+    fn answer(&mut self, request: Request) -> Result<Value> {
         match request {
             Request::Hello => value(&Hello {
                 protocol: PROTOCOL,
+                capabilities: Some(Capability::ALL.iter().map(|known| known.word().to_owned()).collect()),
+                clock: self.clock.is_virtual().then(|| "virtual".to_owned()),
                 tool: env!("CARGO_PKG_VERSION").into(),
                 machine: machine::detect(),
                 build: build_info::build(),
@@ -93,7 +111,7 @@ impl Worker<'_> {
             Request::Ttft { prompt_tokens } => {
                 let clock = self.clock;
                 let loaded = self.loaded()?;
-                loaded.sampler = Sampler::default();
+                loaded.sampler.forget();
                 let prompt = loaded.prompt(prompt_tokens)?;
                 let load_ns = loaded.load_ns.take();
                 value(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
@@ -102,15 +120,18 @@ impl Worker<'_> {
                 let prepared = self.loaded()?.prepare(case, known)?;
                 value(&PreparedReply { output: prepared.output.clone(), work: prepared.work })
             }
-            Request::Sample { case, count, slowdown } => {
+            Request::Sample { case, count, iterations, slowdown } => {
                 let clock = self.clock;
-                let samples_ns = self.loaded()?.sample(clock, case, count, slowdown)?;
-                value(&ProcessSamples { samples_ns })
+                let loaded = self.loaded()?;
+                loaded.sampler.slow_down(slowdown)?;
+                let samples_ns = loaded.sample(clock, case, count, iterations)?;
+                value(&SampleReply { samples_ns })
             }
             Request::Turn { case, tokens, slowdown } => {
                 let clock = self.clock;
-                let step_ns = self.loaded()?.turn(clock, case, tokens, slowdown)?;
-                value(&TurnReply { step_ns })
+                let loaded = self.loaded()?;
+                loaded.sampler.slow_down(slowdown)?;
+                value(&TurnReply { step_ns: loaded.turn(clock, case, tokens)? })
             }
             Request::Memory { case: None } => value(&memory::state()),
             Request::Memory { case: Some(case) } => {
@@ -151,7 +172,7 @@ impl LoadedEngine {
             Some(known) => measure::prepare_known(self.engine.as_mut(), case, prompt, known)?,
             None => measure::prepare(self.engine.as_mut(), case, prompt)?,
         };
-        self.sampler = Sampler::default();
+        self.sampler.forget();
         self.prepared.retain(|known| known.case != case);
         self.prepared.push(prepared);
         self.prepared.last().context("just pushed")
@@ -159,35 +180,25 @@ impl LoadedEngine {
 
     /// The engine and a prepared case, for work that is not timed.
     fn once_more(&mut self, case: Case) -> Result<(&mut dyn Engine, &Prepared)> {
-        self.sampler = Sampler::default();
+        self.sampler.forget();
         Ok((self.engine.as_mut(), find(&self.prepared, case)?))
     }
 
-    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, iterations: usize) -> Result<Vec<Vec<u64>>> {
         ensure!(count > 0, "worker: zero samples of {case} were asked for; ask for at least one");
         let prepared = find(&self.prepared, case)?;
-        let mut engine = stretched(self.engine.as_mut(), clock, slowdown)?;
-        (0..count).map(|_| self.sampler.sample(&mut engine, clock, prepared)).collect()
+        (0..count).map(|_| self.sampler.sample(self.engine.as_mut(), clock, prepared, iterations)).collect()
     }
 
-    fn turn(&mut self, clock: &dyn Clock, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
+    fn turn(&mut self, clock: &dyn Clock, case: Case, tokens: usize) -> Result<Vec<u64>> {
         let prepared = find(&self.prepared, case)?;
-        let mut engine = stretched(self.engine.as_mut(), clock, slowdown)?;
-        self.sampler.advance(&mut engine, clock, prepared, tokens)
+        self.sampler.advance(self.engine.as_mut(), clock, prepared, tokens)
     }
 }
 
 fn find(prepared: &[Prepared], case: Case) -> Result<&Prepared> {
     let found = prepared.iter().find(|known| known.case == case);
     found.with_context(|| format!("worker: {case} is not prepared; send prepare first"))
-}
-
-fn stretched<'a>(engine: &'a mut dyn Engine, clock: &'a dyn Clock, slowdown: f64) -> Result<Stretched<'a>> {
-    ensure!(
-        slowdown.is_finite() && slowdown >= 0.0,
-        "worker: a slowdown of {slowdown} is no fraction; give zero or more"
-    );
-    Ok(Stretched::new(engine, clock, slowdown))
 }
 
 fn value<T: Serialize>(reply: &T) -> Result<Value> {

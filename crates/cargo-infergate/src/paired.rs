@@ -14,17 +14,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-
 use crate::receipt::{BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::LoadRequest;
-use infergate::measure::InvariantBroken;
 use infergate::progress::Progress;
-use infergate::worker::{Client, Interrupted};
+use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
 
-pub(crate) use block::ensure_not;
+pub(crate) use infergate::worker::ensure_not;
 use order::Order;
 pub use pilot::QUIET_THRESHOLD;
 
@@ -67,37 +64,54 @@ pub struct PairedRun<'a> {
     clock: MonotonicClock,
     start_ns: u64,
     receipt: PairedReceipt,
-    limits: Limits,
+    workers: Workers,
+    /// Tokens of one turn, by case.
+    turn_tokens: TurnTokens,
     order: Order,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
 }
 
-/// How long an answer may take, from what the pilot saw.
-#[derive(Debug, Clone, Default)]
-struct Limits {
-    load: Option<Duration>,
-    answer: Option<Duration>,
-    /// Tokens of one turn, by case.
-    turn_tokens: BTreeMap<Case, usize>,
+/// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
+type TurnTokens = BTreeMap<Case, usize>;
+
+/// The files of both sides, and how long their answers may take.
+struct Workers {
+    base: Worker,
+    head: Worker,
+}
+
+struct Worker {
+    file: WorkerFile,
+    patience: Patience,
+}
+
+impl Workers {
+    fn of(&self, side: Side) -> &Worker {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
+        }
+    }
 }
 
 impl<'a> PairedRun<'a> {
     /// Runs the pilot: loads both sides, compares their outputs and decides how many pairs each case takes in a block.
     ///
     /// # Errors
-    /// As [`crate::suite::run`]; [`infergate::worker::NotComparable`] where base cannot run what head can, or another model.
+    /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
     pub fn begin(
         request: &'a PairedRequest,
         progress: &mut dyn FnMut(&Progress),
         cancelled: &'a AtomicBool,
-    ) -> Result<Self> {
+    ) -> Result<Self, WorkerError> {
         let clock = MonotonicClock::new();
         let start_ns = clock.now_ns();
         let pilot = pilot::run(request, progress, cancelled)?;
         let order = Order::new(request.load.seed);
-        let (receipt, limits, block_ns) = (pilot.receipt, pilot.limits, pilot.block_ns);
-        Ok(Self { request, cancelled, clock, start_ns, receipt, limits, order, block_ns })
+        let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
+        let turn_tokens = pilot.turn_tokens;
+        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, block_ns })
     }
 
     /// What is known so far.
@@ -137,7 +151,7 @@ impl<'a> PairedRun<'a> {
         mut self,
         open: &dyn Fn(&PairedReceipt) -> Vec<Case>,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<PairedReceipt> {
+    ) -> Result<PairedReceipt, WorkerError> {
         loop {
             let cases = open(&self.receipt);
             if cases.is_empty() {
@@ -150,17 +164,18 @@ impl<'a> PairedRun<'a> {
             let done = self.receipt.blocks.len();
             match self.block(&cases, done, progress) {
                 Ok(block) => self.receipt.blocks.push(block),
-                Err(error) => match error.downcast::<InvariantBroken>() {
-                    Ok(broken) => {
-                        self.receipt.invalid.push(broken.0);
-                        return Ok(self.receipt);
+                Err(WorkerError::Invalid(broken)) => {
+                    self.receipt.invalid.push(broken);
+                    return Ok(self.receipt);
+                }
+                Err(error) => {
+                    let interrupted = matches!(error, WorkerError::Interrupted(_));
+                    if !interrupted && !self.cancelled.load(Ordering::Relaxed) {
+                        return Err(error);
                     }
-                    Err(error) if error.is::<Interrupted>() || self.cancelled.load(Ordering::Relaxed) => {
-                        self.receipt.partial = true;
-                        return Ok(self.receipt);
-                    }
-                    Err(error) => return Err(error),
-                },
+                    self.receipt.partial = true;
+                    return Ok(self.receipt);
+                }
             }
         }
     }
@@ -168,15 +183,20 @@ impl<'a> PairedRun<'a> {
     /// One block of `cases`; `done` of them were measured before.
     ///
     /// # Errors
-    /// As [`run`](Self::run); [`Interrupted`] when it was cancelled.
-    pub fn block(&mut self, cases: &[Case], done: usize, progress: &mut dyn FnMut(&Progress)) -> Result<BlockRecord> {
+    /// As [`run`](Self::run); [`WorkerError::Interrupted`] when it was cancelled.
+    pub fn block(
+        &mut self,
+        cases: &[Case],
+        done: usize,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<BlockRecord, WorkerError> {
         let start_ns = self.clock.now_ns();
         let (started_first, ran_first) = self.order.next();
         let mut pair = self.start_pair(started_first, cases, &label(done, cases, "loading"), progress)?;
         let mut record = BlockRecord { started_first, ran_first, cases: Vec::new() };
         for (at, case) in self.planned(cases).into_iter().enumerate() {
             progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
-            record.cases.push(pair.measure(&case, ran_first, &self.limits, self.cancelled)?);
+            record.cases.push(pair.measure(&case, ran_first, &self.turn_tokens)?);
         }
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
@@ -192,7 +212,7 @@ impl<'a> PairedRun<'a> {
         slowdowns: &[f64],
         done: usize,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<PowerBlock> {
+    ) -> Result<PowerBlock, WorkerError> {
         // Not drawn: a calibration that grows block by block stays balanced.
         let side = |head: bool| if head { Side::Head } else { Side::Base };
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
@@ -201,7 +221,7 @@ impl<'a> PairedRun<'a> {
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
             progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
-            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, &self.limits, self.cancelled)?);
+            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, &self.turn_tokens)?);
         }
         Ok(record)
     }
@@ -217,9 +237,9 @@ impl<'a> PairedRun<'a> {
         cases: &[Case],
         label: &str,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<block::Pair> {
+    ) -> Result<block::Pair<'a>, WorkerError> {
         progress(&step(label, self.receipt.blocks.len(), 0, cases.len()));
-        let start = |side: Side| -> Result<Client> { self.start(side, cases).with_context(|| side.name().to_owned()) };
+        let start = |side: Side| self.start(side, cases).map_err(|error| error.of(side.name()));
         let (one, two) = (start(first)?, start(first.other())?);
         Ok(match first {
             Side::Base => block::Pair { base: one, head: two },
@@ -227,13 +247,10 @@ impl<'a> PairedRun<'a> {
         })
     }
 
-    fn start(&self, side: Side, cases: &[Case]) -> Result<Client> {
-        block::ensure_not(self.cancelled)?;
-        let program = pilot::program(self.request, side);
-        let (mut client, _) = Client::spawn(&program.path, &self.request.load)?;
-        client.set_time_limit(self.limits.load);
+    fn start(&self, side: Side, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
+        let Worker { file, patience } = self.workers.of(side);
+        let (mut client, _) = Client::spawn(file, &self.request.load, patience.clone(), self.cancelled)?;
         client.load(&self.request.load, self.request.prompt_text.as_deref())?;
-        client.set_time_limit(self.limits.answer);
         for case in self.planned(cases) {
             let output = if side == Side::Base { case.base_output } else { case.head_output };
             client.prepare(case.id, Some(output.ids))?;

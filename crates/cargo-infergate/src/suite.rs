@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Result, ensure};
+use anyhow::{anyhow, ensure};
 
 use crate::machine::probes;
 use crate::receipt::{
@@ -12,15 +12,20 @@ use crate::receipt::{
 use infergate::case::{Case, choose};
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::{EngineInfo, LoadRequest};
-use infergate::measure::{InvariantBroken, first_difference};
+use infergate::measure::first_difference;
 use infergate::progress::Progress;
-use infergate::worker::{Client, Interrupted, PreparedReply};
+use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
 
-/// A worker is asked for at most this long at a time, so that Ctrl-C and progress do not wait longer.
+/// A worker is asked for at most this long at a time: what an interruption ends is the answer that is waited for.
 const CHUNK_NS: f64 = 1e9;
+
+/// A sample takes at least about this long, by as many iterations as that needs: reading the clock takes some 50 ns.
+const LEAST_SAMPLE_NS: f64 = 1e5;
+/// Iterations by which a fast case's time is first found.
+const LOOK_ITERATIONS: usize = 64;
 
 /// What to measure, with what.
 #[derive(Debug, Clone)]
@@ -49,17 +54,17 @@ pub struct SuiteRequest {
 /// as a partial receipt.
 ///
 /// # Errors
-/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context, a worker that dies.
-pub fn run(request: &SuiteRequest, progress: &mut dyn FnMut(&Progress), cancelled: &AtomicBool) -> Result<Receipt> {
-    ensure!(request.runs > 0, "zero runs measure nothing; ask for at least one");
-    ensure!(
-        request.seconds_per_case.is_finite() && request.seconds_per_case >= 0.0,
-        "seconds_per_case must be zero or more"
-    );
-    let mut suite = Suite::new(request, cancelled);
+/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context, a worker that dies or hangs.
+pub fn run(
+    request: &SuiteRequest,
+    progress: &mut dyn FnMut(&Progress),
+    cancelled: &AtomicBool,
+) -> Result<Receipt, WorkerError> {
+    check(request)?;
+    let mut suite = Suite::new(request, cancelled)?;
     let outcome = suite.measure(progress);
     // The worker may hear of Ctrl-C before we do.
-    let interrupted = outcome.as_ref().is_err_and(|error| error.is::<Interrupted>());
+    let interrupted = matches!(outcome, Err(WorkerError::Interrupted(_)));
     let stopped = interrupted || cancelled.load(Ordering::Relaxed);
     match outcome {
         Err(error) if !stopped => Err(error),
@@ -67,9 +72,21 @@ pub fn run(request: &SuiteRequest, progress: &mut dyn FnMut(&Progress), cancelle
     }
 }
 
+fn check(request: &SuiteRequest) -> anyhow::Result<()> {
+    ensure!(request.runs > 0, "zero runs measure nothing; ask for at least one");
+    ensure!(
+        request.seconds_per_case.is_finite() && request.seconds_per_case >= 0.0,
+        "seconds_per_case must be zero or more"
+    );
+    Ok(())
+}
+
 struct Suite<'a> {
     request: &'a SuiteRequest,
     cancelled: &'a AtomicBool,
+    worker: WorkerFile,
+    /// What the processes so far took to answer.
+    patience: Patience,
     clock: MonotonicClock,
     created: String,
     tool: String,
@@ -85,10 +102,12 @@ struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    fn new(request: &'a SuiteRequest, cancelled: &'a AtomicBool) -> Self {
-        Self {
+    fn new(request: &'a SuiteRequest, cancelled: &'a AtomicBool) -> Result<Self, WorkerError> {
+        Ok(Self {
             request,
             cancelled,
+            worker: WorkerFile::open(&request.worker)?,
+            patience: Patience::default(),
             clock: MonotonicClock::new(),
             created: timestamp(),
             tool: String::new(),
@@ -101,10 +120,10 @@ impl<'a> Suite<'a> {
             cold: Vec::new(),
             warm: Vec::new(),
             invalid: Vec::new(),
-        }
+        })
     }
 
-    fn measure(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+    fn measure(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<(), WorkerError> {
         let mut report = |label: &str, done_steps: usize, total_steps: usize| {
             progress(&Progress { label: label.to_owned(), done_steps, total_steps });
         };
@@ -123,13 +142,12 @@ impl<'a> Suite<'a> {
             }
             self.time_to_first_token(&mut client, &cases)?;
             for (index, &case) in cases.iter().enumerate() {
-                if self.is_cancelled() {
-                    return Ok(());
-                }
+                ensure_not(self.cancelled)?;
                 let label = format!("process {} of {}: {case}", run + 1, self.request.runs);
                 report(&label, run * cases.len() + index, self.steps(&cases));
                 self.measure_case(&mut client, case)?;
             }
+            self.patience = client.patience().clone();
         }
         report("probing the hardware", self.steps(&cases), self.steps(&cases));
         self.after = self.probe()?;
@@ -144,75 +162,81 @@ impl<'a> Suite<'a> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    fn probe(&self) -> Result<Option<Probes>> {
+    fn probe(&self) -> Result<Option<Probes>, WorkerError> {
         let threads = self.request.load.threads;
-        self.request.prober.as_ref().map(|program| probes::in_process(program, threads)).transpose()
+        let probes = self.request.prober.as_ref().map(|program| probes::in_process(program, threads));
+        Ok(probes.transpose()?)
     }
 
-    fn start_worker(&mut self) -> Result<Client> {
-        let (mut client, hello) = Client::spawn(&self.request.worker, &self.request.load)?;
+    fn start_worker(&mut self) -> Result<Client<'a>, WorkerError> {
+        let (mut client, hello) =
+            Client::spawn(&self.worker, &self.request.load, self.patience.clone(), self.cancelled)?;
         (self.tool, self.build) = (hello.tool, hello.build);
         (self.build.commit, self.build.dirty) = (self.request.commit.clone(), self.request.dirty);
+        self.build.worker_sha256 = Some(self.worker.sha256().to_owned());
         let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
         match &self.engine {
             None => {
                 self.engine = Some(loaded.engine);
                 self.machine = hello.machine.with_devices(loaded.devices);
             }
-            Some(engine) => ensure!(
-                *engine == loaded.engine,
-                "the worker loaded another engine or model than before; do not change model files while they are measured"
-            ),
+            Some(engine) if *engine == loaded.engine => {}
+            Some(_) => {
+                return Err(WorkerError::Failed(anyhow!(
+                    "the worker loaded another engine or model than before; do not change model files while they are measured"
+                )));
+            }
         }
         // The cold start's load time stays in the worker until its first `ttft`.
         Ok(client)
     }
 
-    fn choose_cases(&self) -> Result<Vec<Case>> {
+    fn choose_cases(&self) -> anyhow::Result<Vec<Case>> {
         choose(&self.request.cases, self.engine.as_ref().map_or(0, |engine| engine.context_tokens))
     }
 
-    fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<()> {
+    fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<(), WorkerError> {
         let Some(prompt_tokens) = cases.iter().map(Case::prompt_tokens).min() else { return Ok(()) };
         self.cold.push(client.ttft(prompt_tokens)?);
         self.warm.push(client.ttft(prompt_tokens)?);
         Ok(())
     }
 
-    fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<()> {
+    fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<(), WorkerError> {
         let outcome = client.prepare(case, None).and_then(|prepared| {
             self.same_output(case, &prepared)?;
             Ok((prepared, self.sample(client, case)?))
         });
         match outcome {
             Ok((prepared, samples)) => self.keep(case, prepared, samples),
-            Err(error) => match error.downcast::<InvariantBroken>() {
-                Ok(broken) if !self.invalid.contains(&broken.0) => self.invalid.push(broken.0),
-                Ok(_) => {}
-                Err(error) => return Err(error),
-            },
+            Err(WorkerError::Invalid(broken)) if self.invalid.contains(&broken) => {}
+            Err(WorkerError::Invalid(broken)) => self.invalid.push(broken),
+            Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    fn same_output(&self, case: Case, prepared: &PreparedReply) -> Result<()> {
+    fn same_output(&self, case: Case, prepared: &PreparedReply) -> Result<(), WorkerError> {
         let Some(known) = self.cases.iter().find(|known| known.id == case) else { return Ok(()) };
         match first_difference(&known.output.ids, &prepared.output.ids) {
             None => Ok(()),
-            Some(at) => Err(InvariantBroken(format!(
+            Some(at) => Err(WorkerError::Invalid(format!(
                 "{case}: output token {} is not the same in two processes; make the engine deterministic",
                 at + 1
-            ))
-            .into()),
+            ))),
         }
     }
 
-    /// One sample says how long one takes; the rest fill the time asked for. An engine that has to read the prompt anew
-    /// between samples is given up to three times as long. An interruption keeps what there is.
-    fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples> {
+    /// One iteration says how long one takes, and how many make a sample; the samples fill the time asked for. An engine that
+    /// has to read the prompt anew between samples is given up to three times as long. An interruption keeps what there is.
+    fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples, WorkerError> {
         let start_ns = self.clock.now_ns();
-        let mut samples = client.sample(case, 1)?;
-        let each_ns = samples.times_ns().first().copied().unwrap_or(0).max(1) as f64;
+        let mut samples = client.sample(case, 1, 1)?;
+        let iterations = self.iterations(client, case, &samples)?;
+        if iterations > 1 {
+            samples = client.sample(case, 1, iterations)?;
+        }
+        let each_ns = first_ns(&samples) * iterations as f64;
         let budget_ns = self.request.seconds_per_case * 1e9;
         let (least, most) = (*SAMPLES_PER_PROCESS.start(), *SAMPLES_PER_PROCESS.end());
         let wanted = ((budget_ns / each_ns).round() as usize).clamp(least, most);
@@ -220,18 +244,27 @@ impl<'a> Suite<'a> {
         let in_time = |taken: usize| taken < least || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
         while samples.samples_ns.len() < wanted && in_time(samples.samples_ns.len()) && !self.is_cancelled() {
             let count = chunk.min(wanted - samples.samples_ns.len());
-            match client.sample(case, count) {
+            match client.sample(case, count, iterations) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),
-                Err(_) if self.is_cancelled() => break,
                 // The samples so far are kept, and whoever ended the worker wanted the run to end.
-                Err(error) if error.is::<Interrupted>() => {
-                    self.cancelled.store(true, Ordering::Relaxed);
-                    break;
-                }
+                Err(WorkerError::Interrupted(_)) => self.cancelled.store(true, Ordering::Relaxed),
                 Err(error) => return Err(error),
             }
         }
         Ok(samples)
+    }
+
+    /// Iterations that make a sample, after a first look: a process may be this case's first, and slow to begin.
+    fn iterations(&self, client: &mut Client, case: Case, first: &ProcessSamples) -> Result<usize, WorkerError> {
+        let known = self.cases.iter().find(|known| known.id == case).and_then(|known| known.processes.first());
+        if let Some(known) = known {
+            return Ok(known.iterations_per_sample);
+        }
+        if first_ns(first) >= LEAST_SAMPLE_NS || !client.can(Capability::Iterations) {
+            return Ok(1);
+        }
+        let several = client.sample(case, 1, LOOK_ITERATIONS)?;
+        Ok((LEAST_SAMPLE_NS / first_ns(&several)).ceil().max(1.0) as usize)
     }
 
     fn keep(&mut self, case: Case, prepared: PreparedReply, samples: ProcessSamples) {
@@ -247,9 +280,9 @@ impl<'a> Suite<'a> {
         }
     }
 
-    fn into_receipt(self, partial: bool) -> Result<Receipt> {
+    fn into_receipt(self, partial: bool) -> Result<Receipt, WorkerError> {
         let Some(engine) = self.engine else {
-            anyhow::bail!("interrupted before a model was loaded; nothing was measured");
+            return Err(WorkerError::Failed(anyhow!("interrupted before a model was loaded; nothing was measured")));
         };
         Ok(Receipt {
             schema: RECEIPT_SCHEMA.into(),
@@ -269,4 +302,9 @@ impl<'a> Suite<'a> {
             memory: None,
         })
     }
+}
+
+/// The time of an iteration by the first sample, nanoseconds, at least one.
+fn first_ns(samples: &ProcessSamples) -> f64 {
+    samples.times_ns().first().copied().unwrap_or(0.0).max(1.0)
 }

@@ -14,7 +14,7 @@ use super::{lock_file, output};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use infergate::build_info;
-use infergate::worker::NotComparable;
+use infergate::worker::WorkerError;
 
 /// A checkout other than the working tree.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// Builds the bench target of another checkout, in that checkout's own target folder.
 ///
 /// # Errors
-/// When it does not build, with the compiler's first error; [`NotComparable`] when it has no such target.
+/// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
 pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
     output::say(&format!("building the bench target of {} (some minutes the first time)", place.name));
     let (executable, said) = run(target, Some(place))?;
@@ -127,7 +127,7 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
             "{} has no bench target '{}'; compare with a revision that has one, or give --base-bin and --head-bin",
             place.name, target.target
         );
-        return Err(NotComparable(text).into());
+        return Err(WorkerError::NotComparable(text).into());
     }
     let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
     bail!("{} does not build: {why}; the compiler's last lines are above", place.name)

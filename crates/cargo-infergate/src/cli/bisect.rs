@@ -18,7 +18,7 @@ use crate::paired::{Program, ensure_not};
 use crate::receipt::{CaseVerdict, Channel, Outcome};
 use crate::report::paired::{Found, Step, bisection};
 use infergate::case::Case;
-use infergate::worker::{Interrupted, NotComparable};
+use infergate::worker::WorkerError;
 
 /// Its flags.
 pub fn command() -> Command {
@@ -72,7 +72,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
                 _ => Outcome::Inconclusive.exit_code(),
             })
         }
-        Err(error) if error.is::<NotComparable>() => {
+        Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
             output::error(&error);
             Ok(Outcome::NotComparable.exit_code())
         }
@@ -146,14 +146,14 @@ impl Search<'_> {
         bar.finish();
         let (receipt, _) = match measured {
             Ok(measured) => measured,
-            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => return Err(error),
             Err(error) => {
                 self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
                 return Ok(Tried::Skipped);
             }
         };
         if receipt.partial {
-            bail!(Interrupted::by_user());
+            bail!(WorkerError::by_user());
         }
         let verdict = judge(&receipt, PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
         let row: Option<CaseVerdict> = verdict.cases.into_iter().find(|row| row.channel == Channel::Paired);

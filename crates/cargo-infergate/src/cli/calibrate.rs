@@ -17,7 +17,7 @@ use crate::receipt::{
 };
 use crate::report::calibration;
 use infergate::case::Case;
-use infergate::worker::Interrupted;
+use infergate::worker::WorkerError;
 
 /// Slowdowns that are injected unless told otherwise.
 const SLOWDOWNS: [&str; 5] = ["1", "2", "3", "5", "10"];
@@ -106,7 +106,12 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let outcome = session.measure(&plan, &out, &line);
     line.finish();
     match outcome {
-        Err(error) if !error.is::<Interrupted>() && !cancelled.load(Ordering::Relaxed) => return Err(error),
+        Err(error)
+            if !matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_)))
+                && !cancelled.load(Ordering::Relaxed) =>
+        {
+            return Err(error);
+        }
         Err(_) => session.calibration.partial = true,
         Ok(()) => {}
     }

@@ -14,8 +14,7 @@ use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, fal
 use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired};
-use infergate::measure::InvariantBroken;
-use infergate::worker::{Interrupted, NotComparable};
+use infergate::worker::WorkerError;
 
 /// Flags that make a gate a paired one, and those that only make sense then.
 pub fn args() -> Vec<Arg> {
@@ -65,18 +64,18 @@ pub fn is_asked(matches: &ArgMatches) -> bool {
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
-    match compare(matches, config) {
-        Err(error) if error.is::<NotComparable>() => {
-            output::error(&error);
-            Ok(Outcome::NotComparable.exit_code())
-        }
-        Err(error) if error.is::<InvariantBroken>() => {
-            output::error(&error);
-            Ok(Outcome::Invalid.exit_code())
-        }
-        Err(error) if error.is::<Interrupted>() => bail!("interrupted before the first block; nothing was measured"),
-        other => other,
-    }
+    let error = match compare(matches, config) {
+        Ok(code) => return Ok(code),
+        Err(error) => error,
+    };
+    let outcome = match WorkerError::find(&error) {
+        Some(WorkerError::NotComparable(_)) => Outcome::NotComparable,
+        Some(WorkerError::Invalid(_)) => Outcome::Invalid,
+        Some(WorkerError::Interrupted(_)) => bail!("interrupted before the first block; nothing was measured"),
+        _ => return Err(error),
+    };
+    output::error(&error);
+    Ok(outcome.exit_code())
 }
 
 fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {

@@ -71,9 +71,7 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
             std::process::exit(130);
         }
         // Said first: once the flag is set the run may end before a word is out.
-        super::output::say(
-            "interrupted: finishing the running sample, keeping what was measured (again: stop at once)",
-        );
+        super::output::say("interrupted: keeping what was measured (again: stop at once)");
         flag.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;

@@ -77,7 +77,7 @@ impl TargetMetric {
 
     fn samples(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
         if phase == Phase::Decode {
-            return process.times_ns().into_iter().filter_map(|step_ns| self.of_step(step_ns as f64)).collect();
+            return process.times_ns().into_iter().filter_map(|step_ns| self.of_step(step_ns)).collect();
         }
         process.traces().iter().flat_map(|trace| self.of_trace(trace)).collect()
     }

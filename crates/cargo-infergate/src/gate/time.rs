@@ -8,7 +8,7 @@ const MIN_PROCESSES_FOR_CV: usize = 3;
 
 /// The median time of each process, nanoseconds. A process without samples has none and is left out.
 pub fn process_medians_ns(processes: &[ProcessSamples]) -> Vec<f64> {
-    medians(processes, |process| process.times_ns().into_iter().map(|ns| ns as f64).collect())
+    medians(processes, ProcessSamples::times_ns)
 }
 
 /// The session's summary of one case: the median of its process medians, nanoseconds. `None` without samples.

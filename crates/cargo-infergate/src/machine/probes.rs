@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::receipt::Probes;
 use infergate::clock::{Clock, MonotonicClock};
-use infergate::worker::{Interrupted, interrupted};
+use infergate::worker::{WorkerError, interrupted};
 
 /// The hidden command that prints what [`run`] gives, as JSON; its one argument is the number of threads.
 pub const COMMAND: &str = "probe-hardware";
@@ -49,7 +49,7 @@ pub fn in_process(program: &Path, threads: usize) -> Result<Probes> {
     let output = Command::new(program).args([COMMAND, &threads.to_string()]).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("{place}: cannot be started to probe the hardware"))?;
     if interrupted(output.status) {
-        return Err(Interrupted::by_user().into());
+        return Err(WorkerError::by_user().into());
     }
     ensure!(output.status.success(), "{place}: probing the hardware failed ({})", output.status);
     serde_json::from_slice(&output.stdout).with_context(|| format!("{place}: it does not print probes"))

@@ -1,42 +1,42 @@
 //! Two processes in turn.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use anyhow::{Context, Result, anyhow, ensure};
-
-use super::Limits;
+use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate::case::Case;
-use infergate::worker::{Client, Interrupted};
+use infergate::worker::{Capability, Client, WorkerError};
 
 /// A fresh process of each side.
-pub struct Pair {
+pub struct Pair<'a> {
     /// What is compared with.
-    pub base: Client,
+    pub base: Client<'a>,
     /// What is judged.
-    pub head: Client,
+    pub head: Client<'a>,
 }
 
-/// One iteration of one contestant: a side, and how much it is slowed.
+/// One sample of one contestant: a side, and how much it is slowed.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
     side: Side,
     slowdown: f64,
 }
 
-impl Pair {
+impl<'a> Pair<'a> {
+    /// Whether both sides can.
+    pub fn can(&self, capability: Capability) -> bool {
+        self.base.can(capability) && self.head.can(capability)
+    }
+
     /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
     pub fn measure(
         &mut self,
         case: &PairedCase,
         ran_first: Side,
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<BlockCase> {
+        turn_tokens: &TurnTokens,
+    ) -> Result<BlockCase, WorkerError> {
         let mut record = BlockCase { id: case.id, base_ns: Vec::new(), head_ns: Vec::new() };
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let (base_ns, head_ns) = self.pair(case.id, first, 0.0, limits, cancelled)?;
+            let (base_ns, head_ns) = self.pair(case, first, 0.0, turn_tokens)?;
             record.base_ns.push(base_ns);
             record.head_ns.push(head_ns);
         }
@@ -50,16 +50,15 @@ impl Pair {
         case: &PairedCase,
         ran_first: Side,
         slowdowns: &[f64],
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<PowerCase> {
+        turn_tokens: &TurnTokens,
+    ) -> Result<PowerCase, WorkerError> {
         let slowed = slowdowns.iter();
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };
         for pair in 0..case.pairs {
             for (at, slowed) in record.slowed.iter_mut().enumerate() {
                 let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
-                let (base_ns, head_ns) = self.pair(case.id, first, slowed.slowdown, limits, cancelled)?;
+                let (base_ns, head_ns) = self.pair(case, first, slowed.slowdown, turn_tokens)?;
                 slowed.base_ns.push(base_ns);
                 slowed.head_ns.push(head_ns);
             }
@@ -67,61 +66,57 @@ impl Pair {
         Ok(record)
     }
 
-    /// One iteration of base and one of head, slowed by `slowdown`, nanoseconds: base's, then head's, whoever ran `first`.
+    /// One sample of base and one of head, slowed by `slowdown`, nanoseconds: base's, then head's, whoever ran `first`.
     fn pair(
         &mut self,
-        case: Case,
+        case: &PairedCase,
         first: Side,
         slowdown: f64,
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<(u64, u64)> {
+        turn_tokens: &TurnTokens,
+    ) -> Result<(u64, u64), WorkerError> {
         let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
-        let [one_ns, two_ns] = self.iterations(case, [lane(first), lane(first.other())], limits, cancelled)?;
+        let lanes = [lane(first), lane(first.other())];
+        let [one_ns, two_ns] = match turn_tokens.get(&case.id) {
+            Some(&tokens) => self.in_turns(case.id, tokens, lanes)?,
+            None => [self.whole(case, lanes[0])?, self.whole(case, lanes[1])?],
+        };
         Ok(if first == Side::Base { (one_ns, two_ns) } else { (two_ns, one_ns) })
     }
 
-    /// One iteration of each lane, nanoseconds, in the order of `lanes`: one after the other, or in turns where an iteration
-    /// can be divided.
-    fn iterations(
-        &mut self,
-        case: Case,
-        lanes: [Lane; 2],
-        limits: &Limits,
-        cancelled: &AtomicBool,
-    ) -> Result<[u64; 2]> {
-        let Some(&tokens) = limits.turn_tokens.get(&case) else {
-            return Ok([self.whole(case, lanes[0], cancelled)?, self.whole(case, lanes[1], cancelled)?]);
-        };
+    /// One generation of each lane, in turns of so many tokens, nanoseconds in the order of `lanes`.
+    fn in_turns(&mut self, case: Case, tokens: usize, lanes: [Lane; 2]) -> Result<[u64; 2], WorkerError> {
         let mut sums_ns = [0_u64; 2];
         let turns = case.output_tokens().div_ceil(tokens);
         for turn in 0..turns {
             for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
-                ensure_not(cancelled)?;
                 let Lane { side, slowdown } = lanes[at];
-                let steps_ns = self.side(side).turn(case, tokens, slowdown).with_context(|| side.name().to_owned())?;
+                let steps_ns = self.side(side).turn(case, tokens, slowdown).map_err(|error| error.of(side.name()))?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
-                ensure!(
-                    steps_ns.len() == expected,
-                    "{}: {case}: {} tokens instead of {expected}",
-                    side.name(),
-                    steps_ns.len()
-                );
+                if steps_ns.len() != expected {
+                    let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
+                    return Err(WorkerError::Protocol(text));
+                }
                 sums_ns[at] = steps_ns.iter().fold(sums_ns[at], |sum, step| sum.saturating_add(*step));
             }
         }
         Ok([positive(sums_ns[0], case, lanes[0].side)?, positive(sums_ns[1], case, lanes[1].side)?])
     }
 
-    fn whole(&mut self, case: Case, lane: Lane, cancelled: &AtomicBool) -> Result<u64> {
-        ensure_not(cancelled)?;
+    /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
+    fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<u64, WorkerError> {
         let Lane { side, slowdown } = lane;
-        let samples = self.side(side).sample_slowed(case, 1, slowdown).with_context(|| side.name().to_owned())?;
-        let ns = samples.times_ns().first().copied().unwrap_or(0);
-        positive(ns, case, side)
+        let (count, iterations) = if self.can(Capability::Iterations) {
+            (1, case.iterations_per_sample)
+        } else {
+            (case.iterations_per_sample, 1)
+        };
+        let samples = self.side(side).sample_slowed(case.id, count, iterations, slowdown);
+        let samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
+        let sum_ns = samples.iter().filter_map(|sample| sample.last()).fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+        positive(sum_ns, case.id, side)
     }
 
-    fn side(&mut self, side: Side) -> &mut Client {
+    fn side(&mut self, side: Side) -> &mut Client<'a> {
         match side {
             Side::Base => &mut self.base,
             Side::Head => &mut self.head,
@@ -129,14 +124,10 @@ impl Pair {
     }
 }
 
-fn positive(ns: u64, case: Case, side: Side) -> Result<u64> {
+fn positive(ns: u64, case: Case, side: Side) -> Result<u64, WorkerError> {
     if ns == 0 {
-        return Err(anyhow!("{}: an iteration of {case} took no time; mend the worker's clock", side.name()));
+        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", side.name());
+        return Err(WorkerError::Protocol(text));
     }
     Ok(ns)
-}
-
-/// Ends what is under way when the user wants it.
-pub fn ensure_not(cancelled: &AtomicBool) -> Result<()> {
-    if cancelled.load(Ordering::Relaxed) { Err(Interrupted::by_user().into()) } else { Ok(()) }
 }

@@ -1,20 +1,16 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use anyhow::{Context, Result};
-
-use super::block::{Pair, ensure_not};
-use super::{Limits, PairedRequest, Program};
+use super::block::Pair;
+use super::{PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::receipt::{BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{median, median_absolute_deviation};
 use infergate::case::Phase;
 use infergate::case::choose;
-use infergate::clock::{Clock, MonotonicClock};
 use infergate::measure::first_difference;
 use infergate::progress::Progress;
-use infergate::worker::{Client, Interrupted, NotComparable, PreparedReply, Refused};
+use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than two.
 const PILOT_PAIRS: usize = 64;
@@ -32,9 +28,12 @@ const MOST_PAIRS: usize = 96;
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
 const LEAST_PAIRS: usize = 6;
 
-/// A turn of a generation takes about this long, or one token: short against the swings of the machine, long against asking
-/// for it.
+/// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
+/// is short against the swings of the machine, and long against reading the clock and asking for it.
 const TURN_NS: f64 = 1.5e7;
+/// Iterations in a sample at the most, and where each has to be timed and told alone.
+const MOST_ITERATIONS: usize = 1_000_000;
+const MOST_SINGLE_ITERATIONS: usize = 10_000;
 
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says.
 const PROCESS_STD: f64 = 0.005;
@@ -45,16 +44,14 @@ const QUIET_STD: f64 = 0.02;
 pub const QUIET_THRESHOLD: f64 = 1.02;
 const NOISY_THRESHOLD: f64 = 1.03;
 
-/// An answer may take this many times the longest of the pilot, and never less than [`LEAST_LIMIT`].
-const PATIENCE: u32 = 10;
-const LEAST_LIMIT: Duration = Duration::from_secs(10);
-
 /// What the pilot found.
 pub struct Pilot {
     /// The suite, without blocks.
     pub receipt: PairedReceipt,
-    /// How long an answer may take.
-    pub limits: Limits,
+    /// The files, and how long their answers took.
+    pub workers: Workers,
+    /// Tokens of one turn of a generation.
+    pub turn_tokens: TurnTokens,
     /// The time a block will take, nanoseconds.
     pub block_ns: u64,
 }
@@ -68,15 +65,20 @@ pub fn program(request: &PairedRequest, side: Side) -> &Program {
 }
 
 /// One process of each side, loaded, with the time that took.
-struct Started {
-    client: Client,
+struct Started<'a> {
+    client: Client<'a>,
+    file: WorkerFile,
     record: SideRecord,
     load_ns: u64,
     outputs: Vec<PreparedReply>,
 }
 
 /// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable.
-pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancelled: &AtomicBool) -> Result<Pilot> {
+pub fn run(
+    request: &PairedRequest,
+    progress: &mut dyn FnMut(&Progress),
+    cancelled: &AtomicBool,
+) -> Result<Pilot, WorkerError> {
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Side::Head, cancelled)?;
@@ -84,20 +86,15 @@ pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancell
     say("pilot: loading base");
     let (mut base, _) = start(request, Side::Base, cancelled)?;
     ensure_same_model(&base.record, &head.record)?;
-    let clock = MonotonicClock::new();
-    // Twice the whole output: nothing a block asks for takes longer.
-    let mut slowest = Duration::ZERO;
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
-        let start_ns = clock.now_ns();
-        head.outputs.push(head.client.prepare(case, None).context("head")?);
+        head.outputs.push(head.client.prepare(case, None).map_err(|error| error.of("head"))?);
         let in_base = base.client.prepare(case, None).map_err(|error| not_in_base(error, &format!("run {case}")))?;
         base.outputs.push(in_base);
-        slowest = slowest.max(Duration::from_nanos(clock.now_ns() - start_ns));
     }
 
-    let mut limits = Limits::default();
+    let mut turn_tokens = TurnTokens::new();
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
     let mut pair = Pair { base: base.client, head: head.client };
@@ -109,20 +106,24 @@ pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancell
             id: case,
             threshold: request.threshold.unwrap_or(QUIET_THRESHOLD),
             pairs: 0,
+            iterations_per_sample: 1,
             base_output: was.clone(),
             head_output: is.clone(),
             timed,
             expected_std: None,
         };
         if timed {
-            let seen = sample(&mut pair, &plan, &mut limits, cancelled)?;
+            divide(&mut pair, &mut plan, &mut turn_tokens)?;
+            let seen = sample(&mut pair, &plan, &turn_tokens)?;
             sampling_ns += decide(&mut plan, &seen, request);
         }
         planned.push(plan);
     }
-    let load = Duration::from_nanos(head.load_ns.max(base.load_ns));
-    limits.load = Some(LEAST_LIMIT.max(PATIENCE * load));
-    limits.answer = Some(LEAST_LIMIT.max(PATIENCE * slowest));
+    // Twice the whole output was computed here: nothing a block asks for takes longer.
+    let workers = Workers {
+        base: Worker { file: base.file, patience: pair.base.patience().clone() },
+        head: Worker { file: head.file, patience: pair.head.patience().clone() },
+    };
     let receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
         created: timestamp(),
@@ -140,34 +141,43 @@ pub fn run(request: &PairedRequest, progress: &mut dyn FnMut(&Progress), cancell
         memory: None,
     };
     let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns;
-    Ok(Pilot { receipt, limits, block_ns })
+    Ok(Pilot { receipt, workers, turn_tokens, block_ns })
 }
 
-fn start(request: &PairedRequest, side: Side, cancelled: &AtomicBool) -> Result<(Started, crate::receipt::Machine)> {
+fn start<'a>(
+    request: &PairedRequest,
+    side: Side,
+    cancelled: &'a AtomicBool,
+) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
     ensure_not(cancelled)?;
     let program = program(request, side);
-    let (mut client, hello) = Client::spawn(&program.path, &request.load).map_err(|error| match side {
-        Side::Base if !error.is::<NotComparable>() && !error.is::<Interrupted>() => {
+    let file = WorkerFile::open(&program.path).map_err(|error| error.of(side.name()))?;
+    let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
+    let (mut client, hello) = spawned.map_err(|error| match error {
+        WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
+            if side == Side::Base =>
+        {
             let remedy = "build base from a revision whose bench target calls infergate::bench::main";
-            NotComparable(format!("base does not speak the worker protocol ({error:#}); {remedy}")).into()
+            WorkerError::NotComparable(format!("base does not speak the worker protocol ({why}); {remedy}"))
         }
-        _ => error.context(side.name()),
+        error => error.of(side.name()),
     })?;
     let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match side {
         Side::Base => not_in_base(error, &format!("load {}", request.load.model)),
-        Side::Head => error.context("head"),
+        Side::Head => error.of("head"),
     })?;
     let mut build = hello.build;
+    build.worker_sha256 = Some(file.sha256().to_owned());
     (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
     let record = SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new() };
     Ok((
-        Started { client, record, load_ns: loaded.load_ns, outputs: Vec::new() },
+        Started { client, file, record, load_ns: loaded.load_ns, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
     ))
 }
 
 /// Another model is another question, however fast it is answered.
-fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<()> {
+fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
     let (was, is) = (&base.engine, &head.engine);
     let weights = was.weights_sha256.as_ref().zip(is.weights_sha256.as_ref());
     let reason = if was.model != is.model {
@@ -177,35 +187,55 @@ fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(NotComparable(format!("{reason}; compare like with like, or name one model with --model")).into())
+    Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
 }
 
 /// What only base refuses cannot be compared; what breaks is a failed run on either side.
-fn not_in_base(error: anyhow::Error, what: &str) -> anyhow::Error {
-    if error.is::<Refused>() {
-        return NotComparable(format!("base cannot {what}: {error:#}; choose what both can run, or another base"))
-            .into();
+fn not_in_base(error: WorkerError, what: &str) -> WorkerError {
+    match error {
+        WorkerError::Refused(why) => {
+            WorkerError::NotComparable(format!("base cannot {what}: {why}; choose what both can run, or another base"))
+        }
+        error => error.of("base"),
     }
-    error.context("base")
+}
+
+/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, the second time
+/// of an estimate by the first: what runs once is slow.
+fn divide(pair: &mut Pair, plan: &mut PairedCase, turn_tokens: &mut TurnTokens) -> Result<(), WorkerError> {
+    let case = plan.id;
+    let single = !pair.can(Capability::Iterations);
+    let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
+    let fitting = |iteration_ns: f64| ((TURN_NS / iteration_ns) as usize).clamp(1, most);
+    let mut iteration_ns = |iterations: usize| -> Result<f64, WorkerError> {
+        let (count, iterations) = if single { (iterations, 1) } else { (1, iterations) };
+        let samples = pair.head.sample(case, count, iterations).map_err(|error| error.of("head"))?;
+        Ok(median(&samples.times_ns()).unwrap_or(1.0).max(1.0))
+    };
+    let mut each_ns = iteration_ns(1)?;
+    for _ in 0..2 {
+        plan.iterations_per_sample = fitting(each_ns);
+        if plan.iterations_per_sample > 1 {
+            each_ns = iteration_ns(plan.iterations_per_sample)?;
+        }
+    }
+    plan.iterations_per_sample = fitting(each_ns);
+    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && pair.can(Capability::Turn) {
+        let token_ns = each_ns / case.output_tokens() as f64;
+        turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
+    }
+    Ok(())
 }
 
 /// A few pairs, by which the rest is decided.
-fn sample(pair: &mut Pair, plan: &PairedCase, limits: &mut Limits, cancelled: &AtomicBool) -> Result<BlockCase> {
-    let case = plan.id;
-    if case.phase() == Phase::Generate {
-        // How long a token takes, from one whole generation.
-        let whole = pair.head.sample(case, 1).context("head")?.times_ns();
-        let token_ns = whole.first().copied().unwrap_or(0).max(1) as f64 / case.output_tokens() as f64;
-        let tokens = ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens());
-        limits.turn_tokens.insert(case, tokens);
-    }
+fn sample(pair: &mut Pair, plan: &PairedCase, turn_tokens: &TurnTokens) -> Result<BlockCase, WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
-    let mut seen = pair.measure(&one, Side::Base, limits, cancelled)?;
+    let mut seen = pair.measure(&one, Side::Base, turn_tokens)?;
     let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0);
     one.pairs = ((PILOT_NS / pair_ns) as usize).min(PILOT_PAIRS).saturating_sub(seen.base_ns.len());
     if one.pairs > 0 {
-        let more = pair.measure(&one, Side::Base, limits, cancelled)?;
+        let more = pair.measure(&one, Side::Base, turn_tokens)?;
         seen.base_ns.extend(more.base_ns);
         seen.head_ns.extend(more.head_ns);
     }
@@ -213,7 +243,7 @@ fn sample(pair: &mut Pair, plan: &PairedCase, limits: &mut Limits, cancelled: &A
 }
 
 fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
-    seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| (base + head) as f64).collect()
+    seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64).collect()
 }
 
 /// Pairs a block and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.

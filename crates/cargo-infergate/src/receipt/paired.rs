@@ -118,8 +118,11 @@ pub struct PairedCase {
     pub id: Case,
     /// The ratio head / base from which on a slowdown fails, for example 1.02.
     pub threshold: f64,
-    /// Pairs of iterations in a block, chosen from the pilot.
+    /// Pairs of samples in a block, chosen from the pilot.
     pub pairs: usize,
+    /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
+    #[serde(default = "one")]
+    pub iterations_per_sample: usize,
     /// What base said.
     pub base_output: Output,
     /// What head said. Where it is not the same, the case was not timed unless that was allowed.
@@ -130,6 +133,11 @@ pub struct PairedCase {
     /// machine class or from the pilot; `null` where there was neither.
     #[serde(default)]
     pub expected_std: Option<f64>,
+}
+
+/// What files say that are older than samples of several iterations.
+fn one() -> usize {
+    1
 }
 
 /// One fresh process of each side.
@@ -149,9 +157,10 @@ pub struct BlockCase {
     /// Case id.
     #[schemars(with = "String")]
     pub id: Case,
-    /// Gated time of base's iterations, nanoseconds; the i-th is paired with head's i-th.
+    /// Gated time of base's samples, nanoseconds, each the sum over [`PairedCase::iterations_per_sample`]; the i-th is paired
+    /// with head's i-th.
     pub base_ns: Vec<u64>,
-    /// Gated time of head's iterations, nanoseconds.
+    /// Gated time of head's samples, nanoseconds.
     pub head_ns: Vec<u64>,
 }
 
@@ -203,6 +212,7 @@ pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
             case.id,
             case.threshold
         );
+        ensure!(case.iterations_per_sample > 0, "{}: a sample of zero iterations; the file was edited", case.id);
         ensure!(
             case.expected_std.is_none_or(|std| (0.0..=MAX_RATIO).contains(&std)),
             "{}: its expected spread is no number from 0 to {MAX_RATIO}; measure again",

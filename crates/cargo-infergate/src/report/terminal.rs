@@ -243,7 +243,7 @@ fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
 fn itl_p50(case: &CaseRecord, requests: usize) -> String {
     let gaps: Vec<f64> = match case.id.phase() {
         Phase::Prefill => return MISSING.into(),
-        Phase::Decode => case.processes.iter().flat_map(|process| process.times_ns()).map(|ns| ns as f64).collect(),
+        Phase::Decode => case.processes.iter().flat_map(|process| process.times_ns()).collect(),
         Phase::Generate => {
             let traces = case.processes.iter().flat_map(|process| process.traces());
             traces.flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect()

@@ -109,7 +109,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     let program = process.get_program().to_owned();
     process = std::process::Command::new("sh");
     process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(program).args(measuring.get_args());
-    process.current_dir(sandbox.path(""));
+    process.current_dir(sandbox.path("")).env("INFERGATE_VIRTUAL_CLOCK", "1");
     let line = error(assert_cmd::Command::from_std(process).assert());
     assert!(line.contains("receipt.json: cannot be written") && line.contains("space left"), "{line}");
     assert_eq!(sandbox.files(), [""; 0]);

@@ -15,32 +15,25 @@ fn interrupt(sandbox: &Sandbox, whom: Whom) -> (Option<i32>, String) {
     sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
     let mut gate = sandbox.process(&["gate", "--model", "fake"]);
     gate.arg("--worker").arg(crate::support::example("fake_engine"));
-    signal(gate, &[("process 2 of 1000", whom)], None)
+    signal(gate, &[("process 2 of 1000", whom)])
 }
 
 /// Whom a signal goes to: `PID`, or `-PID` for the whole group.
 type Whom<'a> = &'a dyn Fn(u32) -> String;
 
-/// Sends SIGINT each time `gate` has said the next of `moments`, and does `then` when it has taken note. A signal to the group
-/// ends the workers too, and the gate may end before it says so.
-fn signal(mut gate: Command, moments: &[(&str, Whom)], then: Option<&dyn Fn()>) -> (Option<i32>, String) {
+/// Sends SIGINT each time `gate` has said the next of `moments`. A signal to the group ends the workers too, and the gate may
+/// end before it says so.
+fn signal(mut gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, String) {
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
     let mut said = String::new();
-    let mut hear = |said: &mut String, moment: &str| {
-        while !said.contains(moment) {
-            assert!(stderr.read_line(said).expect("readable") > 0, "it ended early: {said}");
-        }
-    };
     for (moment, whom) in moments {
-        hear(&mut said, moment);
+        while !said.contains(moment) {
+            assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+        }
         let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
         assert!(killed.success());
-    }
-    if let Some(then) = then {
-        hear(&mut said, "interrupted:");
-        then();
     }
     // Workers share stderr: it ends only when none is left behind.
     stderr.read_to_string(&mut said).expect("readable");
@@ -90,27 +83,24 @@ fn blocks_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) -> usize 
 }
 
 #[test]
-fn a_signal_to_a_paired_gate_keeps_its_blocks() {
+fn a_signal_to_a_paired_gate_keeps_its_blocks_and_ends_the_running_one_at_once() {
     let sandbox = Sandbox::new();
-    let go_on = || drop(sandbox.write("fake+waits.go", ""));
-    let outcome = signal(pair(&sandbox, "fake+waits"), &[("waits", &|id| id.to_string())], Some(&go_on));
+    let outcome = signal(pair(&sandbox, "fake+waits"), &[("waits", &|id| id.to_string())]);
     assert_eq!(blocks_kept(&sandbox, outcome), 1);
 }
 
 #[test]
 fn ctrl_c_ends_a_worker_that_hangs_at_once() {
     let sandbox = Sandbox::new();
-    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("-{id}"))], None);
+    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("-{id}"))]);
     assert_eq!(blocks_kept(&sandbox, outcome), 0);
 }
 
 #[test]
-fn a_second_signal_stops_at_once_and_leaves_no_worker() {
+fn a_signal_to_the_gate_alone_ends_a_worker_that_hangs() {
     let sandbox = Sandbox::new();
-    let to_gate = |id: u32| id.to_string();
-    let (code, said) = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &to_gate), ("interrupted:", &to_gate)], None);
-    assert_eq!(code, Some(130), "{said}");
-    assert!(!sandbox.path("paired.json").exists());
+    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| id.to_string())]);
+    assert_eq!(blocks_kept(&sandbox, outcome), 0);
 }
 
 /// A memory phase of 5000 runs, interrupted while they are under way.
@@ -118,7 +108,7 @@ fn interrupt_memory(whom: Whom) {
     let sandbox = Sandbox::new();
     let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
     phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
-    let (code, said) = signal(phase, &[("memory, 5000 runs", whom)], None);
+    let (code, said) = signal(phase, &[("memory, 5000 runs", whom)]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
     let record = read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("kept").memory;

@@ -221,7 +221,13 @@ fn a_full_disk_leaves_nothing_half_written() {
     let mut process = std::process::Command::new("sh");
     process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(gate.get_program());
     process.args(["infergate", "gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).current_dir(sandbox.path(""));
+    process
+        .arg("--base-bin")
+        .arg(base)
+        .arg("--head-bin")
+        .arg(head)
+        .current_dir(sandbox.path(""))
+        .env("INFERGATE_VIRTUAL_CLOCK", "1");
     let line = error(assert_cmd::Command::from_std(process).assert());
     assert!(line.contains("paired.json: cannot be written") && line.contains("space left"), "{line}");
     assert!(!sandbox.path("paired.json").exists());

@@ -63,6 +63,8 @@ impl Sandbox {
             process.env_remove(name);
         }
         process.env_remove("CARGO_TARGET_DIR");
+        // Engines of these tests take no time.
+        process.env("INFERGATE_VIRTUAL_CLOCK", "1");
         process
     }
 

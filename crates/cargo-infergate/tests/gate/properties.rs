@@ -19,7 +19,10 @@ fn any_run() -> impl Strategy<Value = Receipt> {
             let mut receipt = all(1000);
             receipt.cases.truncate(cases.len());
             for (record, (processes, ids, work, (min, max))) in receipt.cases.iter_mut().zip(cases) {
-                record.processes = processes.into_iter().map(|samples_ns| ProcessSamples { samples_ns }).collect();
+                record.processes = processes
+                    .into_iter()
+                    .map(|samples_ns| ProcessSamples { samples_ns, ..ProcessSamples::default() })
+                    .collect();
                 record.output = output(ids);
                 record.work = work.map(|(bytes, flops)| Work { bytes, flops });
                 record.counters.insert("heap".into(), Counter { min, max });

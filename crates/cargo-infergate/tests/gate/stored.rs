@@ -14,7 +14,10 @@ fn judged(sessions: &[u64], head: &[u64]) -> CaseVerdict {
 
 #[test]
 fn a_session_is_the_median_of_process_medians() {
-    let process = |times: &[u64]| ProcessSamples { samples_ns: times.iter().map(|&ns| vec![ns]).collect() };
+    let process = |times: &[u64]| ProcessSamples {
+        samples_ns: times.iter().map(|&ns| vec![ns]).collect(),
+        ..ProcessSamples::default()
+    };
     // Pooled, the median would be 10; the process with many fast samples counts once.
     let processes = [process(&[10, 10, 10, 10, 10, 10]), process(&[20, 22, 90]), process(&[30])];
     assert_eq!(summary_ns(&processes), Some(22.0));

@@ -27,6 +27,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
             flags: "-C target-cpu=x86-64-v3".into(),
             opt_level: "3".into(),
             target: "x86_64-unknown-linux-gnu".into(),
+            worker_sha256: None,
         },
         engine: EngineInfo {
             name: "candle".into(),
@@ -68,7 +69,7 @@ pub fn record(id: &str, times_ns: &[u64]) -> CaseRecord {
     let id = case(id);
     let tokens = if matches!(id, Case::Generate { .. }) { id.output_tokens() as u64 } else { 1 };
     let sample = |ns: u64| (1..=tokens).map(|k| ns * k / tokens).collect::<Vec<u64>>();
-    let process = |&ns: &u64| ProcessSamples { samples_ns: vec![sample(ns)] };
+    let process = |&ns: &u64| ProcessSamples { samples_ns: vec![sample(ns)], ..ProcessSamples::default() };
     CaseRecord {
         id,
         output: output((0..id.output_tokens() as u32).collect()),

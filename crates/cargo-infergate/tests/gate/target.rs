@@ -19,7 +19,10 @@ fn judged(head: &Receipt, target: &str) -> Verdict {
 fn generation() -> Receipt {
     let mut head = run(&[("generate/p8-o5", &[1])]);
     let sample = |slower: u64| (0..5).map(|k| (100 + 10 * k) * 1_000_000 * slower).collect::<Vec<u64>>();
-    let process = |slower| ProcessSamples { samples_ns: vec![sample(slower), sample(slower), sample(9)] };
+    let process = |slower| ProcessSamples {
+        samples_ns: vec![sample(slower), sample(slower), sample(9)],
+        ..ProcessSamples::default()
+    };
     head.cases[0].processes = vec![process(1), process(1), process(2)];
     head
 }

@@ -16,7 +16,7 @@ fn the_first_receipt_is_still_read() {
     assert_eq!((receipt.engine.name.as_str(), receipt.engine.model.as_str()), ("candle", "synthetic:tiny"));
     let ids: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
     assert_eq!(ids, ["prefill/p8", "decode/p8", "generate/p8-o3"]);
-    assert_eq!(receipt.cases[0].processes[0].times_ns(), [1_200_000, 1_250_000]);
+    assert_eq!(receipt.cases[0].processes[0].times_ns(), [1_200_000.0, 1_250_000.0]);
     let trace = &receipt.cases[2].processes[0].traces()[0];
     assert_eq!((trace.ttft_ns(), trace.e2e_ns(), trace.tpot_ns()), (Some(1_210_000), Some(1_810_000), Some(300_000.0)));
     assert_eq!(receipt.cases[1].output.top2_margins, [Some(0.5), None]);
@@ -30,7 +30,7 @@ fn the_first_baseline_is_still_read() {
     let baseline = read::<Baseline>(&golden("baseline-1.json")).expect("a v1 baseline");
     assert_eq!(baseline.schema, BASELINE_SCHEMA);
     assert_eq!((baseline.sessions.len(), baseline.exact.len()), (2, 3));
-    assert_eq!(baseline.sessions[1].cases[1].processes[0].times_ns(), [300_000, 310_000]);
+    assert_eq!(baseline.sessions[1].cases[1].processes[0].times_ns(), [300_000.0, 310_000.0]);
 }
 
 #[test]

@@ -102,8 +102,10 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
     let mut row = CaseVerdict::time(id, Metric::of(&id), Channel::Paired, Outcome::Inconclusive);
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
     let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
+    let case = receipt.cases.iter().find(|case| case.id == id);
+    let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
     let medians = |times: fn(&BlockCase) -> &[u64]| -> Vec<f64> {
-        let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
         ns.filter_map(|ns| median(&ns)).collect()
     };
     let (base, head) = (medians(|block| &block.base_ns), medians(|block| &block.head_ns));

@@ -1,0 +1,94 @@
+//! What a worker can do, by the words of its hello.
+
+use serde_json::Value;
+
+use super::{PROTOCOL, Request};
+
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// One thing a worker can do. Its word in `hello` is the request's `op`, or the name of an addition to one.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Capability {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Capability {
+            /// All that this infergate knows.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its word.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// Time to first token in parts.
+    Ttft = "ttft",
+    /// Verify a case's output and warm it up.
+    Prepare = "prepare",
+    /// Take samples of a prepared case.
+    Sample = "sample",
+    /// Advance a generation by some tokens.
+    Turn = "turn",
+    /// Say how much memory is in use, after one more run where a case is named.
+    Memory = "memory",
+    /// Say what one generation takes.
+    Inference = "inference",
+    /// Count allocations.
+    Count = "count",
+    /// Find where what outlives its run was allocated.
+    Locate = "locate",
+    /// A request's `id` comes back in its answer.
+    RequestId = "request_id",
+    /// A sample can hold several iterations.
+    Iterations = "iterations",
+}
+
+/// What protocol 2 could before workers said what they can.
+const BASE: [Capability; 8] = [
+    Capability::Ttft,
+    Capability::Prepare,
+    Capability::Sample,
+    Capability::Turn,
+    Capability::Memory,
+    Capability::Inference,
+    Capability::Count,
+    Capability::Locate,
+];
+
+/// The capabilities that both sides know, from a worker's hello. A word that is not known here belongs to a newer worker and
+/// is passed over. `None`: it names none, and its protocol is not the one whose abilities are known.
+pub fn of_hello(hello: &Value) -> Option<Vec<Capability>> {
+    match hello.get("capabilities") {
+        None | Some(Value::Null) => (hello["protocol"] == PROTOCOL).then(|| BASE.to_vec()),
+        Some(words) => {
+            let said = |known: &Capability| {
+                words.as_array().is_some_and(|words| words.iter().any(|word| word == known.word()))
+            };
+            Some(Capability::ALL.iter().copied().filter(said).collect())
+        }
+    }
+}
+
+impl Request {
+    /// What a worker must be able to do to answer this; `None` where every worker can.
+    pub fn capability(&self) -> Option<Capability> {
+        Some(match self {
+            Self::Hello | Self::Load { .. } => return None,
+            Self::Ttft { .. } => Capability::Ttft,
+            Self::Prepare { .. } => Capability::Prepare,
+            Self::Sample { iterations: 1, .. } => Capability::Sample,
+            Self::Sample { .. } => Capability::Iterations,
+            Self::Turn { .. } => Capability::Turn,
+            Self::Memory { .. } => Capability::Memory,
+            Self::Inference { .. } => Capability::Inference,
+            Self::Count { .. } => Capability::Count,
+            Self::Locate { .. } => Capability::Locate,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! What goes wrong with a worker, told apart by what the caller does about it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::measure::InvariantBroken;
+
+/// The error of everything that asks a worker. Each text is one line.
+#[derive(Debug)]
+pub enum WorkerError {
+    /// The worker's own answer that it cannot, in its words.
+    Refused(String),
+    /// The run breaks an invariant: no verdict can rest on it (exit 3).
+    Invalid(String),
+    /// The two cannot be compared: a verdict of its own (exit 4), not a failed run.
+    NotComparable(String),
+    /// The user ended the run, or Ctrl-C ended the worker: a terminal sends it to every process of the command.
+    Interrupted(String),
+    /// It gave no answer within its limit and was ended.
+    Hung(String),
+    /// It could not be started, ended early, or closed its end.
+    Died(String),
+    /// It answered what was not asked, too much, or not in the protocol.
+    Protocol(String),
+    /// Something else than the worker failed.
+    Failed(anyhow::Error),
+}
+
+impl WorkerError {
+    /// What a run ends with that its user cancelled between two requests.
+    pub fn by_user() -> Self {
+        Self::Interrupted("the run: interrupted".into())
+    }
+
+    /// The same error with `who` in front: `head: ...`.
+    #[must_use]
+    pub fn of(self, who: &str) -> Self {
+        let named = |text: String| format!("{who}: {text}");
+        match self {
+            Self::Refused(text) => Self::Refused(named(text)),
+            Self::Invalid(text) => Self::Invalid(named(text)),
+            Self::NotComparable(text) => Self::NotComparable(named(text)),
+            Self::Interrupted(text) => Self::Interrupted(named(text)),
+            Self::Hung(text) => Self::Hung(named(text)),
+            Self::Died(text) => Self::Died(named(text)),
+            Self::Protocol(text) => Self::Protocol(named(text)),
+            Self::Failed(error) => Self::Failed(error.context(who.to_owned())),
+        }
+    }
+
+    /// The worker error inside `error`, where a command asks what became of its run.
+    pub fn find(error: &anyhow::Error) -> Option<&Self> {
+        error.downcast_ref()
+    }
+}
+
+/// Ends what is under way when the user wants it.
+///
+/// # Errors
+/// [`WorkerError::Interrupted`] once `cancelled` is set.
+pub fn ensure_not(cancelled: &AtomicBool) -> Result<(), WorkerError> {
+    if cancelled.load(Ordering::Relaxed) { Err(WorkerError::by_user()) } else { Ok(()) }
+}
+
+impl fmt::Display for WorkerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(text)
+            | Self::Invalid(text)
+            | Self::NotComparable(text)
+            | Self::Interrupted(text)
+            | Self::Hung(text)
+            | Self::Died(text)
+            | Self::Protocol(text) => f.write_str(text),
+            Self::Failed(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+impl std::error::Error for WorkerError {}
+
+impl From<anyhow::Error> for WorkerError {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(own) => own,
+            Err(error) => match error.downcast::<InvariantBroken>() {
+                Ok(broken) => Self::Invalid(broken.0),
+                Err(error) => Self::Failed(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The worker's file, which must stay the same from the first process to the last.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::anyhow;
+use sha2::{Digest, Sha256};
+
+use super::WorkerError;
+
+/// A bench binary by its bytes. It is measured where it lies, because an engine may find its libraries beside it and a
+/// profiler its symbols; so it is looked at again around each start.
+#[derive(Debug, Clone)]
+pub struct WorkerFile {
+    path: PathBuf,
+    sha256: String,
+    stamp: Stamp,
+}
+
+/// What tells without reading it that a file was not written since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    #[cfg(unix)]
+    inode: (u64, u64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            inode: (metadata.dev(), metadata.ino()),
+        }
+    }
+}
+
+impl WorkerFile {
+    /// Reads the file once, for its SHA-256.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no regular file.
+    pub fn open(path: &Path) -> Result<Self, WorkerError> {
+        let (sha256, stamp) = read(path).map_err(|error| {
+            let name = path.display();
+            WorkerError::Died(format!(
+                "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
+            ))
+        })?;
+        Ok(Self { path: path.to_owned(), sha256, stamp })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// SHA-256 of its bytes, hex.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Refuses a file whose bytes are others than when it was opened.
+    ///
+    /// # Errors
+    /// When it was rebuilt, or cannot be read any more.
+    pub fn ensure_unchanged(&self) -> Result<(), WorkerError> {
+        if fs::metadata(&self.path).is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp) {
+            return Ok(());
+        }
+        match read(&self.path) {
+            Ok((sha256, _)) if sha256 == self.sha256 => Ok(()),
+            _ => Err(WorkerError::Failed(anyhow!(
+                "{}: was rebuilt or removed while it was measured; measure again and do not build into its folder meanwhile",
+                self.path.display()
+            ))),
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<(String, Stamp)> {
+    // Before it is opened: opening a named pipe waits for ever.
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            bytes => hash.update(&buffer[..bytes]),
+        }
+    }
+    let digest = hash.finalize();
+    Ok((digest.iter().map(|byte| format!("{byte:02x}")).collect(), Stamp::of(&metadata)))
+}

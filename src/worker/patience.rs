@@ -1,0 +1,88 @@
+//! How long an answer may take before the worker counts as hung.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Request;
+use crate::case::Case;
+
+/// A worker says who it is, or how much memory it has, before it does anything that takes time.
+const QUICK_LIMIT: Duration = Duration::from_secs(60);
+/// The first load may fetch a model, and nothing is known of the first run of a case.
+const FIRST_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// An answer may take this many times what the like of it took, and never less than [`LEAST_LIMIT`].
+const PATIENCE: f64 = 10.0;
+const LEAST_LIMIT: Duration = Duration::from_secs(10);
+/// Walking the call stack at each allocation makes a run slower by about this much at the most.
+const STACKS_COST: f64 = 20.0;
+
+/// The limits of one worker's answers. They follow what was seen, by the asking side's own clock: of this process, and of
+/// earlier ones of the same program.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    first: Duration,
+    load: Option<Duration>,
+    ttft: Option<Duration>,
+    /// The longest `prepare` of each case, which computes its whole output at least once.
+    cases: BTreeMap<Case, Duration>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::with_first(FIRST_LIMIT)
+    }
+}
+
+impl Patience {
+    /// `first` is the limit for what nothing is known of yet.
+    pub fn with_first(first: Duration) -> Self {
+        Self { first, load: None, ttft: None, cases: BTreeMap::new() }
+    }
+
+    /// How long the answer to `request` may take.
+    pub fn limit(&self, request: &Request) -> Duration {
+        match request {
+            Request::Hello | Request::Memory { case: None } => QUICK_LIMIT,
+            Request::Load { .. } => self.scaled(self.load, 1.0),
+            Request::Ttft { .. } => self.scaled(self.ttft, 1.0),
+            Request::Sample { case, count, iterations, slowdown } => {
+                self.runs(case, *count as f64 * *iterations as f64 * (1.0 + slowdown))
+            }
+            Request::Turn { case, slowdown, .. } => self.runs(case, 1.0 + slowdown),
+            Request::Prepare { case, .. } | Request::Memory { case: Some(case) } | Request::Inference { case } => {
+                self.runs(case, 1.0)
+            }
+            Request::Count { case, repeats } => self.runs(case, *repeats as f64),
+            Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
+        }
+    }
+
+    /// The longest that preparing `case` took, where it was prepared.
+    pub fn prepared(&self, case: Case) -> Option<Duration> {
+        self.cases.get(&case).copied()
+    }
+
+    /// Notes how long an answer took.
+    pub fn saw(&mut self, request: &Request, took: Duration) {
+        match request {
+            Request::Load { .. } => self.load = self.load.max(Some(took)),
+            Request::Ttft { .. } => self.ttft = self.ttft.max(Some(took)),
+            Request::Prepare { case, .. } => {
+                let longest = self.cases.entry(*case).or_default();
+                *longest = took.max(*longest);
+            }
+            _ => {}
+        }
+    }
+
+    fn runs(&self, case: &Case, times: f64) -> Duration {
+        self.scaled(self.cases.get(case).copied(), times.max(1.0))
+    }
+
+    fn scaled(&self, seen: Option<Duration>, times: f64) -> Duration {
+        let Some(seen) = seen else { return self.first };
+        let limit = Duration::try_from_secs_f64(seen.as_secs_f64() * times * PATIENCE).unwrap_or(Duration::MAX);
+        limit.max(LEAST_LIMIT)
+    }
+}

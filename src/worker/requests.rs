@@ -1,0 +1,197 @@
+//! Each request as a method, its answer checked: what a worker says may be anything.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::honesty::ensure_waited_for;
+use super::{Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TurnReply, WorkerError};
+use crate::case::{Case, Phase};
+use crate::engine::{LoadRequest, TokenId};
+use crate::receipt::{CountedCase, InferenceMemory, LeakSite, ProcessSamples, TtftParts, output_sha256};
+
+/// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
+const MOST_ENTRIES: usize = 1000;
+
+impl Client<'_> {
+    /// Loads the model.
+    ///
+    /// # Errors
+    /// The engine's own, or a worker that died, hangs or breaks the protocol.
+    pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded, WorkerError> {
+        let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
+        let (loaded, waited): (Value, _) = self.ask(&request)?;
+        self.ensure_plain(&loaded)?;
+        let loaded: Loaded = serde_json::from_value(loaded)
+            .map_err(|error| self.broken(&format!("does not say what it loaded ({error})")))?;
+        self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
+        Ok(loaded)
+    }
+
+    /// Time to first token; the first after [`load`](Self::load) is cold.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`WorkerError::Invalid`] for times that cannot be true.
+    pub fn ttft(&mut self, prompt_tokens: usize) -> Result<TtftParts, WorkerError> {
+        let (parts, waited): (TtftParts, _) = self.ask(&Request::Ttft { prompt_tokens })?;
+        // The load's time belongs to an earlier answer.
+        let warm = TtftParts { load_ns: None, ..parts };
+        self.ensure_waited_for(u128::from(warm.ttft_ns()), waited)?;
+        Ok(parts)
+    }
+
+    /// Verifies a case's output and warms it up; with the output of an earlier process in `known` it only warms up.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply, WorkerError> {
+        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case, known })?;
+        let output = &reply.output;
+        let tokens = output.ids.len();
+        if tokens != case.output_tokens() {
+            return Err(
+                self.broken(&format!("gave {tokens} output tokens of {case} instead of {}", case.output_tokens()))
+            );
+        }
+        if output.sha256 != output_sha256(&output.ids) {
+            return Err(self.broken(&format!("gave an output of {case} that does not have the SHA-256 beside it")));
+        }
+        if !output.top2_margins.is_empty() && output.top2_margins.len() != tokens {
+            return Err(
+                self.broken(&format!("gave {} logit margins for {tokens} tokens of {case}", output.top2_margins.len()))
+            );
+        }
+        Ok(reply)
+    }
+
+    /// Takes `count` samples of a prepared case, each the sum over `iterations`.
+    ///
+    /// # Errors
+    /// As [`ttft`](Self::ttft).
+    pub fn sample(&mut self, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
+        self.sample_slowed(case, count, iterations, 0.0)
+    }
+
+    /// As [`sample`](Self::sample), from an engine made slower by the fraction `slowdown`.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    pub fn sample_slowed(
+        &mut self,
+        case: Case,
+        count: usize,
+        iterations: usize,
+        slowdown: f64,
+    ) -> Result<ProcessSamples, WorkerError> {
+        let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case, count, iterations, slowdown })?;
+        let samples_ns = reply.samples_ns;
+        let given = samples_ns.len();
+        if given != count {
+            return Err(self.broken(&format!("gave {given} samples of {case} where {count} were asked for")));
+        }
+        let times = if case.phase() == Phase::Generate { case.output_tokens() } else { 1 };
+        if let Some(sample) = samples_ns.iter().find(|sample| sample.len() != times || !sample.is_sorted()) {
+            return Err(self.broken(&format!(
+                "gave a sample of {case} with {} times that is not {times} times in a row",
+                sample.len()
+            )));
+        }
+        let reported_ns = samples_ns.iter().filter_map(|sample| sample.last()).map(|ns| u128::from(*ns)).sum();
+        // Between two steps of a decode case an engine may read the whole prompt again.
+        let steps = u32::try_from(count.saturating_mul(iterations)).unwrap_or(u32::MAX);
+        let set_up = match case.phase() {
+            Phase::Decode => self.patience().prepared(case).unwrap_or_default().saturating_mul(steps),
+            Phase::Prefill | Phase::Generate => Duration::ZERO,
+        };
+        self.check_times(case, reported_ns, waited, set_up)?;
+        Ok(ProcessSamples { samples_ns, iterations_per_sample: iterations })
+    }
+
+    /// Up to `tokens` further tokens of one generation of a prepared case: the time of each, nanoseconds.
+    ///
+    /// # Errors
+    /// As [`ttft`](Self::ttft).
+    pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
+        let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case, tokens, slowdown })?;
+        let given = reply.step_ns.len();
+        if !(1..=tokens).contains(&given) {
+            return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were asked for")));
+        }
+        self.check_times(case, reply.step_ns.iter().map(|ns| u128::from(*ns)).sum(), waited, Duration::ZERO)?;
+        Ok(reply.step_ns)
+    }
+
+    /// The worker's memory now, or after one more run of a prepared case.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState, WorkerError> {
+        let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case })?;
+        self.ensure_few("sentences", state.missing.len())?;
+        let missing = state.missing.iter().map(|sentence| super::plain(sentence)).collect();
+        Ok(MemoryState { missing, ..state })
+    }
+
+    /// What one generation of a prepared case takes.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn inference(&mut self, case: Case) -> Result<InferenceMemory, WorkerError> {
+        Ok(self.ask(&Request::Inference { case })?.0)
+    }
+
+    /// Exact counters of a prepared case.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); a worker that does not count.
+    pub fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase, WorkerError> {
+        let (counted, _): (CountedCase, _) = self.ask(&Request::Count { case, repeats })?;
+        self.ensure_few("counters", counted.counters.len())?;
+        if counted.id != case {
+            return Err(self.broken(&format!("counted {} where {case} was asked for", counted.id)));
+        }
+        if let Some(name) = counted.counters.keys().find(|name| name.chars().any(char::is_control)) {
+            return Err(self.broken(&format!("names a counter with control characters, {name}")));
+        }
+        Ok(counted)
+    }
+
+    /// Where what outlives its run was allocated.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
+        let (sites, _): (Value, _) = self.ask(&Request::Locate { case, runs })?;
+        self.ensure_few("places", sites.as_array().map_or(0, Vec::len))?;
+        self.ensure_plain(&sites)?;
+        serde_json::from_value(sites).map_err(|error| self.broken(&format!("does not say where the leak is ({error})")))
+    }
+
+    fn ensure_few(&self, what: &str, entries: usize) -> Result<(), WorkerError> {
+        if entries <= MOST_ENTRIES {
+            return Ok(());
+        }
+        Err(self.broken(&format!("gave {entries} {what}, more than {MOST_ENTRIES}")))
+    }
+
+    fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {
+        if self.virtual_clock {
+            return Ok(());
+        }
+        ensure_waited_for(reported_ns, waited).map_err(WorkerError::Invalid)
+    }
+
+    fn check_times(
+        &mut self,
+        case: Case,
+        reported_ns: u128,
+        waited: Duration,
+        set_up: Duration,
+    ) -> Result<(), WorkerError> {
+        self.ensure_waited_for(reported_ns, waited)?;
+        if self.virtual_clock {
+            return Ok(());
+        }
+        self.honesty.note(case, reported_ns, waited, set_up).map_err(WorkerError::Invalid)
+    }
+}

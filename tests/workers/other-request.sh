@@ -1,0 +1,6 @@
+#!/bin/sh
+# Knows request numbers and repeats the wrong one.
+read -r _
+echo '{"ok":{"protocol":2,"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""},"capabilities":["request_id","prepare"]}}'
+read -r _
+echo '{"id":9,"ok":{"engine":{"name":"script","version":"1","model":"m","dtype":"none","context_tokens":64,"vocab_tokens":9},"load_ns":1}}'
