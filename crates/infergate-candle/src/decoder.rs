@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use candle_core::Tensor;
 
-use infergate::engine::{Cost, TokenId};
+use infergate::engine::{Cost, Scheduler, TokenId};
 
 /// A decoder-only model with one sequence's KV cache.
 pub trait Decoder: Send {
@@ -24,6 +24,11 @@ pub trait Decoder: Send {
 
     /// The same weights with an empty cache of its own.
     fn fork(&self) -> Result<Box<dyn Decoder>>;
+
+    /// Room for `requests` sequences that are computed together. `None`: this model has none, and takes turns instead.
+    fn scheduler(&self, _requests: usize) -> Option<Result<Box<dyn Scheduler + Send>>> {
+        None
+    }
 
     /// The work the hardware cannot avoid.
     fn cost(&self) -> Option<Cost>;

@@ -10,7 +10,7 @@ use super::OneLine as _;
 use super::decoder::Decoder;
 use super::digest::Digest;
 use super::tokenizer::Text;
-use infergate::engine::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
+use infergate::engine::{Cost, Engine, EngineInfo, RoundRobin, Scheduler, Step, TokenId, ensure_fits};
 
 /// A model on candle with room for one sequence.
 pub struct CandleEngine {
@@ -141,10 +141,18 @@ impl Engine for CandleEngine {
             logits: Vec::new(),
         }))
     }
+
+    fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {
+        if let Some(together) = self.decoder.scheduler(requests) {
+            return together;
+        }
+        let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
+        Ok(Box::new(RoundRobin::new(sequences)?))
+    }
 }
 
-/// Copies logits without an allocation of its own where `out` has been as long before.
-fn copy(logits: &Tensor, out: &mut Vec<f32>) -> candle_core::Result<()> {
+/// Appends logits to `out`, without an allocation of its own where `out` has been as long before.
+pub(crate) fn copy(logits: &Tensor, out: &mut Vec<f32>) -> candle_core::Result<()> {
     let (storage, layout) = logits.storage_and_layout();
     match (&*storage, layout.contiguous_offsets()) {
         (Storage::Cpu(CpuStorage::F32(numbers)), Some((start, end))) => out.extend_from_slice(&numbers[start..end]),
@@ -154,7 +162,7 @@ fn copy(logits: &Tensor, out: &mut Vec<f32>) -> candle_core::Result<()> {
 }
 
 /// The highest logit's index, the lowest index on ties, and how far the second lies behind it.
-fn greedy(logits: &[f32]) -> Result<(TokenId, Option<f32>)> {
+pub(crate) fn greedy(logits: &[f32]) -> Result<(TokenId, Option<f32>)> {
     let (mut best, mut best_logit, mut second_logit) = (None, f32::NEG_INFINITY, f32::NEG_INFINITY);
     for (index, &logit) in logits.iter().enumerate() {
         ensure!(!logit.is_nan(), "the model gave NaN as a logit; its weights are damaged or the dtype is too narrow");

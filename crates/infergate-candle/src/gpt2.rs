@@ -1,9 +1,11 @@
 //! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`, what each thread computes in `shard`, for a single
-//! token in `step`.
+//! token in `step`, for several sequences at once in `together`.
 
 mod config;
+mod scheduler;
 mod shard;
 mod step;
+mod together;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +15,12 @@ use candle_core::{DType, Tensor};
 use candle_nn::VarBuilder;
 
 pub use config::{Activation, Gpt2Config};
+pub use scheduler::Gpt2Scheduler;
 use shard::{LayerCache, Shard, Shared};
 
 use super::decoder::Decoder;
 use super::parallel::Team;
-use infergate::engine::{Cost, TokenId, ensure_fits};
+use infergate::engine::{Cost, Scheduler, TokenId, ensure_fits};
 
 struct Weights {
     shared: Shared,
@@ -50,13 +53,26 @@ impl Gpt2 {
     }
 
     fn over(weights: Arc<Weights>) -> Result<Self> {
-        let cache = weights.shards.iter().map(|shard| shard.cache(&weights.shared.config)).collect::<Result<_>>()?;
+        let cache = caches(&weights)?;
         Ok(Self { weights, cache, cached: 0 })
+    }
+
+    /// Room for `requests` requests, computed in one pass over these weights.
+    ///
+    /// # Errors
+    /// For zero requests, or where their caches do not fit the memory there is.
+    pub fn serve(&self, requests: usize) -> Result<Gpt2Scheduler> {
+        Gpt2Scheduler::new(self.weights.clone(), requests)
     }
 
     fn config(&self) -> &Gpt2Config {
         &self.weights.shared.config
     }
+}
+
+/// An empty cache for one sequence, by rank, then by layer.
+fn caches(weights: &Weights) -> Result<Vec<Vec<LayerCache>>> {
+    weights.shards.iter().map(|shard| shard.cache(&weights.shared.config)).collect()
 }
 
 impl Decoder for Gpt2 {
@@ -94,6 +110,10 @@ impl Decoder for Gpt2 {
 
     fn fork(&self) -> Result<Box<dyn Decoder>> {
         Ok(Box::new(Self::over(self.weights.clone())?))
+    }
+
+    fn scheduler(&self, requests: usize) -> Option<Result<Box<dyn Scheduler + Send>>> {
+        Some(self.serve(requests).map(|scheduler| Box::new(scheduler) as Box<dyn Scheduler + Send>))
     }
 
     fn cost(&self) -> Option<Cost> {

@@ -40,7 +40,8 @@ fn variables(threads: &[(&str, &str)]) -> Vec<(String, String)> {
 pub struct Team {
     /// One pool of one thread a rank: what candle hands to rayon from there stays on the rank's own thread.
     pools: Vec<ThreadPool>,
-    /// Two passes at once would wait for each other's ranks for ever.
+    /// Two passes at once would wait for each other's ranks for ever. Sequences that are to run at the same time go through
+    /// one pass together ([`Gpt2Scheduler`](crate::gpt2::Gpt2Scheduler)); forks on several threads take turns here.
     turn: Mutex<()>,
 }
 

@@ -183,31 +183,11 @@ impl Shard {
         if let [token] = *tokens {
             return super::step::step(self, shared, member, token, cache, past);
         }
-        let ids = Tensor::new(tokens, &Device::Cpu)?;
-        let mut x = (shared.wte.index_select(&ids, 0)? + shared.wpe.narrow(0, past, tokens.len())?)?;
-        for (layer, (block, cache)) in self.blocks.iter().zip(cache).enumerate() {
-            let normed = block.ln_1.forward(&x)?;
-            let dim = shared.config.head_dim();
-            // [n, heads * dim] to [heads, n, dim], for any number of heads.
-            let by_head = |x: Tensor| x.reshape((x.dim(0)?, (), dim))?.transpose(0, 1);
-            let (q, kv) = if layer + 1 < self.blocks.len() {
-                let qkv = by_head(block.qkv.forward(&normed)?)?;
-                (qkv.narrow(0, 0, self.heads)?, qkv.narrow(0, self.heads, 2 * self.heads)?)
-            } else {
-                // Behind the last layer's keys and values only the last position is of use.
-                let (last, width) = (tokens.len() - 1, self.heads * dim);
-                x = x.narrow(0, last, 1)?;
-                let q = block.qkv.columns(0, width)?.forward(&normed.narrow(0, last, 1)?)?;
-                let kv = block.qkv.columns(width, 2 * width)?.forward(&normed)?;
-                (by_head(q)?, by_head(kv)?)
-            };
-            let mixed = self.attention(shared, &q, &kv, cache, past)?;
-            x = add_all(x, member.exchange(block.proj.forward(&mixed)?)?)?;
-            let inner = block.fc.forward(&block.ln_2.forward(&x)?)?;
-            let inner = activate(shared.config.activation, &inner)?;
-            x = add_all(x, member.exchange(block.mlp_proj.forward(&inner)?)?)?;
+        let mut prompt = Prompt::new(shared, tokens, cache, past)?;
+        for layer in 0..self.blocks.len() {
+            prompt = prompt.block(self, shared, member, layer)?;
         }
-        shared.ln_f.forward(&x)?.matmul(&self.head.t()?)?.squeeze(0)
+        prompt.logits(self, shared)
     }
 
     /// Caches `kv`, `[2 * heads, len, head_dim]`, then lets `q`, `[heads, rows, head_dim]`, attend to all up to itself; its
@@ -234,6 +214,55 @@ impl Shard {
             return block(0);
         }
         Tensor::cat(&(0..rows).step_by(QUERY_BLOCK).map(block).collect::<Candle<Vec<_>>>()?, 0)
+    }
+}
+
+/// Several tokens of one sequence on their way through the layers.
+pub(super) struct Prompt<'a> {
+    /// `[tokens, n_embd]`; behind the last layer `[1, n_embd]`.
+    x: Tensor,
+    cache: &'a [LayerCache],
+    past: usize,
+}
+
+impl<'a> Prompt<'a> {
+    /// `tokens` behind `past` cached ones, embedded.
+    pub fn new(shared: &Shared, tokens: &[TokenId], cache: &'a [LayerCache], past: usize) -> Candle<Self> {
+        let ids = Tensor::new(tokens, &Device::Cpu)?;
+        let x = (shared.wte.index_select(&ids, 0)? + shared.wpe.narrow(0, past, tokens.len())?)?;
+        Ok(Self { x, cache, past })
+    }
+
+    /// Goes through one layer.
+    pub fn block(self, shard: &Shard, shared: &Shared, member: &mut Member, layer: usize) -> Candle<Self> {
+        let Self { mut x, cache, past } = self;
+        let (block, heads) = (&shard.blocks[layer], shard.heads);
+        let normed = block.ln_1.forward(&x)?;
+        let dim = shared.config.head_dim();
+        // [n, heads * dim] to [heads, n, dim], for any number of heads.
+        let by_head = |x: Tensor| x.reshape((x.dim(0)?, (), dim))?.transpose(0, 1);
+        let (q, kv) = if layer + 1 < shard.blocks.len() {
+            let qkv = by_head(block.qkv.forward(&normed)?)?;
+            (qkv.narrow(0, 0, heads)?, qkv.narrow(0, heads, 2 * heads)?)
+        } else {
+            // Behind the last layer's keys and values only the last position is of use.
+            let (last, width) = (x.dim(0)? - 1, heads * dim);
+            x = x.narrow(0, last, 1)?;
+            let q = block.qkv.columns(0, width)?.forward(&normed.narrow(0, last, 1)?)?;
+            let kv = block.qkv.columns(width, 2 * width)?.forward(&normed)?;
+            (by_head(q)?, by_head(kv)?)
+        };
+        let mixed = shard.attention(shared, &q, &kv, &cache[layer], past)?;
+        x = add_all(x, member.exchange(block.proj.forward(&mixed)?)?)?;
+        let inner = block.fc.forward(&block.ln_2.forward(&x)?)?;
+        let inner = activate(shared.config.activation, &inner)?;
+        x = add_all(x, member.exchange(block.mlp_proj.forward(&inner)?)?)?;
+        Ok(Self { x, cache, past })
+    }
+
+    /// The last position's logits for this rank's part of the vocabulary.
+    pub fn logits(self, shard: &Shard, shared: &Shared) -> Candle<Tensor> {
+        shared.ln_f.forward(&self.x)?.matmul(&shard.head.t()?)?.squeeze(0)
     }
 }
 

@@ -18,13 +18,13 @@ const LINE: usize = 32;
 /// Numbers that are written again and again, on cache lines that nobody else writes to. As an allocator comes to place them,
 /// two ranks can share a line, and vectors can straddle two: by chance, for as long as a process runs, one decodes up to 8 %
 /// slower than another of the same binary.
-struct Scratch {
+pub(super) struct Scratch {
     numbers: Vec<f32>,
     range: Range<usize>,
 }
 
 impl Scratch {
-    fn zeros(len: usize) -> Self {
+    pub fn zeros(len: usize) -> Self {
         let numbers = vec![0.0_f32; len + 2 * LINE];
         let start = numbers.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
         Self { numbers, range: start..start + len }
@@ -49,13 +49,13 @@ impl DerefMut for Scratch {
 const LANES: usize = 16;
 
 /// The numbers of a contiguous f32 tensor.
-struct Numbers<'a> {
+pub(super) struct Numbers<'a> {
     storage: StorageRef<'a>,
     range: Range<usize>,
 }
 
 impl<'a> Numbers<'a> {
-    fn of(tensor: &'a Tensor) -> Candle<Self> {
+    pub fn of(tensor: &'a Tensor) -> Candle<Self> {
         let (storage, layout) = tensor.storage_and_layout();
         let Some((start, end)) = layout.contiguous_offsets() else {
             bail!("GPT-2: a tensor of the weights is not contiguous")
@@ -63,7 +63,7 @@ impl<'a> Numbers<'a> {
         Ok(Self { storage, range: start..end })
     }
 
-    fn slice(&self) -> Candle<&[f32]> {
+    pub fn slice(&self) -> Candle<&[f32]> {
         match &*self.storage {
             Storage::Cpu(CpuStorage::F32(numbers)) => Ok(&numbers[self.range.clone()]),
             _ => bail!("GPT-2 computes in f32 on the CPU"),
@@ -138,7 +138,7 @@ fn sum_over_ranks(
 }
 
 /// Every head's query attends to all cached keys, its own included. `scores` has one place for each.
-fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
+pub(super) fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
     let (keys, values) = (Numbers::of(&cache.k)?, Numbers::of(&cache.v)?);
     let positions = cache.k.dim(1)?;
     let of_heads = keys.slice()?.chunks_exact(positions * dim).zip(values.slice()?.chunks_exact(positions * dim));
@@ -163,7 +163,7 @@ fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: 
     Ok(())
 }
 
-fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, out: &mut [f32]) -> Candle<()> {
+pub(super) fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, out: &mut [f32]) -> Candle<()> {
     let Some(bias) = norm.bias() else { bail!("GPT-2: a layer norm has no bias") };
     let (weight, bias) = (Numbers::of(norm.weight())?, Numbers::of(bias)?);
     let n = x.len() as f32;
@@ -177,7 +177,7 @@ fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, out: &mut [f3
 }
 
 /// The MLP's nonlinearity, in place.
-fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
+pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
     match activation {
         // As in `activate`: x * sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3).
         Activation::GeluNew => {
@@ -195,7 +195,7 @@ fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
     Ok(())
 }
 
-fn add(x: &mut [f32], y: &[f32]) {
+pub(super) fn add(x: &mut [f32], y: &[f32]) {
     for (x, y) in x.iter_mut().zip(y) {
         *x += y;
     }
@@ -210,7 +210,7 @@ fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
     }
 }
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0; LANES];
     let (a_rest, b_rest) = (a.chunks_exact(LANES).remainder(), b.chunks_exact(LANES).remainder());
     for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {

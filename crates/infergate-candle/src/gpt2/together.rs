@@ -1,0 +1,192 @@
+//! Several sequences through one rank's shard in one pass: each layer's weights are visited once, for every sequence, before
+//! the next layer's.
+//!
+//! A sequence gets the numbers it would get alone, to the last bit. Prompts go through a layer one by one, by the same products
+//! as alone. Single tokens go through it together: a row of weights is read once and used for all of them, and what is added
+//! to a number is added in the same order as in `step`.
+
+use candle_core::{Device, Tensor};
+
+use super::shard::{LayerCache, Linear, Prompt, Shard, Shared};
+use super::step::{Numbers, Scratch, add, attend, bend, dot, normalise};
+use crate::parallel::Member;
+use infergate::engine::TokenId;
+
+type Candle<T> = candle_core::Result<T>;
+
+/// Rows of weights that are multiplied before the sums are stored again.
+const ROWS: usize = 4;
+
+/// What one sequence reads in a pass: its prompt, or the token it was given last.
+pub(super) struct Part<'a> {
+    pub tokens: &'a [TokenId],
+    /// Tokens the cache holds.
+    pub past: usize,
+    /// By rank, then by layer.
+    pub cache: &'a [Vec<LayerCache>],
+}
+
+/// Reads every part; gives for each the last position's logits for this rank's part of the vocabulary.
+pub(super) fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Part]) -> Candle<Vec<Tensor>> {
+    let rank = member.rank();
+    let mut prompts = Vec::new();
+    let mut lanes = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        let cache = part.cache[rank].as_slice();
+        match *part.tokens {
+            [token] => lanes.push(Lane::new(shard, shared, token, cache, part.past, place)?),
+            _ => prompts.push((place, Prompt::new(shared, part.tokens, cache, part.past)?)),
+        }
+    }
+    for layer in 0..shard.blocks.len() {
+        let through =
+            prompts.into_iter().map(|(place, prompt)| Ok((place, prompt.block(shard, shared, member, layer)?)));
+        prompts = through.collect::<Candle<_>>()?;
+        block(shard, shared, member, layer, &mut lanes)?;
+    }
+    let mut logits: Vec<(usize, Tensor)> = Vec::with_capacity(parts.len());
+    for (place, prompt) in prompts {
+        logits.push((place, prompt.logits(shard, shared)?));
+    }
+    logits.extend(head(shard, shared, &mut lanes)?);
+    logits.sort_by_key(|(place, _)| *place);
+    Ok(logits.into_iter().map(|(_, logits)| logits).collect())
+}
+
+/// One single token on its way through the layers.
+struct Lane<'a> {
+    cache: &'a [LayerCache],
+    past: usize,
+    /// Its part's place among all.
+    place: usize,
+    x: Scratch,
+    normed: Scratch,
+    qkv: Scratch,
+    mixed: Scratch,
+    scores: Scratch,
+    inner: Scratch,
+}
+
+impl<'a> Lane<'a> {
+    fn new(
+        shard: &Shard,
+        shared: &Shared,
+        token: TokenId,
+        cache: &'a [LayerCache],
+        past: usize,
+        place: usize,
+    ) -> Candle<Self> {
+        let n_embd = shared.config.n_embd;
+        let width = shard.heads * shared.config.head_dim();
+        let inner_width = shard.blocks.first().map_or(Ok(0), |block| block.fc.weight.dim(1))?;
+        let [mut x, normed, qkv, mixed, scores, inner] =
+            [n_embd, n_embd, 3 * width, width, past + 1, inner_width].map(Scratch::zeros);
+        for (table, at) in [(&shared.wte, token as usize), (&shared.wpe, past)] {
+            add(&mut x, &Numbers::of(table)?.slice()?[at * n_embd..(at + 1) * n_embd]);
+        }
+        Ok(Self { cache, past, place, x, normed, qkv, mixed, scores, inner })
+    }
+}
+
+fn block(shard: &Shard, shared: &Shared, member: &mut Member, layer: usize, lanes: &mut [Lane]) -> Candle<()> {
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    let (block, dim) = (&shard.blocks[layer], shared.config.head_dim());
+    let (width, epsilon) = (shard.heads * dim, shared.config.layer_norm_epsilon);
+    for lane in lanes.iter_mut() {
+        normalise(&lane.x, &block.ln_1, epsilon, &mut lane.normed)?;
+    }
+    apply(&block.qkv, lanes.iter_mut().map(|lane| (&*lane.normed, &mut *lane.qkv)))?;
+    for lane in lanes.iter_mut() {
+        let cache = &lane.cache[layer];
+        let (q, kv) = lane.qkv.split_at(width);
+        for (cached, new) in [&cache.k, &cache.v].into_iter().zip(kv.chunks_exact(width)) {
+            cached.slice_set(&Tensor::from_slice(new, (shard.heads, 1, dim), &Device::Cpu)?, 1, lane.past)?;
+        }
+        attend(q, cache, dim, &mut lane.scores, &mut lane.mixed)?;
+    }
+    sum_over_ranks(member, &block.proj, lanes, |lane| &lane.mixed)?;
+    for lane in lanes.iter_mut() {
+        normalise(&lane.x, &block.ln_2, epsilon, &mut lane.normed)?;
+    }
+    apply(&block.fc, lanes.iter_mut().map(|lane| (&*lane.normed, &mut *lane.inner)))?;
+    for lane in lanes.iter_mut() {
+        bend(shared.config.activation, &mut lane.inner)?;
+    }
+    sum_over_ranks(member, &block.mlp_proj, lanes, |lane| &lane.inner)
+}
+
+/// Adds `linear` of `own`, summed over the ranks, to every lane's `x`, in one meeting.
+fn sum_over_ranks<'a>(
+    member: &mut Member,
+    linear: &Linear,
+    lanes: &mut [Lane<'a>],
+    own: impl for<'b> Fn(&'b Lane<'a>) -> &'b [f32],
+) -> Candle<()> {
+    let n_embd = lanes[0].x.len();
+    let mut partial = Scratch::zeros(lanes.len() * n_embd);
+    apply(linear, lanes.iter().map(&own).zip(partial.chunks_exact_mut(n_embd)))?;
+    for partial in member.exchange(Tensor::from_slice(&*partial, partial.len(), &Device::Cpu)?)? {
+        for (lane, partial) in lanes.iter_mut().zip(Numbers::of(&partial)?.slice()?.chunks_exact(n_embd)) {
+            add(&mut lane.x, partial);
+        }
+    }
+    Ok(())
+}
+
+fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<(usize, Tensor)>> {
+    for lane in lanes.iter_mut() {
+        normalise(&lane.x, &shared.ln_f, shared.config.layer_norm_epsilon, &mut lane.normed)?;
+    }
+    let head = Numbers::of(&shard.head)?;
+    let words = head.slice()?.chunks_exact(shared.config.n_embd);
+    let mut logits: Vec<Vec<f32>> = lanes.iter().map(|_| Vec::with_capacity(words.len())).collect();
+    for word in words {
+        for (logits, lane) in logits.iter_mut().zip(lanes.iter()) {
+            logits.push(dot(word, &lane.normed));
+        }
+    }
+    let tensor = |logits: Vec<f32>| Tensor::new(logits, &Device::Cpu);
+    lanes.iter().zip(logits).map(|(lane, logits)| Ok((lane.place, tensor(logits)?))).collect()
+}
+
+/// `out = x W + bias` for every pair of `x` and `out`, W read once.
+fn apply<'a>(linear: &Linear, pairs: impl Iterator<Item = (&'a [f32], &'a mut [f32])>) -> Candle<()> {
+    let bias = linear.bias.as_ref().map(Numbers::of).transpose()?;
+    let mut pairs: Vec<(&[f32], &mut [f32])> = pairs.collect();
+    for (_, out) in &mut pairs {
+        match &bias {
+            Some(bias) => out.copy_from_slice(bias.slice()?),
+            None => out.fill(0.0),
+        }
+    }
+    let columns = pairs.first().map_or(1, |(_, out)| out.len()).max(1);
+    let weight = Numbers::of(&linear.weight)?;
+    for (group, rows) in weight.slice()?.chunks(ROWS * columns).enumerate() {
+        for (x, out) in &mut pairs {
+            add_rows(&x[group * ROWS..], rows, out);
+        }
+    }
+    Ok(())
+}
+
+/// `out += x rows`, for as many of `x` as there are rows. The products are added one after the other, as if each row were
+/// added by itself.
+fn add_rows(x: &[f32], rows: &[f32], out: &mut [f32]) {
+    let n = out.len();
+    if let (&[x0, x1, x2, x3, ..], true) = (x, rows.len() == ROWS * n) {
+        let (w0, rest) = rows.split_at(n);
+        let (w1, rest) = rest.split_at(n);
+        let (w2, w3) = rest.split_at(n);
+        for ((((out, w0), w1), w2), w3) in out.iter_mut().zip(w0).zip(w1).zip(w2).zip(w3) {
+            *out = (((*out + x0 * w0) + x1 * w1) + x2 * w2) + x3 * w3;
+        }
+        return;
+    }
+    for (x, row) in x.iter().zip(rows.chunks_exact(n)) {
+        for (out, w) in out.iter_mut().zip(row) {
+            *out += x * w;
+        }
+    }
+}
