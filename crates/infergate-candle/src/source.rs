@@ -22,6 +22,7 @@ use super::tokenizer::Text;
 use super::weights::Weight;
 use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
 use infergate::engine::{EngineInfo, LoadRequest};
+use infergate::printable::printable_within;
 
 /// Loads the model that `request` names.
 ///
@@ -63,17 +64,11 @@ pub struct Model {
 /// As [`load`].
 pub fn open(request: &LoadRequest) -> Result<Model> {
     // Files name their metadata and weights as they like, and errors repeat those names.
-    open_unguarded(request).map_err(|error| anyhow!("{}", printable(&format!("{error:#}"))))
+    open_unguarded(request).map_err(|error| anyhow!("{}", printable_within(&format!("{error:#}"), MAX_ERROR_CHARS)))
 }
 
-/// The longest error that is shown.
+/// Characters of the longest error that is shown.
 const MAX_ERROR_CHARS: usize = 1000;
-
-/// `text` without characters that a terminal would obey, and not longer than a person reads.
-fn printable(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().take(MAX_ERROR_CHARS).map(plain).collect()
-}
 
 fn open_unguarded(request: &LoadRequest) -> Result<Model> {
     let spec: ModelSpec = request.model.parse()?;

@@ -127,7 +127,7 @@ fn sum_over_ranks<'a>(
     let n_embd = lanes[0].x.len();
     let mut partial = Scratch::zeros(lanes.len() * n_embd);
     apply(linear, lanes.iter().map(&own).zip(partial.chunks_exact_mut(n_embd)))?;
-    for partial in member.exchange(Tensor::from_slice(&*partial, partial.len(), &Device::Cpu)?)? {
+    for partial in member.exchange(Tensor::from_slice(&partial, partial.len(), &Device::Cpu)?)? {
         for (lane, partial) in lanes.iter_mut().zip(Numbers::of(&partial)?.slice()?.chunks_exact(n_embd)) {
             add(&mut lane.x, partial);
         }
