@@ -13,6 +13,8 @@ pub enum Outcome {
     WithinLimit,
     /// Faster, significantly and relevantly.
     Improved,
+    /// Other numbers than before, within the tolerance for rounding.
+    Drifted,
     /// Shown, and not judged: too few sessions, another machine class.
     Advisory,
     /// Slower, significantly and relevantly.
@@ -45,7 +47,7 @@ impl Outcome {
     /// The process exit code.
     pub fn exit_code(self) -> i32 {
         match self {
-            Self::Pass | Self::WithinLimit | Self::Improved | Self::Advisory => 0,
+            Self::Pass | Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
             Self::Regressed
             | Self::OutputChanged
             | Self::CounterRegressed
@@ -75,6 +77,7 @@ impl Outcome {
             Self::Pass => "pass",
             Self::WithinLimit => "within limit",
             Self::Improved => "improved",
+            Self::Drifted => "drifted",
             Self::Advisory => "advisory",
             Self::Regressed => "regressed",
             Self::OutputChanged => "output changed",

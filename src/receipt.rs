@@ -8,6 +8,7 @@ pub mod limits;
 mod memory;
 mod store;
 mod strict;
+mod subject;
 pub mod validate;
 mod write;
 
@@ -25,6 +26,7 @@ pub use memory::{
 };
 pub use store::{Format, read, schema_of};
 pub use write::{ensure_writable, to_json, write_json, write_text};
+pub use subject::{Name, Subject};
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";

@@ -146,6 +146,13 @@ pub const KEYS: &[Key] = &[
         "Whether a run without a comparable baseline fails (exit 4) instead of being advisory",
     ),
     key(
+        "counter_tolerance",
+        Kind::Number(0.0, 1.0),
+        Some("0.01"),
+        "",
+        "A counter of bytes may rise by this fraction and passes; a number of allocations may not rise at all",
+    ),
+    key(
         "targets",
         Kind::List,
         Some("[]"),

@@ -10,6 +10,8 @@ mod resident;
 pub use heap::{HeapTrend, certain_leak_interval, heap_trend};
 pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
 
+use serde::{Deserialize, Serialize};
+
 use crate::outcome::Outcome;
 use crate::receipt::MemoryRecord;
 
@@ -24,7 +26,9 @@ pub struct MemoryPolicy {
 }
 
 /// Whose growth was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Witness {
     /// What the worker's own allocator counts.
     Heap,

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use infergate::config::Config as Measured;
 
-use crate::gate::{Policy, Target};
+use crate::gate::Policy;
+use crate::receipt::Target;
 use keys::{Key, Value};
 
 /// Each field is the key of the same name in [`keys::KEYS`], which documents it.
@@ -80,6 +81,7 @@ impl Settings for Config {
             ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
             ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
             ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
+            ("counter_tolerance", Value::Number(number)) => self.policy.counter_tolerance = number,
             ("targets", Value::List(list)) => {
                 self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
             }

@@ -1,8 +1,8 @@
 //! The gate: reads receipts, never measures, and decides. Pure: same input, same answer.
 //!
 //! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
-//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for leaks. Output is compared first: a faster wrong
-//! answer is a failure, and its time is not judged.
+//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for
+//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged.
 //!
 //! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
 //! judged: [`Outcome::Advisory`] shows a number without deciding on it.
@@ -19,13 +19,14 @@ mod time;
 use anyhow::{Context, Result, ensure};
 
 use crate::receipt::{
-    Baseline, CaseRecord, CaseVerdict, Outcome, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, Session, SessionCase,
-    Verdict,
+    Baseline, CaseRecord, Note, Outcome, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, Session, SessionCase, Verdict,
+    VerdictRow,
 };
 
+pub use exact::COUNTER_TOLERANCE;
 pub use policy::Policy;
 pub use stored::{StoredLimit, stored_limit};
-pub use target::{Target, TargetMetric};
+pub use target::ensure_targets_name;
 pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
 
 /// Judges a run against the baseline of its machine class, or against none.
@@ -39,24 +40,21 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
         base.ensure_same_subject(head)?;
         notes.extend(differences::notes(base, head));
     } else {
-        notes.push(format!(
-            "no baseline for machine class {}: time is advisory; make one with `cargo xtask bless`",
-            head.machine.class
-        ));
+        notes.push(Note::NoBaseline { machine_class: head.machine.class.clone() });
     }
     notes.extend(differences::probe_drift(head.probes.as_ref()));
     if head.partial {
-        notes.push("the run was cut short: what was measured is shown, and nothing of it passes; measure again".into());
+        notes.push(Note::CutShort { base: false });
     }
 
-    let mut cases = exact::judge(head, base);
-    let times = stored::judge(head, base, policy, &cases);
-    cases.extend(times);
-    cases.extend(target::judge(head, &policy.targets)?);
+    let mut rows = exact::judge(head, base, policy.counter_tolerance);
+    let times = stored::judge(head, base, policy, &rows);
+    rows.extend(times);
+    rows.extend(target::judge(head, &policy.targets)?);
     if let Some(record) = &head.memory {
-        cases.extend(memory::judge(record, policy.memory));
+        rows.extend(memory::judge(record, policy.memory));
     }
-    Ok(decide(head, cases, notes))
+    Ok(decide(head, rows, notes))
 }
 
 /// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
@@ -74,15 +72,16 @@ pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Poli
         ReceiptOrBaseline::Baseline(baseline) => judge(&head, Some(baseline), policy),
         ReceiptOrBaseline::Receipt(receipt) => {
             let mut verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
-            verdict.notes.insert(0, "one session against one: time is advisory, the exact channel decides".into());
+            verdict.notes.insert(0, Note::OneSession);
             if receipt.partial {
-                verdict.notes.insert(1, "the base run was cut short: only what it measured is compared".into());
+                verdict.notes.insert(1, Note::CutShort { base: true });
             }
-            if !receipt.invalid.is_empty() && verdict.verdict.severity() < Outcome::Invalid.severity() {
-                verdict.notes.extend(receipt.invalid.iter().map(|reason| format!("invalid: the base run: {reason}")));
-                (verdict.verdict, verdict.exit_code) = (Outcome::Invalid, Outcome::Invalid.exit_code());
+            if receipt.invalid.is_empty() {
+                return Ok(verdict);
             }
-            Ok(verdict)
+            let broken = receipt.invalid.iter().map(|what| Note::Broken { what: format!("the base run: {what}") });
+            verdict.notes.extend(broken);
+            Ok(verdict.at_best(Outcome::Invalid))
         }
     }
 }
@@ -123,21 +122,16 @@ fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     })
 }
 
-/// The worst case decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
+/// The worst row decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
 /// say.
-fn decide(head: &Receipt, cases: Vec<CaseVerdict>, mut notes: Vec<String>) -> Verdict {
-    notes.extend(head.invalid.iter().map(|reason| format!("invalid: {reason}")));
-    let at_best = match (head.invalid.is_empty(), head.partial) {
-        (false, _) => Some(Outcome::Invalid),
-        (true, true) => Some(Outcome::Partial),
-        (true, false) => head.cases.is_empty().then_some(Outcome::Failed),
-    };
-    let judged = Verdict::of(cases, notes);
-    match at_best {
-        Some(verdict) if judged.cases.is_empty() || judged.verdict.severity() < verdict.severity() => {
-            Verdict { verdict, exit_code: verdict.exit_code(), ..judged }
-        }
-        _ => judged,
+fn decide(head: &Receipt, rows: Vec<VerdictRow>, mut notes: Vec<Note>) -> Verdict {
+    notes.extend(head.invalid.iter().map(|what| Note::Broken { what: what.clone() }));
+    let judged = Verdict::of(rows, notes);
+    match (head.invalid.is_empty(), head.partial) {
+        (false, _) => judged.at_best(Outcome::Invalid),
+        (true, true) => judged.at_best(Outcome::Partial),
+        (true, false) if head.cases.is_empty() => judged.at_best(Outcome::Failed),
+        (true, false) => judged,
     }
 }
 

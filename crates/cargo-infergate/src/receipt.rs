@@ -6,7 +6,10 @@
 
 mod baseline;
 mod calibration;
+mod evidence;
 mod paired;
+mod reason;
+mod target;
 mod verdict;
 
 use std::path::Path;
@@ -16,15 +19,20 @@ use schemars::{JsonSchema, schema_for};
 
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
+pub use evidence::{
+    Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
+    TargetEvidence, TimeEvidence, Unit,
+};
+pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
-pub use verdict::{CaseVerdict, Channel, Verdict};
+pub use reason::{Note, Reason, Remedy};
+pub use target::{Target, TargetMetric};
+pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
-/// Schema name of a [`Verdict`].
-pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
 
 impl Format for Baseline {
     const SCHEMA: &'static str = BASELINE_SCHEMA;
@@ -83,7 +91,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
     vec![
         ("receipt-1.schema.json", schema::<Receipt>()),
         ("baseline-1.schema.json", schema::<Baseline>()),
-        ("verdict-1.schema.json", schema::<Verdict>()),
+        ("verdict-2.schema.json", schema::<Verdict>()),
         ("paired-1.schema.json", schema::<PairedReceipt>()),
         ("calibration-1.schema.json", schema::<Calibration>()),
         ("memory-1.schema.json", schema::<MemoryReceipt>()),

@@ -15,7 +15,7 @@ use super::{early, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{CaseVerdict, Channel, Outcome};
+use crate::receipt::{Outcome, VerdictRow};
 use crate::report::paired::{Found, Step, bisection};
 use infergate::case::Case;
 use infergate::worker::WorkerError;
@@ -155,9 +155,9 @@ impl Search<'_> {
         if receipt.partial {
             bail!(WorkerError::by_user());
         }
-        let verdict = judge(&receipt, PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
-        let row: Option<CaseVerdict> = verdict.cases.into_iter().find(|row| row.channel == Channel::Paired);
-        let tried = match row.as_ref().map(|row| row.verdict) {
+        let verdict = judge(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+        let row: Option<VerdictRow> = verdict.rows.into_iter().find(|row| row.time().is_some());
+        let tried = match row.as_ref().map(|row| row.outcome) {
             Some(Outcome::Regressed) => Tried::Bad,
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
             _ => Tried::Skipped,

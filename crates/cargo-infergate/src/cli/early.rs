@@ -5,13 +5,11 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use infergate::case::{Case, full_grid, gate_suite, select};
 use infergate::config::looks_like_a_path;
-use wildmatch::WildMatch;
 
 use super::{calibrate, flags};
 use crate::config::Config;
-use crate::gate::Target;
 use crate::machine;
-use crate::receipt::{Baseline, Calibration, read};
+use crate::receipt::{Baseline, Calibration, Target, read};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 ///
@@ -49,9 +47,8 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
 }
 
 fn names_one_of(target: &Target, cases: &[Case]) -> Result<()> {
-    let glob = WildMatch::new(target.cases());
     ensure!(
-        cases.iter().any(|case| glob.matches(&case.to_string())),
+        cases.iter().any(|case| target.names(&(*case).into())),
         "target '{target}' names no case of this run; take it out of `targets`, or measure more --cases"
     );
     Ok(())

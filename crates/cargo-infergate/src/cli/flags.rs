@@ -19,8 +19,18 @@ const BUILD: &[&str] = &["bench.package", "bench.target", "bench.memory_target",
 /// Keys of the memory phase.
 const MEMORY: &[&str] = &["memory.case", "memory.runs", "memory.growth_limit_bytes"];
 /// Keys that say how it is judged.
-const JUDGE: &[&str] =
-    &["alpha", "stored_floor", "cv_limit", "min_sessions", "require_baseline", "targets", "baselines"];
+const JUDGE: &[&str] = &[
+    "alpha",
+    "stored_floor",
+    "cv_limit",
+    "min_sessions",
+    "require_baseline",
+    "counter_tolerance",
+    "targets",
+    "baselines",
+];
+/// Of these, the ones that judge a paired run too.
+const JUDGE_BOTH: &[&str] = &["counter_tolerance", "targets", "baselines"];
 
 /// Flags of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
@@ -41,7 +51,7 @@ pub fn measure_pairs() -> Vec<Arg> {
 
 /// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.
 pub fn stored_ids() -> impl Iterator<Item = &'static str> {
-    SESSION.iter().chain(JUDGE).copied().filter(|id| *id != "baselines")
+    SESSION.iter().chain(JUDGE).copied().filter(|id| !JUDGE_BOTH.contains(id))
 }
 
 /// Flags of a command that judges.

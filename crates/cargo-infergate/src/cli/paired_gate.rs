@@ -12,7 +12,7 @@ use super::{bench_target, calibrate, early, flags, memory, output, outputs, prog
 use crate::config::Config;
 use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, false_alarms, judge, smallest_slowdown};
 use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
-use crate::receipt::{Calibration, Outcome, PairedReceipt, ensure_writable, read, write_json};
+use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired};
 use infergate::worker::WorkerError;
 
@@ -105,11 +105,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
         write_json(&out, &receipt)?;
     }
-    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, memory: config.policy.memory };
-    let mut verdict = judge(&receipt, policy);
+    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
+    let mut verdict = judge(&receipt, &policy);
     // First of all notes: whoever reads only one should read these.
-    verdict.notes.splice(0..0, notes);
-    verdict.notes.extend(own_errors);
+    verdict.notes.splice(0..0, notes.into_iter().map(Note::from));
+    verdict.notes.extend(own_errors.map(Note::from));
     if let Some(json) = json {
         write_json(&json, &verdict)?;
     }

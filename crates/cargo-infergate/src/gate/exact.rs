@@ -2,50 +2,54 @@
 
 use std::collections::BTreeSet;
 
-use crate::receipt::{Baseline, CaseRecord, CaseVerdict, Channel, Counter, ExactRecord, Outcome, Receipt};
-
-/// The metric name of a case's output ids.
-pub(super) const OUTPUT: &str = "output";
+use crate::receipt::{
+    Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, Outcome, Output, OutputComparison,
+    OutputEvidence, Reason, Receipt, Remedy, Subject, Unit, VerdictRow,
+};
+use infergate::measure::first_difference;
 
 /// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
 /// this is not an error.
 const NEAR_TIE_LOGITS: f32 = 1e-3;
 
-/// Outputs and counters of every case, and the weights' bytes.
-pub(super) fn judge(head: &Receipt, base: Option<&Baseline>) -> Vec<CaseVerdict> {
+/// A rise of a counter of bytes by up to this fraction passes, unless the team says otherwise.
+pub const COUNTER_TOLERANCE: f64 = 0.01;
+
+/// Outputs and counters of every case, and the weights' bytes. A counter of bytes may rise by `tolerance`.
+pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, tolerance: f64) -> Vec<VerdictRow> {
     let platform = base.map(|base| differing_platform(base, head));
+    let counters = Counters { tolerance, other_platform: platform.clone().flatten() };
     let mut rows = Vec::new();
     for record in &head.cases {
         let exact = base.and_then(|base| base.exact.iter().find(|exact| exact.id == record.id));
-        let row = |verdict| CaseVerdict::new(record.id, OUTPUT, Channel::Exact, verdict);
-        if let Some(reason) = super::invalid(head, record) {
-            rows.push(CaseVerdict { note: Some(reason), ..row(Outcome::Invalid) });
+        if let Some(what) = super::invalid(head, record) {
+            rows.push(unknown(record, Outcome::Invalid).because(Reason::Broken { what }));
             continue;
         }
         match (exact, &platform) {
             (Some(exact), Some(other)) => {
-                rows.push(output(record, exact, other.as_deref()));
-                rows.extend(counters(record, exact, other.as_deref()));
+                rows.push(output(record, exact, other.as_ref()));
+                rows.extend(counters.of_case(record, exact));
             }
             _ => {
-                let note = "the baseline has no output of this case: nothing to compare; bless it";
-                rows.push(CaseVerdict { note: Some(note.into()), ..row(Outcome::Advisory) });
+                let row = unknown(record, Outcome::Advisory).because(Reason::NoReference);
+                rows.push(row.mended_by(Remedy::Bless));
             }
         }
     }
-    if let (Some(base), Some(other)) = (base, &platform) {
-        let bytes = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
-        let (was, is) = (bytes(base.engine.weight_bytes), bytes(head.engine.weight_bytes));
-        if was.is_some() || is.is_some() {
-            rows.push(counter("model", "weight_bytes", was, is, other.as_deref()));
-        }
+    if let Some(base) = base {
+        rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     }
     rows
 }
 
+fn unknown(record: &CaseRecord, outcome: Outcome) -> VerdictRow {
+    VerdictRow::new(record.id, outcome, Evidence::Output(OutputEvidence::new(OutputComparison::Unknown)))
+}
+
 /// Why exactness across these two platforms cannot be asked for; `None` where it can. What neither side knows counts as
 /// equal, which is the stricter reading.
-fn differing_platform(base: &Baseline, head: &Receipt) -> Option<String> {
+fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let (was, is) = (&base.machine, &head.machine);
     [
@@ -57,71 +61,93 @@ fn differing_platform(base: &Baseline, head: &Receipt) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, was, is)| was != is)
-    .map(|(what, was, is)| format!("other {what} ({is}, baseline {was})"))
+    .map(|(what, base, head)| Reason::OtherPlatform { what: what.into(), base, head })
 }
 
-fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&str>) -> CaseVerdict {
-    let row = CaseVerdict::new(record.id, OUTPUT, Channel::Exact, Outcome::Pass);
-    let (was, is) = (&exact.output.ids, &record.output.ids);
-    let Some(position) = (0..was.len().max(is.len())).find(|&at| was.get(at) != is.get(at)) else { return row };
-    let id = |ids: &[u32]| ids.get(position).map_or_else(|| "none".into(), u32::to_string);
-    let found = format!("{}: output token {} is {} instead of {}", record.id, position + 1, id(is), id(was));
-    let margin = exact.output.top2_margins.get(position).copied().flatten();
-    let (verdict, note) = match (other_platform, margin) {
-        (Some(other), Some(margin)) if margin < NEAR_TIE_LOGITS => {
-            (Outcome::Advisory, format!("{found}; advisory: {other}, and the two best logits lay {margin:.1e} apart"))
-        }
-        (Some(other), _) => (Outcome::OutputChanged, format!("{found}; {other}, but this was no near tie")),
-        (None, _) => (Outcome::OutputChanged, found),
+/// Both outputs: the same, or where they part.
+pub(super) fn compare_outputs(base: &Output, head: &Output) -> OutputEvidence {
+    let Some(position) = first_difference(&base.ids, &head.ids) else {
+        return OutputEvidence::new(OutputComparison::Same);
     };
-    CaseVerdict { verdict, note: Some(note), ..row }
+    OutputEvidence {
+        position: Some(position),
+        base_id: base.ids.get(position).copied(),
+        head_id: head.ids.get(position).copied(),
+        base_margin: base.top2_margins.get(position).copied().flatten(),
+        ..OutputEvidence::new(OutputComparison::Changed)
+    }
 }
 
-/// Every counter either side knows, by name.
-fn counters(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&str>) -> Vec<CaseVerdict> {
-    let names: BTreeSet<&String> = exact.counters.keys().chain(record.counters.keys()).collect();
-    let row = |name: &String| {
-        let (was, is) = (exact.counters.get(name).copied(), record.counters.get(name).copied());
-        counter(&record.id.to_string(), name, was, is, other_platform)
+fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reason>) -> VerdictRow {
+    let found = compare_outputs(&exact.output, &record.output);
+    let changed = found.comparison == OutputComparison::Changed;
+    // A margin that nobody knows is no near tie, and no clear choice either.
+    let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
+    let outcome = match (changed, other_platform) {
+        (false, _) => Outcome::Pass,
+        (true, Some(_)) if near_tie => Outcome::Advisory,
+        (true, _) => Outcome::OutputChanged,
     };
-    names.into_iter().map(row).collect()
+    let row = VerdictRow::new(record.id, outcome, Evidence::Output(found));
+    match other_platform.filter(|_| changed) {
+        Some(other) => row.because(other.clone()),
+        None => row,
+    }
 }
 
-/// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of it. A
-/// thread that frees a little later than another looks makes a counter larger now and then, never smaller.
-pub(super) fn counter(
-    id: &str,
-    name: &str,
-    base: Option<Counter>,
-    head: Option<Counter>,
-    other_platform: Option<&str>,
-) -> CaseVerdict {
-    let (verdict, note) = match (base, head) {
-        (Some(base), Some(head)) if head.min > base.max => {
-            (Outcome::CounterRegressed, Some(format!("{id}: {name} is {} instead of {}", range(head), range(base))))
-        }
-        (Some(base), Some(head)) if head.max < base.min => {
-            (Outcome::Improved, Some(format!("{id}: {name} is {} instead of {}", range(head), range(base))))
-        }
-        (Some(_), Some(_)) => (Outcome::Pass, None),
-        // A counter must not escape the gate by no longer being counted.
-        (Some(_), None) => {
-            (Outcome::Inconclusive, Some(format!("{id}: {name} was counted before and is not counted any more")))
-        }
-        (None, _) => (Outcome::Advisory, Some("counters are new; bless them".into())),
-    };
-    let (verdict, note) = match (other_platform, verdict) {
-        (Some(other), Outcome::CounterRegressed | Outcome::Improved | Outcome::Inconclusive) => {
-            (Outcome::Advisory, note.map(|note| format!("{note}; advisory: {other}")))
-        }
-        _ => (verdict, note),
-    };
-    let value = |counter: Option<Counter>| counter.map(|counter| counter.max as f64);
-    let (base, head) = (value(base), value(head));
-    let ratio = head.zip(base).filter(|(_, base)| *base > 0.0).map(|(head, base)| head / base);
-    CaseVerdict { ratio, base, head, note, ..CaseVerdict::new(id, name, Channel::Exact, verdict) }
+/// How counters are compared.
+pub(super) struct Counters {
+    /// A counter of bytes may rise by this fraction; a number of allocations by none.
+    pub tolerance: f64,
+    /// Why counters of these two platforms cannot be asked to agree.
+    pub other_platform: Option<Reason>,
 }
 
-fn range(counter: Counter) -> String {
-    if counter.min == counter.max { counter.max.to_string() } else { format!("{} to {}", counter.min, counter.max) }
+impl Counters {
+    /// Every counter either side knows, by name.
+    fn of_case(&self, record: &CaseRecord, exact: &ExactRecord) -> Vec<VerdictRow> {
+        let names: BTreeSet<&String> = exact.counters.keys().chain(record.counters.keys()).collect();
+        let row = |name: &String| {
+            let (was, is) = (exact.counters.get(name).copied(), record.counters.get(name).copied());
+            self.judge(record.id.into(), name, was, is)
+        };
+        names.into_iter().map(row).collect()
+    }
+
+    /// The bytes of the model's weights, where either side knows them.
+    pub fn weights(&self, base: Option<u64>, head: Option<u64>) -> Option<VerdictRow> {
+        let exactly = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
+        let known = base.is_some() || head.is_some();
+        known.then(|| self.judge(Subject::Model, "weight_bytes", exactly(base), exactly(head)))
+    }
+
+    /// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of
+    /// it. A thread that frees a little later than another looks makes a counter larger now and then, never smaller.
+    pub fn judge(&self, subject: Subject, name: &str, base: Option<Counter>, head: Option<Counter>) -> VerdictRow {
+        let unit = Unit::of(name);
+        let tolerance = if unit == Unit::Bytes { self.tolerance } else { 0.0 };
+        let outcome = match (base, head) {
+            (Some(base), Some(head)) if rises(base, head, tolerance) => Outcome::CounterRegressed,
+            (Some(base), Some(head)) if head.max < base.min => Outcome::Improved,
+            (Some(_), Some(_)) => Outcome::Pass,
+            // A counter must not escape the gate by no longer being counted.
+            (Some(_), None) => Outcome::Inconclusive,
+            (None, _) => Outcome::Advisory,
+        };
+        let evidence = Evidence::Counter(CounterEvidence { name: name.into(), unit, base, head, tolerance });
+        let decided = matches!(outcome, Outcome::CounterRegressed | Outcome::Improved | Outcome::Inconclusive);
+        match &self.other_platform {
+            Some(other) if decided => VerdictRow::new(subject, Outcome::Advisory, evidence).because(other.clone()),
+            _ => {
+                let row = VerdictRow::new(subject, outcome, evidence);
+                if base.is_none() { row.mended_by(Remedy::Bless) } else { row }
+            }
+        }
+    }
+}
+
+/// Whether head's best is above base's worst by more than the tolerance.
+fn rises(base: Counter, head: Counter, tolerance: f64) -> bool {
+    let rise = head.min.saturating_sub(base.max);
+    rise > 0 && rise as f64 > tolerance * base.max as f64
 }

@@ -2,8 +2,9 @@
 
 use anyhow::{Result, ensure};
 
-use super::Target;
+use super::COUNTER_TOLERANCE;
 use super::memory::MemoryPolicy;
+use crate::receipt::Target;
 
 /// The rules of one gate. [`Default`] is what `infergate.toml` says when it says nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Policy {
     /// Whether a run without a comparable baseline is [`NotComparable`](crate::receipt::Outcome::NotComparable) (exit 4)
     /// instead of advisory (exit 0).
     pub require_baseline: bool,
+    /// A counter of bytes may rise by this fraction of base and passes: 0.01. A number of allocations may not rise.
+    pub counter_tolerance: f64,
     /// Absolute limits, whatever the baseline says.
     pub targets: Vec<Target>,
     /// What the memory phase may show.
@@ -35,6 +38,7 @@ impl Default for Policy {
             cv_limit: 0.20,
             min_sessions: 8,
             require_baseline: false,
+            counter_tolerance: COUNTER_TOLERANCE,
             targets: Vec::new(),
             memory: MemoryPolicy::default(),
         }
@@ -47,7 +51,7 @@ impl Policy {
     /// # Errors
     /// The first value out of range, by name.
     pub fn validate(&self) -> Result<()> {
-        let Self { alpha, stored_floor, cv_limit, min_sessions, .. } = self;
+        let Self { alpha, stored_floor, cv_limit, min_sessions, counter_tolerance, .. } = self;
         ensure!(*alpha > 0.0 && *alpha < 0.5, "alpha is {alpha}; it must be above 0 and below 0.5, for example 0.01");
         ensure!(
             stored_floor.is_finite() && *stored_floor > 1.0,
@@ -56,6 +60,10 @@ impl Policy {
         ensure!(
             cv_limit.is_finite() && *cv_limit > 0.0,
             "cv_limit is {cv_limit}; it must be above 0, for example 0.20"
+        );
+        ensure!(
+            (0.0..=1.0).contains(counter_tolerance),
+            "counter_tolerance is {counter_tolerance}; it must be from 0 to 1, for example 0.01"
         );
         ensure!(*min_sessions >= 2, "min_sessions is {min_sessions}; a spread needs at least 2, and 8 is the default");
         Ok(())

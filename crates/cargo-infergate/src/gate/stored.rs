@@ -12,10 +12,12 @@
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
 //! feign. Where time is only advisory noise is noted and decides nothing.
 
-use crate::receipt::{Baseline, CaseRecord, CaseVerdict, Channel, Metric, Outcome, Receipt, Session};
+use super::{Policy, time};
+use crate::receipt::{
+    Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
+    TimeEvidence, VerdictRow,
+};
 use crate::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
-
-use super::{Policy, exact, time};
 
 /// What the sessions of a case allow to be said about one more session.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,16 +60,12 @@ impl StoredLimit {
 }
 
 /// The time of every case, after its output was judged on the `exact` channel.
-pub(super) fn judge(
-    head: &Receipt,
-    base: Option<&Baseline>,
-    policy: &Policy,
-    exact: &[CaseVerdict],
-) -> Vec<CaseVerdict> {
+pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
     let stored = Stored { head, base, policy };
     let output = |record: &CaseRecord| {
-        let row = exact.iter().find(|row| row.metric == exact::OUTPUT && row.id == record.id.to_string());
-        row.map_or(Outcome::Invalid, |row| row.verdict)
+        let is_output = |row: &&VerdictRow| matches!(row.evidence, Evidence::Output(_));
+        let row = exact.iter().filter(is_output).find(|row| row.subject == record.id.into());
+        row.map_or(Outcome::Invalid, |row| row.outcome)
     };
     head.cases.iter().map(|record| stored.judge(record, output(record))).collect()
 }
@@ -79,98 +77,110 @@ struct Stored<'a> {
     policy: &'a Policy,
 }
 
+/// What a time alone amounts to.
+struct Judged {
+    time: TimeEvidence,
+    outcome: Outcome,
+    reasons: Vec<Reason>,
+    remedy: Option<Remedy>,
+}
+
+impl Judged {
+    fn new(time: TimeEvidence, outcome: Outcome, reasons: Vec<Reason>) -> Self {
+        Self { time, outcome, reasons, remedy: None }
+    }
+}
+
 impl Stored<'_> {
     /// The time of one case, after its `output` was judged.
-    fn judge(&self, record: &CaseRecord, output: Outcome) -> CaseVerdict {
+    fn judge(&self, record: &CaseRecord, output: Outcome) -> VerdictRow {
         let head_ns = time::summary_ns(&record.processes);
-        let row = CaseVerdict {
-            head: head_ns,
+        let time = TimeEvidence {
+            head_ns,
             cv: time::variation(&record.processes),
             limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
-            ..CaseVerdict::time(record.id, Metric::of(&record.id), Channel::Stored, Outcome::Advisory)
+            ..TimeEvidence::new(Metric::of(&record.id), Against::Baseline)
         };
-        let note = |row: CaseVerdict, verdict, note: String| CaseVerdict { verdict, note: Some(note), ..row };
-        match (output, head_ns) {
+        let judged = match (output, head_ns) {
             (Outcome::Invalid, _) => {
-                let reason = super::invalid(self.head, record).unwrap_or_else(|| "the run is invalid".into());
-                CaseVerdict { cv: None, limit_fraction: None, ..note(row, Outcome::Invalid, reason) }
+                let what = super::invalid(self.head, record).unwrap_or_else(|| "the run is invalid".into());
+                let time = TimeEvidence { cv: None, limit_fraction: None, ..time };
+                Judged::new(time, Outcome::Invalid, vec![Reason::Broken { what }])
             }
             (_, None) => {
-                note(row, no_time(self.head.partial), format!("{}: nothing was timed; measure again", record.id))
+                let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
+                let judged = Judged::new(time, outcome, vec![Reason::NotTimed]);
+                Judged { remedy: Some(Remedy::MeasureAgain), ..judged }
             }
             (_, Some(head_ns)) => {
-                let row = self.compare(row, record, head_ns);
+                let judged = self.compare(time, record, head_ns);
                 if self.head.partial {
-                    note(row, Outcome::Partial, "the run was cut short: not judged".into())
+                    Judged::new(judged.time, Outcome::Partial, vec![Reason::CutShort])
                 } else if output == Outcome::OutputChanged {
-                    let why = "the output changed, so its time is not judged: a faster wrong answer is a failure";
-                    note(row, Outcome::Advisory, why.into())
+                    Judged::new(judged.time, Outcome::Advisory, vec![Reason::OutputChanged])
                 } else {
-                    row
+                    judged
                 }
             }
-        }
+        };
+        let Judged { time, outcome, reasons, remedy } = judged;
+        VerdictRow { reasons, remedy, ..VerdictRow::new(record.id, outcome, Evidence::Time(time)) }
     }
 
-    fn compare(&self, row: CaseVerdict, record: &CaseRecord, head_ns: f64) -> CaseVerdict {
+    fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> Judged {
         let sessions = self.sessions(record);
         let summaries: Vec<f64> = sessions.iter().map(|(_, ns)| *ns).collect();
         let (Some(base), Some(base_ns)) = (self.base, geometric_mean(&summaries)) else {
-            let verdict = if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory };
-            let note = if self.base.is_some() { "the baseline has no session of this case" } else { "no baseline" };
-            return CaseVerdict { verdict, note: Some(format!("{note}: time is advisory; bless one")), ..row };
+            let reason = if self.base.is_some() { Reason::NoSession } else { Reason::NoBaseline };
+            let judged = Judged::new(time, self.without_baseline(), vec![reason]);
+            return Judged { remedy: Some(Remedy::Bless), ..judged };
         };
-        let row = CaseVerdict { base: Some(base_ns), ratio: Some(head_ns / base_ns), ..row };
+        let ratio = Some(head_ns / base_ns);
+        let time = TimeEvidence { base_ns: Some(base_ns), ratio, sessions: Some(summaries.len()), ..time };
         if base.machine.class != self.head.machine.class {
-            return self.elsewhere(row, record, head_ns, &sessions);
+            return self.elsewhere(time, record, head_ns, &sessions);
         }
         let Some(limit) = stored_limit(&summaries, self.head.cases.len(), self.policy) else {
-            let missing = self.policy.min_sessions.saturating_sub(summaries.len());
-            let noise = self.noise(&row).map(|noise| format!("; {noise}")).unwrap_or_default();
-            let note = format!(
-                "{} of {} sessions: time is advisory, {missing} are missing{noise}",
-                summaries.len(),
-                self.policy.min_sessions
-            );
-            return CaseVerdict { note: Some(note), ..row };
+            let few = Reason::TooFewSessions { sessions: summaries.len(), needed: self.policy.min_sessions };
+            let reasons = [Some(few), self.noise(&time)].into_iter().flatten().collect();
+            return Judged::new(time, Outcome::Advisory, reasons);
         };
-        self.decide(row, &limit, head_ns, record)
+        self.decide(time, &limit, head_ns, record)
     }
 
     /// K sessions or more of this machine class: the verdict.
-    fn decide(&self, row: CaseVerdict, limit: &StoredLimit, head_ns: f64, record: &CaseRecord) -> CaseVerdict {
+    fn decide(&self, time: TimeEvidence, limit: &StoredLimit, head_ns: f64, record: &CaseRecord) -> Judged {
         let change = head_ns.ln() - limit.centre;
-        let noise = self.noise(&row);
-        let verdict = match () {
+        let noise = self.noise(&time);
+        let outcome = match () {
             () if change > limit.limit => Outcome::Regressed,
             () if noise.is_some() => Outcome::Unstable,
             () if change < -limit.limit => Outcome::Improved,
             () => Outcome::WithinLimit,
         };
+        let shown = match () {
+            () if change > limit.half_width => Some(Shown::Slower),
+            () if change < -limit.half_width => Some(Shown::Faster),
+            () => None,
+        };
         let tests = self.head.cases.len() as f64;
-        let few = row.cv.is_none().then(|| format!("{} processes: too few for a CV", record.processes.len()));
-        let short = self.shorter_than_sessions(record);
-        let notes: Vec<String> = [noise, few, short].into_iter().flatten().collect();
-        CaseVerdict {
-            verdict,
-            ci_low: Some((change - limit.half_width).exp()),
-            ci_high: Some((change + limit.half_width).exp()),
-            p_adjusted: limit.p_value(change).map(|p| (p * tests).min(1.0)),
+        let processes = record.processes.len();
+        let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
+        let reasons = [noise, few, self.shorter_than_sessions(record)].into_iter().flatten().collect();
+        let p = limit.p_value(if shown == Some(Shown::Faster) { -change } else { change });
+        let level = 1.0 - 2.0 * self.policy.alpha / tests;
+        let time = TimeEvidence {
+            interval: Interval::of_logs(change - limit.half_width, change + limit.half_width, level),
+            shown,
+            p_adjusted: p.map(|p| (p * tests).min(1.0)),
             threshold: Some(limit.limit.exp()),
-            note: (!notes.is_empty()).then(|| notes.join("; ")),
-            ..row
-        }
+            ..time
+        };
+        Judged::new(time, outcome, reasons)
     }
 
     /// Another machine class: the ratio is that of fractions of the hardware's limit, and decides nothing.
-    fn elsewhere(
-        &self,
-        row: CaseVerdict,
-        record: &CaseRecord,
-        head_ns: f64,
-        sessions: &[(&Session, f64)],
-    ) -> CaseVerdict {
-        let verdict = if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory };
+    fn elsewhere(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64, sessions: &[(&Session, f64)]) -> Judged {
         let work = record.work.as_ref();
         let head = time::ideal_ns(work, self.head.probes.as_ref()).map(|ideal| head_ns / ideal);
         let base: Vec<f64> = sessions
@@ -178,11 +188,13 @@ impl Stored<'_> {
             .filter_map(|(session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?))
             .collect();
         let ratio = head.zip(geometric_mean(&base)).map(|(head, base)| head / base);
-        let note = match ratio {
-            Some(_) => "another machine class: advisory, ratio normalised by the probes",
-            None => "another machine class: advisory, and not normalised, as probes or work are missing",
-        };
-        CaseVerdict { verdict, ratio: ratio.or(row.ratio), note: Some(note.into()), ..row }
+        let reason = Reason::OtherMachine { normalised: ratio.is_some() };
+        Judged::new(TimeEvidence { ratio: ratio.or(time.ratio), ..time }, self.without_baseline(), vec![reason])
+    }
+
+    /// How a time ends that has no comparable baseline.
+    fn without_baseline(&self) -> Outcome {
+        if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
     }
 
     /// The sessions that measured this case, with their summaries, ns.
@@ -196,22 +208,17 @@ impl Stored<'_> {
     }
 
     /// A session of fewer processes scatters more than those the limit was made from.
-    fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<String> {
-        let is = record.processes.len();
+    fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<Reason> {
+        let processes = record.processes.len();
         let cases = self.base?.sessions.iter().flat_map(|session| &session.cases);
-        let was = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
-        (is < was)
-            .then(|| format!("{is} processes against {was} or more in the baseline's sessions: expect more scatter"))
+        let usual = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
+        (processes < usual).then_some(Reason::ShorterThanSessions { processes, usual })
     }
 
-    fn noise(&self, row: &CaseVerdict) -> Option<String> {
-        let cv = row.cv.filter(|cv| *cv > self.policy.cv_limit)?;
-        Some(format!("CV {:.0} % is above the limit of {:.0} %", cv * 100.0, self.policy.cv_limit * 100.0))
+    fn noise(&self, time: &TimeEvidence) -> Option<Reason> {
+        let limit = self.policy.cv_limit;
+        time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit })
     }
-}
-
-fn no_time(partial: bool) -> Outcome {
-    if partial { Outcome::Partial } else { Outcome::Invalid }
 }
 
 fn geometric_mean(values: &[f64]) -> Option<f64> {

@@ -1,78 +1,31 @@
-//! Absolute limits: `prefill/p128 ttft_ms < 2500`, `decode/* tokens_per_s > 20`.
+//! Absolute limits, judged by what head was measured to take.
 
-use std::fmt;
-use std::str::FromStr;
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
-use wildmatch::WildMatch;
+use anyhow::{Result, ensure};
 
 use super::time;
-use crate::receipt::{CaseRecord, CaseVerdict, Channel, Outcome, ProcessSamples, Receipt};
+use crate::receipt::{
+    BlockCase, CaseRecord, Counter, Evidence, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy, Subject,
+    Target, TargetEvidence, TargetMetric, VerdictRow,
+};
 use crate::stats::median;
-use infergate::case::Phase;
+use infergate::case::{Case, Phase};
 use infergate::trace::Trace;
 
-/// What a target limits, with its unit in its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetMetric {
-    /// TTFT: prefill and generate.
-    TtftMs,
-    /// Every ITL: decode and generate.
-    ItlMs,
-    /// TPOT: decode (whose one step is one gap) and generate.
-    TpotMs,
-    /// E2E: prefill (whose one token is the last) and generate.
-    E2eMs,
-    /// Decode speed, 1 / TPOT: decode and generate.
-    TokensPerS,
-    /// Output throughput of a request, n / E2E: prefill and generate.
-    OutputTokensPerS,
-    /// Counted allocations of one decoded token: decode and generate.
-    AllocationsPerToken,
-    /// Counted live heap at its peak, above rest.
-    PeakLiveBytes,
-}
-
 impl TargetMetric {
-    /// Every metric a target can name.
-    pub const ALL: [Self; 8] = [
-        Self::TtftMs,
-        Self::ItlMs,
-        Self::TpotMs,
-        Self::E2eMs,
-        Self::TokensPerS,
-        Self::OutputTokensPerS,
-        Self::AllocationsPerToken,
-        Self::PeakLiveBytes,
-    ];
-
-    /// Its name in a target's text.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TtftMs => "ttft_ms",
-            Self::ItlMs => "itl_ms",
-            Self::TpotMs => "tpot_ms",
-            Self::E2eMs => "e2e_ms",
-            Self::TokensPerS => "tokens_per_s",
-            Self::OutputTokensPerS => "output_tokens_per_s",
-            Self::AllocationsPerToken => "allocations_per_token",
-            Self::PeakLiveBytes => "peak_live_bytes",
-        }
-    }
-
     /// The value of `record`: the median over processes of each process's median, or the largest count seen. `None` where the
     /// metric is undefined for the case or nothing was timed or counted.
     pub fn value(self, record: &CaseRecord) -> Option<f64> {
         if self.is_counted() {
-            return record.counters.get(self.name()).map(|counter| counter.max as f64);
+            return self.count(&record.counters);
         }
         let phase = record.id.phase();
         median(&time::medians(&record.processes, |process| self.samples(phase, process)))
     }
 
-    fn is_counted(self) -> bool {
-        matches!(self, Self::AllocationsPerToken | Self::PeakLiveBytes)
+    fn count(self, counters: &BTreeMap<String, Counter>) -> Option<f64> {
+        counters.get(self.name()).map(|counter| counter.max as f64)
     }
 
     fn samples(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
@@ -103,162 +56,146 @@ impl TargetMetric {
             Self::AllocationsPerToken | Self::PeakLiveBytes => Vec::new(),
         }
     }
+
+    /// The value in a paired run: the median over head's processes of each one's median.
+    fn paired_value(self, case: Case, receipt: &PairedReceipt) -> Measured {
+        let phase = case.phase();
+        if self.is_counted() {
+            let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
+            return counted.map_or(Measured::No, |counted| self.count(&counted.counters).into());
+        }
+        let is_of_steps = matches!(self, Self::ItlMs | Self::TpotMs | Self::TokensPerS);
+        let defined = match phase {
+            Phase::Prefill => !is_of_steps,
+            Phase::Decode => is_of_steps,
+            Phase::Generate => case.output_tokens() > 1 || !is_of_steps,
+        };
+        if !defined {
+            return Measured::Undefined;
+        }
+        let suite = receipt.cases.iter().find(|known| known.id == case);
+        let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
+        let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+        let values = blocks.filter_map(|block| median(&self.of_block(case, block, iterations)));
+        median(&values.collect::<Vec<f64>>()).map_or(Measured::No, Measured::Value)
+    }
+
+    /// Head's values in one block, whose times are sums over `iterations_per_sample`; empty where only whole iterations were
+    /// timed and this needs their tokens.
+    fn of_block(self, case: Case, block: &BlockCase, iterations_per_sample: usize) -> Vec<f64> {
+        let whole = |value: fn(f64, f64) -> f64| {
+            let tokens = case.output_tokens() as f64;
+            block.head_ns.iter().map(|ns| value(*ns as f64 / iterations_per_sample as f64, tokens)).collect()
+        };
+        match (case.phase(), self) {
+            (Phase::Generate, Self::E2eMs) => whole(|ns, _| ms(ns)),
+            (Phase::Generate, Self::OutputTokensPerS) => whole(|ns, tokens| tokens * 1e9 / ns),
+            (Phase::Generate, _) => Vec::new(),
+            (phase, _) => {
+                let samples_ns = block.head_ns.iter().map(|ns| vec![*ns]).collect();
+                self.samples(phase, &ProcessSamples { samples_ns, iterations_per_sample })
+            }
+        }
+    }
 }
 
-impl FromStr for TargetMetric {
-    type Err = anyhow::Error;
+/// What is known of a target's metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Measured {
+    /// This was measured.
+    Value(f64),
+    /// The subject has no such metric, or it was not counted.
+    Undefined,
+    /// The subject has it, and this run did not measure it.
+    No,
+}
 
-    fn from_str(text: &str) -> Result<Self> {
-        if let Some(metric) = Self::ALL.into_iter().find(|metric| metric.name() == text) {
-            return Ok(metric);
+impl From<Option<f64>> for Measured {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Undefined, Self::Value)
+    }
+}
+
+/// One row. What is not known never passes.
+fn row(target: &Target, subject: Subject, measured: Measured, at_best: Option<(Outcome, Reason)>) -> VerdictRow {
+    let value = if let Measured::Value(value) = measured { Some(value) } else { None };
+    let (metric, limit) = (target.metric(), target.limit());
+    let evidence = Evidence::Target(TargetEvidence { target: target.clone(), metric, limit, value });
+    let row = |outcome| VerdictRow::new(subject, outcome, evidence);
+    match (at_best, measured) {
+        (Some((outcome, reason)), _) => row(outcome).because(reason),
+        (None, Measured::Value(value)) if target.is_met_by(value) => row(Outcome::Pass),
+        (None, Measured::Value(_)) => row(Outcome::TargetMissed),
+        (None, Measured::Undefined) => {
+            let remedy = if metric.is_counted() { Remedy::CountOrNameOtherCases } else { Remedy::NameOtherCases };
+            row(Outcome::TargetMissed).because(Reason::NoSuchMetric).mended_by(remedy)
         }
-        let nearest = Self::ALL
-            .into_iter()
-            .max_by(|a, b| strsim::jaro_winkler(a.name(), text).total_cmp(&strsim::jaro_winkler(b.name(), text)));
-        let names: Vec<_> = Self::ALL.iter().map(|metric| metric.name()).collect();
-        bail!(
-            "'{text}' is not a metric; did you mean {}? There are {}",
-            nearest.map_or("ttft_ms", Self::name),
-            names.join(", ")
+        (None, Measured::No) => {
+            let remedy = if metric.is_counted() { Remedy::CountOrNameOtherCases } else { Remedy::MeasureAlone };
+            row(Outcome::Inconclusive).because(Reason::NotMeasured).mended_by(remedy)
+        }
+    }
+}
+
+/// Refuses a target that names none of `subjects`, before minutes are spent on measuring them.
+///
+/// # Errors
+/// Naming the target and what there is.
+pub fn ensure_targets_name(targets: &[Target], subjects: &[Subject]) -> Result<()> {
+    for target in targets {
+        ensure!(
+            subjects.iter().any(|subject| target.names(subject)),
+            "target '{target}' names no case of this run; it has {}",
+            subjects.iter().map(Subject::to_string).collect::<Vec<_>>().join(", ")
         );
     }
-}
-
-/// How the value must lie to the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-}
-
-/// Longer signs first, so that `<=` is not read as `<`.
-const COMPARISONS: [(&str, Comparison); 4] =
-    [("<=", Comparison::AtMost), (">=", Comparison::AtLeast), ("<", Comparison::Below), (">", Comparison::Above)];
-
-/// One absolute limit on one metric of the cases a glob names.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Target {
-    cases: String,
-    metric: TargetMetric,
-    comparison: Comparison,
-    limit: f64,
-}
-
-impl Target {
-    /// The glob that names the cases.
-    pub fn cases(&self) -> &str {
-        &self.cases
-    }
-
-    /// What is limited.
-    pub fn metric(&self) -> TargetMetric {
-        self.metric
-    }
-
-    /// The limit, in the metric's unit.
-    pub fn limit(&self) -> f64 {
-        self.limit
-    }
-
-    /// Whether `value` meets the target.
-    pub fn is_met_by(&self, value: f64) -> bool {
-        match self.comparison {
-            Comparison::Below => value < self.limit,
-            Comparison::AtMost => value <= self.limit,
-            Comparison::Above => value > self.limit,
-            Comparison::AtLeast => value >= self.limit,
-        }
-    }
-
-    /// A missing value misses the target: nothing shows that it holds.
-    fn judge(&self, head: &Receipt, record: &CaseRecord) -> CaseVerdict {
-        let value = self.metric.value(record);
-        let (verdict, note) = match value {
-            _ if head.partial => (Outcome::Partial, format!("target {self}: the run was cut short")),
-            _ if super::invalid(head, record).is_some() => {
-                (Outcome::Invalid, format!("target {self}: the run is invalid"))
-            }
-            None => {
-                let mend =
-                    if self.metric.is_counted() { "name other cases, or count them" } else { "name other cases" };
-                let note = format!("target {self}: {} has no {}; {mend}", record.id, self.metric.name());
-                (Outcome::TargetMissed, note)
-            }
-            Some(value) if self.is_met_by(value) => (Outcome::Pass, format!("target {self}")),
-            Some(value) => (Outcome::TargetMissed, format!("target {self} is missed with {value:.1}")),
-        };
-        CaseVerdict {
-            head: value,
-            threshold: Some(self.limit),
-            note: Some(note),
-            ..CaseVerdict::new(record.id, self.metric.name(), Channel::Stored, verdict)
-        }
-    }
+    Ok(())
 }
 
 /// One row per target and case it names.
 ///
 /// # Errors
 /// A target that names no case of the run, unless the run was cut short or broken before it got there.
-pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<CaseVerdict>> {
+pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow>> {
+    if !head.partial && head.invalid.is_empty() {
+        let subjects: Vec<Subject> = head.cases.iter().map(|record| record.id.into()).collect();
+        ensure_targets_name(targets, &subjects)?;
+    }
     let mut rows = Vec::new();
     for target in targets {
-        let glob = WildMatch::new(&target.cases);
-        let named: Vec<_> = head.cases.iter().filter(|record| glob.matches(&record.id.to_string())).collect();
-        ensure!(
-            head.partial || !head.invalid.is_empty() || !named.is_empty(),
-            "target '{target}' names no case of this run; it has {}",
-            head.cases.iter().map(|record| record.id.to_string()).collect::<Vec<_>>().join(", ")
-        );
-        rows.extend(named.into_iter().map(|record| target.judge(head, record)));
+        for record in head.cases.iter().filter(|record| target.names(&record.id.into())) {
+            let at_best = match super::invalid(head, record) {
+                _ if head.partial => Some((Outcome::Partial, Reason::CutShort)),
+                Some(what) => Some((Outcome::Invalid, Reason::Broken { what })),
+                None => None,
+            };
+            rows.push(row(target, record.id.into(), target.metric().value(record).into(), at_best));
+        }
     }
     Ok(rows)
 }
 
-impl FromStr for Target {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        parse(text).with_context(|| {
-            format!("target '{}' cannot be read; write it like 'prefill/p128 ttft_ms < 2500'", text.trim())
-        })
+/// One row per target and case it names, by what was measured of head in its blocks. A target that names none is not met
+/// either; see [`ensure_targets_name`] for refusing it beforehand.
+pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<VerdictRow> {
+    let at_best = match receipt.invalid.first() {
+        Some(what) => Some((Outcome::Invalid, Reason::Broken { what: what.clone() })),
+        None if receipt.partial => Some((Outcome::Partial, Reason::CutShort)),
+        None => None,
+    };
+    let mut rows = Vec::new();
+    for target in targets {
+        let named = receipt.cases.iter().map(|case| case.id).filter(|case| target.names(&(*case).into()));
+        let before = rows.len();
+        rows.extend(named.map(|case| {
+            let measured = target.metric().paired_value(case, receipt);
+            row(target, case.into(), measured, at_best.clone())
+        }));
+        if rows.len() == before {
+            rows.push(row(target, Subject::Model, Measured::Undefined, at_best.clone()));
+        }
     }
-}
-
-fn parse(text: &str) -> Result<Target> {
-    let found = COMPARISONS.iter().find_map(|(sign, comparison)| Some((text.split_once(sign)?, *comparison)));
-    let ((what, number), comparison) = found.context("it has none of < <= > >=")?;
-    let words: Vec<&str> = what.split_whitespace().collect();
-    let [cases, metric] = words[..] else { bail!("before the comparison there must be cases and a metric") };
-    let metric = metric.parse()?;
-    let limit: f64 =
-        number.trim().parse().ok().filter(|limit: &f64| limit.is_finite() && *limit > 0.0).with_context(|| {
-            format!("'{}' is not a number above zero; the unit is in the metric's name", number.trim())
-        })?;
-    Ok(Target { cases: cases.into(), metric, comparison, limit })
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign =
-            COMPARISONS.iter().find(|(_, comparison)| *comparison == self.comparison).map_or("?", |(sign, _)| sign);
-        write!(f, "{} {} {sign} {}", self.cases, self.metric.name(), self.limit)
-    }
-}
-
-impl Serialize for Target {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Target {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|error: anyhow::Error| serde::de::Error::custom(format!("{error:#}")))
-    }
+    rows
 }
 
 fn ms(ns: f64) -> f64 {

@@ -7,10 +7,8 @@ use super::sparkline::sparkline;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
+use crate::receipt::{CountedCase, Counter, Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Verdict, Witness};
 use infergate::memory::leak::{asked, resident_trend};
-
-use crate::gate::memory::{HEAP, RESIDENT};
-use crate::receipt::{CaseVerdict, CountedCase, Counter, MemoryReceipt, MemoryRecord, Verdict};
 
 /// Blocks of a plot.
 const PLOT_WIDTH: usize = 50;
@@ -107,13 +105,18 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
         return String::new();
     }
     let mut text = format!("\n{} runs of {} after {} to warm up\n", series.len(), record.case, record.warm_up_runs);
-    let limit = |metric: &str| verdict.cases.iter().find(|row| row.metric == metric);
-    for (name, column, metric) in [("heap", &series.live_bytes, HEAP), ("resident", &series.rss_bytes, RESIDENT)] {
+    let seen = |witness: Witness| {
+        verdict.rows.iter().find_map(|row| match &row.evidence {
+            Evidence::Memory(memory) if memory.witness == witness => Some(memory),
+            _ => None,
+        })
+    };
+    for (witness, column) in [(Witness::Heap, &series.live_bytes), (Witness::Resident, &series.rss_bytes)] {
         let (Some(first), Some(last)) = (column.first(), column.last()) else { continue };
         let plot = sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES);
-        let _ = writeln!(text, "  {name:9} {plot}  {} to {}", size(Some(*first)), size(Some(*last)));
-        if let Some(row) = limit(metric) {
-            let _ = writeln!(text, "  {:9} {}", "", trend(row));
+        let _ = writeln!(text, "  {:9} {plot}  {} to {}", name(witness), size(Some(*first)), size(Some(*last)));
+        if let Some(memory) = seen(witness) {
+            let _ = writeln!(text, "  {:9} {}", "", trend(memory));
         }
     }
     if let Some(fit) = resident_trend(asked(record, &series.rss_bytes)) {
@@ -128,15 +131,24 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
     text
 }
 
-/// Slope, what counts, and what could have been seen, from a row of the memory channel.
-pub fn trend(row: &CaseVerdict) -> String {
-    let slope = row.head.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
-    let mut text = format!("slope {slope}");
-    if let Some(limit) = row.threshold {
-        let _ = write!(text, ", counts from {}", units::bytes(Some(limit)));
+/// What a witness looks at, in a word.
+pub fn name(witness: Witness) -> &'static str {
+    match witness {
+        Witness::Heap => "heap",
+        Witness::Resident => "resident",
     }
-    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(row.smallest_leak_bytes));
-    if let Some(interval) = row.certain_leak_interval {
+}
+
+/// Slope, what counts, and what could have been seen.
+pub fn trend(memory: &MemoryEvidence) -> String {
+    let slope =
+        memory.slope_bytes.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
+    let mut text = format!("slope {slope}");
+    if let Some(floor) = memory.floor_bytes {
+        let _ = write!(text, ", counts from {}", units::bytes(Some(floor)));
+    }
+    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(memory.smallest_leak_bytes));
+    if let Some(interval) = memory.certain_leak_interval {
         let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
     }
     text

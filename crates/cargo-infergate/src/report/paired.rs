@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::table::{Style, Table};
-use super::terminal;
 use super::units::{self, MISSING};
-use crate::receipt::{CaseVerdict, PairedCase, PairedReceipt, SideRecord, Verdict};
+use super::{terminal, words};
+use crate::receipt::{PairedCase, PairedReceipt, SideRecord, Verdict, VerdictRow};
 use infergate::case::Case;
 
 /// How a bisection ended.
@@ -84,7 +84,7 @@ pub struct Step {
     /// Commit and subject.
     pub commit: String,
     /// How it compares with the good revision; `None` when it was skipped.
-    pub row: Option<CaseVerdict>,
+    pub row: Option<VerdictRow>,
     /// Why it was skipped.
     pub skipped: Option<String>,
 }
@@ -95,11 +95,14 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
     let mut table = Table::new(&["commit", "change", "blocks", "verdict"]).left_aligned();
     for step in steps {
         let cells = match &step.row {
-            Some(row) => [
-                terminal::change(row),
-                row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
-                row.verdict.words().into(),
-            ],
+            Some(row) => {
+                let blocks = row.time().and_then(|time| time.blocks);
+                [
+                    row.time().map_or_else(|| MISSING.into(), words::change),
+                    blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
+                    words::ending(row),
+                ]
+            }
             None => {
                 [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))]
             }

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
-use crate::gate::{TargetMetric, limit_fraction, summary_ns, variation};
-use crate::receipt::{CaseRecord, CaseVerdict, Channel, Machine, Outcome, Receipt, TtftParts, Verdict};
+use super::words;
+use crate::gate::{limit_fraction, summary_ns, variation};
+use crate::receipt::{
+    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Subject, TargetMetric, TimeEvidence, TtftParts,
+    Verdict, VerdictRow,
+};
 use crate::stats::percentile;
 use infergate::case::Phase;
 use infergate::engine::EngineInfo;
-
-/// Metrics whose rows are the table; every other row is listed below it when it has something to say.
-const TIMES: [&str; 3] = ["ttft_ns", "itl_ns", "e2e_ns"];
 
 /// Who was measured, where: one line.
 pub fn subject(receipt: &Receipt) -> String {
@@ -30,51 +31,60 @@ pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String 
 /// A verdict: a line a case, what else there is to say, and the decision last.
 pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     let mut text = format!("\n{subject}\n\n");
-    let times: Vec<&CaseVerdict> = verdict.cases.iter().filter(|row| TIMES.contains(&row.metric.as_str())).collect();
-    let paired = times.iter().any(|row| row.channel == Channel::Paired);
-    let own = if paired { ["fails from", "shows from", "blocks"].as_slice() } else { &["fails above", "of hardware"] };
-    let mut table = Table::new(&[&["case", "base", "head", "change"], own, &["output", "verdict"]].concat());
-    for row in times {
-        let output = verdict.cases.iter().find(|other| other.id == row.id && other.metric == "output");
-        let limit =
-            |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
-        let mut cells = vec![
-            (row.id.clone(), Style::Plain),
-            (units::duration(row.base), Style::Plain),
-            (units::duration(row.head), Style::Plain),
-            (change(row), Style::Plain),
-            (limit(row.threshold), Style::Dim),
-        ];
-        if paired {
-            cells.push((limit(row.smallest_slowdown), Style::Dim));
-            cells.push((row.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()), Style::Dim));
-        } else {
-            cells.push((units::percent(row.limit_fraction), Style::Dim));
-        }
-        cells.push(output.map_or((MISSING.into(), Style::Dim), output_cell));
-        cells.push((row.verdict.words().into(), style(row.verdict)));
-        table.row(cells);
-    }
-    text += &table.render();
-
-    let memory: Vec<&CaseVerdict> =
-        verdict.cases.iter().filter(|row| row.channel == Channel::Memory && row.head.is_some()).collect();
-    if !memory.is_empty() {
-        text.push('\n');
-    }
-    for row in memory {
-        let (words, style) = (row.verdict.words(), style(row.verdict));
-        let _ = writeln!(text, "{} of {}: {}, {}", row.metric, row.id, super::memory::trend(row), style.paint(words));
+    text += &times(verdict);
+    let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
+        Evidence::Memory(memory) if memory.slope_bytes.is_some() => Some((row, memory)),
+        _ => None,
+    });
+    for (at, (row, memory)) in memory.enumerate() {
+        let gap = if at == 0 { "\n" } else { "" };
+        let (trend, ending) = (super::memory::trend(memory), style(row.outcome).paint(&words::ending(row)));
+        let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", super::memory::name(memory.witness), row.subject);
     }
     text.push('\n');
     text + &decision(verdict)
 }
 
+/// The table: a line a time.
+fn times(verdict: &Verdict) -> String {
+    let rows: Vec<(&VerdictRow, &TimeEvidence)> =
+        verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect();
+    let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
+    let own = if paired { ["fails from", "shows from", "blocks"].as_slice() } else { &["fails above", "of hardware"] };
+    // Every row of a run has the same level.
+    let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
+    let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
+    let mut table = Table::new(&[&["case", "base", "head", &*change], own, &["output", "verdict"]].concat());
+    let limit = |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
+    for (row, time) in rows {
+        let output = verdict.rows.iter().find_map(|other| match &other.evidence {
+            Evidence::Output(output) if other.subject == row.subject => Some((other, output)),
+            _ => None,
+        });
+        let plain = [row.subject.to_string(), units::duration(time.base_ns), units::duration(time.head_ns)];
+        let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();
+        cells.push((words::change(time), Style::Plain));
+        cells.push((limit(time.threshold), Style::Dim));
+        if paired {
+            cells.push((limit(time.smallest_slowdown), Style::Dim));
+            cells.push((time.blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()), Style::Dim));
+        } else {
+            cells.push((units::of_hardware(time.limit_fraction), Style::Dim));
+        }
+        cells.push(output.map_or((MISSING.into(), Style::Dim), |(other, output)| {
+            (words::output(other, output).into(), style(other.outcome))
+        }));
+        cells.push((words::ending(row), style(row.outcome)));
+        table.row(cells);
+    }
+    table.render()
+}
+
 /// What the rows say beside their numbers, what holds for the whole run, and the decision last.
 pub(super) fn decision(verdict: &Verdict) -> String {
     let mut text = String::new();
-    let mut remarks = remarks(&verdict.cases);
-    remarks.extend(verdict.notes.iter().cloned());
+    let mut remarks = remarks(&verdict.rows);
+    remarks.extend(verdict.notes.iter().map(words::note));
     for remark in &remarks {
         let _ = writeln!(text, "- {remark}");
     }
@@ -86,90 +96,38 @@ pub(super) fn decision(verdict: &Verdict) -> String {
     text
 }
 
-/// The change with its interval.
-pub(super) fn change(row: &CaseVerdict) -> String {
-    let Some(ratio) = row.ratio else { return MISSING.into() };
-    let change = units::signed_percent(ratio - 1.0);
-    match (row.ci_low, row.ci_high) {
-        (Some(low), Some(high)) => {
-            format!("{change} ({} to {})", units::signed_percent(low - 1.0), units::signed_percent(high - 1.0))
-        }
-        _ => change,
-    }
-}
-
-fn output_cell(row: &CaseVerdict) -> (String, Style) {
-    let words = match row.verdict {
-        Outcome::Pass => "same",
-        Outcome::OutputChanged => "changed",
-        Outcome::Advisory if row.note.as_deref().is_some_and(|note| note.contains("instead of")) => "near tie",
-        Outcome::Advisory => "new",
-        other => other.words(),
-    };
-    (words.into(), style(row.verdict))
-}
-
-/// What the rows say, the same words of several cases once.
-fn remarks(rows: &[CaseVerdict]) -> Vec<String> {
-    let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
-    let mut single = Vec::new();
+/// What the rows say, the same words of several subjects once.
+fn remarks(rows: &[VerdictRow]) -> Vec<String> {
+    let mut grouped: Vec<(Vec<&Subject>, String)> = Vec::new();
     for row in rows {
-        match row.note.as_deref().filter(|note| !note.starts_with(&row.id)) {
-            Some(note) => match grouped.iter_mut().find(|(_, known)| *known == note) {
-                Some((ids, _)) if ids.contains(&row.id.as_str()) => {}
-                Some((ids, _)) => ids.push(&row.id),
-                None => grouped.push((vec![&row.id], note)),
-            },
-            None => single.extend(remark(row).filter(|remark| !single.contains(remark))),
+        let beyond = row.time().and_then(|time| units::beyond_hardware(time.limit_fraction));
+        for said in words::sentence(row).into_iter().chain(beyond) {
+            match grouped.iter_mut().find(|(_, known)| *known == said) {
+                Some((subjects, _)) if subjects.contains(&&row.subject) => {}
+                Some((subjects, _)) => subjects.push(&row.subject),
+                None => grouped.push((vec![&row.subject], said)),
+            }
         }
     }
-    single.extend(grouped.into_iter().map(|(ids, note)| format!("{}: {note}", ids.join(", "))));
-    single
-}
-
-/// What a row says that the table does not: the note of every row, and targets and counters by value.
-fn remark(row: &CaseVerdict) -> Option<String> {
-    let is_target = row.channel == Channel::Stored && !TIMES.contains(&row.metric.as_str());
-    match (&row.note, is_target) {
-        (Some(note), _) if note.starts_with(&row.id) => Some(note.clone()),
-        (Some(note), _) => Some(format!("{}: {note}", row.id)),
-        (None, true) => {
-            let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.4}"));
-            Some(format!(
-                "{}: {} {} with a target of {}: {}",
-                row.id,
-                row.metric,
-                number(row.head),
-                number(row.threshold),
-                row.verdict.words()
-            ))
-        }
-        (None, false) => None,
-    }
+    let names = |subjects: Vec<&Subject>| subjects.into_iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
+    grouped.into_iter().map(|(subjects, said)| format!("{}: {said}", names(subjects))).collect()
 }
 
 /// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
 fn reason(verdict: &Verdict) -> String {
     if verdict.exit_code == 0 {
-        let is_time = |row: &&CaseVerdict| TIMES.contains(&row.metric.as_str());
-        let judged = verdict.cases.iter().filter(is_time).any(|row| row.verdict != Outcome::Advisory);
-        let memory_alone = !verdict.cases.is_empty() && verdict.cases.iter().all(|row| row.channel == Channel::Memory);
-        let judged = judged || memory_alone;
-        return if judged { String::new() } else { ", time is shown and not judged".into() };
+        let judged = verdict.rows.iter().any(|row| row.time().is_some() && row.outcome != Outcome::Advisory);
+        let is_memory = |row: &VerdictRow| matches!(row.evidence, Evidence::Memory(_));
+        let memory_alone = !verdict.rows.is_empty() && verdict.rows.iter().all(is_memory);
+        return if judged || memory_alone { String::new() } else { ", time is shown and not judged".into() };
     }
-    let Some(row) = verdict.cases.iter().find(|row| row.verdict == verdict.verdict) else {
-        let note = verdict.notes.iter().find(|note| note.starts_with(verdict.verdict.words())).or(verdict.notes.last());
-        return note.map_or_else(String::new, |note| format!(", {note}"));
-    };
-    match (remark(row), row.ratio, row.threshold) {
-        (Some(remark), ..) => format!(", {remark}"),
-        (None, Some(ratio), Some(limit)) => {
-            let (change, limit) = (units::signed_percent(ratio - 1.0), units::signed_percent(limit - 1.0));
-            let word = if row.channel == Channel::Paired { "from" } else { "above" };
-            format!(", {}: {} {change}, and it fails {word} {limit}", row.id, row.metric)
-        }
-        _ => format!(", {}: {}", row.id, row.metric),
+    if let Some(row) = verdict.rows.iter().find(|row| row.outcome == verdict.verdict) {
+        return format!(", {}", words::decided(row));
     }
+    let is_broken = |note: &&Note| matches!(note, Note::Broken { .. });
+    let broken = verdict.notes.iter().filter(|_| verdict.verdict == Outcome::Invalid).find(is_broken);
+    let note = broken.or(verdict.notes.last());
+    note.map_or_else(String::new, |note| format!(", {}", words::note(note)))
 }
 
 fn style(outcome: Outcome) -> Style {
@@ -208,6 +166,12 @@ pub fn receipt(receipt: &Receipt) -> String {
         }
     }
     text += "\n";
+    for case in &receipt.cases {
+        let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes));
+        if let Some(beyond) = units::beyond_hardware(fraction) {
+            let _ = writeln!(text, "{}: {beyond}", case.id);
+        }
+    }
     for reason in &receipt.invalid {
         let _ = writeln!(text, "{} {reason}", Style::Warn.paint("invalid:"));
     }
@@ -235,7 +199,7 @@ fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
         generated(units::tokens_per_s(TargetMetric::OutputTokensPerS.value(case))),
         units::percent(variation(&case.processes)),
         samples.to_string(),
-        units::percent(fraction),
+        units::of_hardware(fraction),
     ]
 }
 

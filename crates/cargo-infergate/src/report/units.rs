@@ -29,6 +29,40 @@ pub fn percent(fraction: Option<f64>) -> String {
     }
 }
 
+/// A fraction of what the hardware gives. Above 1 a probe saw less than the hardware gives, and the number means nothing: an
+/// em dash, whose reason [`beyond_hardware`] says.
+pub fn of_hardware(fraction: Option<f64>) -> String {
+    percent(fraction.filter(|fraction| *fraction <= 1.0))
+}
+
+/// Why a fraction of the hardware is not shown; `None` where it is, or is not known.
+pub fn beyond_hardware(fraction: Option<f64>) -> Option<String> {
+    let beyond = fraction.filter(|fraction| *fraction > 1.0)?;
+    Some(format!(
+        "{:.0} % of the speed the probes saw, so no share of the hardware is shown: the probes ran in a slower moment",
+        beyond * 100.0
+    ))
+}
+
+/// A level without needless digits: `97.5 %`, `95 %`.
+pub fn level(level: f64) -> String {
+    let text = format!("{:.2}", level * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Four digits, and all of those before the point.
+pub fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        value if value >= 1000.0 => 0,
+        value if value >= 100.0 => 1,
+        value if value >= 10.0 => 2,
+        value if value >= 1.0 => 3,
+        _ => 6,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
 /// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
 pub fn bytes(bytes: Option<f64>) -> String {
     let Some(bytes) = bytes else { return MISSING.into() };

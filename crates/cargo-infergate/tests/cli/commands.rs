@@ -69,8 +69,9 @@ fn compare_judges_two_files_and_measures_nothing() {
     assert!(stdout(&slow).contains("time is advisory"), "{}", stdout(&slow));
     let verdict: Value =
         serde_json::from_str(&fs::read_to_string(sandbox.path("verdict.json")).expect("kept")).unwrap();
-    assert_eq!(verdict["schema"], "infergate.verdict/1");
-    let step = verdict["cases"].as_array().unwrap().iter().find(|row| row["metric"] == "itl_ns").expect("decode");
+    assert_eq!(verdict["schema"], "infergate.verdict/2");
+    let rows = verdict["rows"].as_array().unwrap();
+    let step = &rows.iter().find(|row| row["evidence"]["metric"] == "itl_ns").expect("decode")["evidence"];
     assert!(step["ratio"].as_f64().unwrap() > 1.9, "{step}");
     assert!(step["p_adjusted"].is_null(), "undefined is null: {step}");
 
@@ -98,7 +99,7 @@ fn schema_writes_what_is_committed() {
     let sandbox = Sandbox::new();
     sandbox.run(&["schema", "--out", "schemas"]).success();
     let read = |path: std::path::PathBuf| fs::read_to_string(path).expect("a schema").replace("\r\n", "\n");
-    for name in ["receipt-1.schema.json", "baseline-1.schema.json", "verdict-1.schema.json"] {
+    for name in ["receipt-1.schema.json", "baseline-1.schema.json", "verdict-2.schema.json"] {
         let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas").join(name);
         assert_eq!(read(sandbox.path("schemas").join(name)), read(committed), "{name}");
     }

@@ -1,6 +1,6 @@
 //! `memory`: leaks are called and located, what only looks like one passes, and a run that was cut short never does.
 
-use cargo_infergate::receipt::{CaseVerdict, MemoryReceipt, Outcome, Verdict, read};
+use cargo_infergate::receipt::{Evidence, MemoryEvidence, MemoryReceipt, Outcome, Verdict, Witness, read};
 
 use crate::sandbox::{Sandbox, decision, error, stdout};
 use crate::support;
@@ -21,8 +21,12 @@ fn verdict(sandbox: &Sandbox) -> Verdict {
     serde_json::from_str(&std::fs::read_to_string(sandbox.path("verdict.json")).expect("a file")).expect("a verdict")
 }
 
-fn row(verdict: &Verdict, metric: &str) -> CaseVerdict {
-    verdict.cases.iter().find(|row| row.metric == metric).expect("a row").clone()
+fn row(verdict: &Verdict, witness: Witness) -> (Outcome, MemoryEvidence) {
+    let seen = verdict.rows.iter().find_map(|row| match &row.evidence {
+        Evidence::Memory(memory) if memory.witness == witness => Some((row.outcome, memory.clone())),
+        _ => None,
+    });
+    seen.expect("a row")
 }
 
 fn receipt(sandbox: &Sandbox) -> MemoryReceipt {
@@ -33,9 +37,9 @@ fn receipt(sandbox: &Sandbox) -> MemoryReceipt {
 fn assert_heap_leak(control: &str, bytes: std::ops::RangeInclusive<f64>, place: &str) {
     let (sandbox, said, code) = follow(control, &[]);
     assert_eq!(code, 1, "{said}");
-    let heap = row(&verdict(&sandbox), "heap_bytes_per_run");
-    assert_eq!(heap.verdict, Outcome::Leak, "{said}");
-    assert!(bytes.contains(&heap.head.expect("a rate")), "{heap:?}");
+    let (outcome, heap) = row(&verdict(&sandbox), Witness::Heap);
+    assert_eq!(outcome, Outcome::Leak, "{said}");
+    assert!(bytes.contains(&heap.slope_bytes.expect("a rate")), "{heap:?}");
     let sites = receipt(&sandbox).memory.sites;
     let first = sites.first().unwrap_or_else(|| panic!("a place: {said}"));
     assert!(first.frames.iter().any(|frame| frame.contains(place)), "{first:?}");
@@ -69,10 +73,10 @@ fn mapped_memory_is_called_by_the_resident_set_alone() {
     let (sandbox, said, code) = follow("mapped", &[]);
     assert_eq!(code, 1, "{said}");
     let verdict = verdict(&sandbox);
-    assert_eq!(row(&verdict, "heap_bytes_per_run").verdict, Outcome::Pass, "{said}");
-    let resident = row(&verdict, "rss_bytes_per_run");
-    assert_eq!(resident.verdict, Outcome::Leak, "{said}");
-    assert!((60_000.0..70_000.0).contains(&resident.head.expect("a slope")), "{resident:?}");
+    assert_eq!(row(&verdict, Witness::Heap).0, Outcome::Pass, "{said}");
+    let (outcome, resident) = row(&verdict, Witness::Resident);
+    assert_eq!(outcome, Outcome::Leak, "{said}");
+    assert!((60_000.0..70_000.0).contains(&resident.slope_bytes.expect("a slope")), "{resident:?}");
     let record = receipt(&sandbox).memory;
     assert_eq!((record.asked_runs, record.runs.len()), (100, 200), "confirmed by as many runs again");
 }
@@ -81,10 +85,10 @@ fn mapped_memory_is_called_by_the_resident_set_alone() {
 fn assert_passes(control: &str) {
     let (sandbox, said, code) = follow(control, &[]);
     assert_eq!(code, 0, "{control}: {said}");
-    for metric in ["heap_bytes_per_run", "rss_bytes_per_run"] {
-        let row = row(&verdict(&sandbox), metric);
-        assert_eq!(row.verdict, Outcome::Pass, "{control}: {row:?}");
-        assert!(row.smallest_leak_bytes.is_some_and(|bytes| bytes > 0.0), "what could have been seen: {row:?}");
+    for witness in [Witness::Heap, Witness::Resident] {
+        let (outcome, memory) = row(&verdict(&sandbox), witness);
+        assert_eq!(outcome, Outcome::Pass, "{control}: {memory:?}");
+        assert!(memory.smallest_leak_bytes.is_some_and(|bytes| bytes > 0.0), "what could have been seen: {memory:?}");
     }
 }
 
@@ -99,7 +103,7 @@ fn what_only_looks_like_a_leak_passes() {
 fn growth_without_a_trend_fails_only_beyond_its_limit() {
     let (sandbox, said, code) = follow("late", &["--growth-limit-bytes=4194304"]);
     assert_eq!(code, 1, "{said}");
-    assert_eq!(row(&verdict(&sandbox), "rss_bytes_per_run").verdict, Outcome::Growth, "{said}");
+    assert_eq!(row(&verdict(&sandbox), Witness::Resident).0, Outcome::Growth, "{said}");
     let (_, said, code) = follow("late", &["--growth-limit-bytes=16777216"]);
     assert_eq!(code, 0, "{said}");
 }
@@ -108,8 +112,7 @@ fn growth_without_a_trend_fails_only_beyond_its_limit() {
 fn too_few_runs_say_how_many_it_takes() {
     let (sandbox, said, code) = follow("steady", &["--runs=7"]);
     assert_eq!(code, 3, "{said}");
-    let heap = row(&verdict(&sandbox), "heap_bytes_per_run");
-    assert_eq!(heap.verdict, Outcome::Inconclusive);
+    assert_eq!(row(&verdict(&sandbox), Witness::Heap).0, Outcome::Inconclusive);
     assert!(said.contains("7 runs are too few for a verdict on leaks; it takes at least 20"), "{said}");
 }
 

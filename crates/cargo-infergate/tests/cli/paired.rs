@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use assert_cmd::assert::Assert;
 use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::{CountedCase, Counter, Outcome, PairedReceipt, read};
+use cargo_infergate::receipt::{CountedCase, Counter, Note, Outcome, PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::support;
@@ -41,7 +41,7 @@ fn the_same_program_passes_at_the_first_look() {
     let started: Vec<_> = receipt.blocks.iter().map(|block| block.started_first).collect();
     assert!(started.chunks(2).all(|two| two[0] != two[1]), "start order is balanced: {started:?}");
     let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
-    assert!(verdict.contains("\"channel\": \"paired\""), "{verdict}");
+    assert!(verdict.contains("\"against\": \"base\""), "{verdict}");
 }
 
 #[test]
@@ -59,13 +59,13 @@ fn counters_of_base_are_compared_and_cannot_vanish() {
     let mut receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let mut judged = |base, head| {
         (receipt.base.counted, receipt.head.counted) = (counted(base), counted(head));
-        judge(&receipt, PairedPolicy::default())
+        judge(&receipt, &PairedPolicy::default())
     };
     assert_eq!(judged(Some(564), Some(564)).exit_code, 0);
     assert_eq!(judged(Some(564), Some(565)).verdict, Outcome::CounterRegressed);
     assert_eq!(judged(Some(564), None).verdict, Outcome::Inconclusive);
     let uncounted = judged(None, Some(564));
-    assert!(uncounted.exit_code == 0 && uncounted.notes.iter().any(|note| note.contains("base was not counted")));
+    assert!(uncounted.exit_code == 0 && uncounted.notes.contains(&Note::BaseNotCounted));
 }
 
 #[test]
@@ -83,6 +83,19 @@ fn a_slower_head_is_regressed_at_the_first_fail_look_and_named() {
     };
     assert_eq!(receipt.blocks.iter().filter(|block| decode(block)).count(), 12);
     assert_eq!(receipt.blocks.iter().filter(|block| prefill(block)).count(), 8, "a settled case is not measured on");
+}
+
+#[test]
+fn targets_are_judged_beside_the_comparison() {
+    let sandbox = Sandbox::new();
+    let missed = gate(&sandbox, "fake", "fake", &["--targets=decode/p8 itl_ms < 5"]).code(1);
+    let line = decision(&missed);
+    assert!(line.contains("target missed (exit 1), decode/p8: target decode/p8 itl_ms < 5 is missed with 2"), "{line}");
+    sandbox.write("infergate.toml", "targets = ['decode/* itl_ms < 50', 'decode/* ttft_ms < 50']\n");
+    let undefined = gate(&sandbox, "fake", "fake", &[]).code(1);
+    let report = stdout(&undefined);
+    assert!(report.contains("target decode/* itl_ms < 50 is met with"), "{report}");
+    assert!(report.contains("decode/p8 has no ttft_ms; name other cases"), "{report}");
 }
 
 #[test]
@@ -204,7 +217,7 @@ fn an_output_that_does_not_repeat_gives_no_verdict() {
 #[test]
 fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
     let sandbox = Sandbox::new();
-    for flag in ["--runs=3", "--targets=decode/p8 itl_ms < 5", "--receipt=x.json", "--against=HEAD"] {
+    for flag in ["--runs=3", "--alpha=0.02", "--receipt=x.json", "--against=HEAD"] {
         let said = gate(&sandbox, "fake", "fake", &[flag]).code(2).stdout("");
         assert!(stderr(&said).contains("cannot be used with"), "{flag}: {}", stderr(&said));
     }

@@ -1,9 +1,9 @@
 //! What every verdict contains, what it refuses, and what it names.
 
 use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Channel, Outcome, VERDICT_SCHEMA};
+use cargo_infergate::receipt::{Evidence, Outcome, VERDICT_SCHEMA};
 
-use crate::support::{baseline, decode_baseline, machine, note, row, run};
+use crate::support::{baseline, decode_baseline, machine, note, notes, row, run};
 
 #[test]
 fn every_case_appears_on_both_channels() {
@@ -12,10 +12,10 @@ fn every_case_appears_on_both_channels() {
     {
         let verdict = judge(&head, base.as_ref(), &Policy::default()).expect("a verdict");
         for record in &head.cases {
-            for channel in [Channel::Exact, Channel::Stored] {
-                let rows = verdict.cases.iter().filter(|row| row.id == record.id.to_string() && row.channel == channel);
-                assert_eq!(rows.count(), 1, "{} {channel:?}", record.id);
-            }
+            let own: Vec<_> = verdict.rows.iter().filter(|row| row.subject == record.id.into()).collect();
+            let outputs = own.iter().filter(|row| matches!(row.evidence, Evidence::Output(_))).count();
+            let times = own.iter().filter(|row| row.time().is_some()).count();
+            assert_eq!((outputs, times), (1, 1), "{}", record.id);
         }
         assert_eq!(verdict.schema, VERDICT_SCHEMA);
     }
@@ -26,8 +26,8 @@ fn without_a_baseline_time_is_advisory_and_says_so() {
     let head = run(&[("decode/p128", &[9; 3])]);
     let verdict = judge(&head, None, &Policy::default()).expect("a verdict");
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0));
-    assert!(verdict.cases.iter().all(|row| row.verdict == Outcome::Advisory), "{:?}", verdict.cases);
-    assert!(verdict.notes[0].contains("no baseline for machine class linux-x86_64-amd-2"), "{:?}", verdict.notes);
+    assert!(verdict.rows.iter().all(|row| row.outcome == Outcome::Advisory), "{:?}", verdict.rows);
+    assert!(notes(&verdict)[0].contains("no baseline for machine class linux-x86_64-amd-2"), "{:?}", verdict.notes);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn differences_that_may_explain_a_verdict_are_named() {
     head.build.flags = "-C target-cpu=native".into();
     head.engine.version = "0.12.0".into();
     head.engine.settings.insert("gemm".into(), "avx512".into());
-    let notes = judge(&head, Some(&base), &Policy::default()).expect("a verdict").notes.join("\n");
+    let notes = notes(&judge(&head, Some(&base), &Policy::default()).expect("a verdict")).join("\n");
     for expected in [
         "rustc differs: 'rustc 1.95.0' here, 'rustc 1.94.0' in 1 of 3 sessions",
         "threads differs: '2' here, '4' in 1 of 3 sessions",
@@ -87,7 +87,7 @@ fn differences_that_may_explain_a_verdict_are_named() {
 #[test]
 fn an_equal_run_of_the_same_build_has_nothing_to_note() {
     let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
-    assert_eq!(verdict.expect("a verdict").notes, Vec::<String>::new());
+    assert_eq!(verdict.expect("a verdict").notes, Vec::new());
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn changed_flags_do_not_escape_the_baseline() {
 fn a_case_only_the_baseline_has_is_noted_and_not_judged() {
     let base = baseline(&[run(&[("decode/p128", &[9; 3]), ("prefill/p128", &[9; 3])])]);
     let verdict = judge(&run(&[("decode/p128", &[9; 3])]), Some(&base), &Policy::default()).expect("a verdict");
-    assert!(verdict.cases.iter().all(|row| row.id != "prefill/p128"));
-    assert!(verdict.notes.iter().any(|note| note.contains("not judged: prefill/p128")), "{:?}", verdict.notes);
+    assert!(verdict.rows.iter().all(|row| row.subject.to_string() != "prefill/p128"));
+    assert!(notes(&verdict).iter().any(|note| note.contains("not judged: prefill/p128")), "{:?}", verdict.notes);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_run_that_was_cut_short_never_passes() {
     for base in [Some(&base), None] {
         let verdict = judge(&head, base, &Policy::default()).expect("a verdict");
         assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
-        assert!(verdict.notes.iter().any(|note| note.contains("cut short")), "{:?}", verdict.notes);
+        assert!(notes(&verdict).iter().any(|note| note.contains("cut short")), "{:?}", verdict.notes);
     }
     head.cases[0].processes.clear();
     let verdict = judge(&head, Some(&base), &Policy::default()).expect("a verdict");
@@ -167,7 +167,7 @@ fn the_worst_case_decides() {
 #[test]
 fn notes_of_a_passing_row_are_empty() {
     let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
-    assert!(verdict.expect("a verdict").cases.iter().all(|row| note(row).is_empty()));
+    assert!(verdict.expect("a verdict").rows.iter().all(|row| note(row).is_empty()));
     let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
-    assert_eq!(row(&verdict.expect("a verdict"), "decode/p128", "output").verdict, Outcome::Pass);
+    assert_eq!(row(&verdict.expect("a verdict"), "decode/p128", "output").outcome, Outcome::Pass);
 }

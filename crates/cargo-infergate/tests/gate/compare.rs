@@ -3,7 +3,7 @@
 use cargo_infergate::gate::{Policy, compare};
 use cargo_infergate::receipt::{Outcome, Receipt, ReceiptOrBaseline};
 
-use crate::support::{baseline, decode_baseline, machine, output, row, run};
+use crate::support::{baseline, decode_baseline, machine, notes, output, row, run};
 
 fn file(receipt: &Receipt) -> ReceiptOrBaseline {
     ReceiptOrBaseline::Receipt(Box::new(receipt.clone()))
@@ -18,9 +18,9 @@ fn one_session_against_one_shows_time_and_judges_output() {
     let verdict = compare(&file(&decode(1000)), &file(&decode(3000)), &Policy::default()).expect("a verdict");
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0));
     let time = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!(time.verdict, Outcome::Advisory);
-    assert!((time.ratio.expect("shown") - 3.0).abs() < 1e-9);
-    assert_eq!(verdict.notes[0], "one session against one: time is advisory, the exact channel decides");
+    assert_eq!(time.outcome, Outcome::Advisory);
+    assert!((crate::support::time(time).ratio.expect("shown") - 3.0).abs() < 1e-9);
+    assert_eq!(notes(&verdict)[0], "one session against one: time is advisory, the exact channel decides");
 
     let mut other = decode(1000);
     other.cases[0].output = output(vec![0, 7]);
@@ -42,9 +42,9 @@ fn a_baseline_as_head_is_its_newest_session() {
     let new = ReceiptOrBaseline::Baseline(Box::new(decode_baseline(&[1000, 1000, 1500])));
     let verdict = compare(&old, &new, &Policy::default()).expect("a verdict");
     let time = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!((time.verdict, time.head), (Outcome::Regressed, Some(1500.0)));
+    assert_eq!((time.outcome, crate::support::time(time).head_ns), (Outcome::Regressed, Some(1500.0)));
     let verdict = compare(&file(&decode(1000)), &new, &Policy::default()).expect("a verdict");
-    assert_eq!(row(&verdict, "decode/p128", "itl_ns").verdict, Outcome::Advisory);
+    assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::Advisory);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_base_that_was_cut_short_is_named() {
     let mut base = decode(1000);
     base.partial = true;
     let verdict = compare(&file(&base), &file(&decode(1000)), &Policy::default()).expect("a verdict");
-    assert!(verdict.notes.iter().any(|note| note.contains("base run was cut short")), "{:?}", verdict.notes);
+    assert!(notes(&verdict).iter().any(|note| note.contains("base run was cut short")), "{:?}", verdict.notes);
     let verdict = compare(&file(&decode(1000)), &file(&base), &Policy::default()).expect("a verdict");
     assert_eq!(verdict.verdict, Outcome::Partial);
 }

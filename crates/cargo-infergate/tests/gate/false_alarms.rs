@@ -65,7 +65,7 @@ impl World {
             let sessions: Vec<Receipt> = (0..self.sessions).map(|_| self.session(&mut normal, 1.0)).collect();
             let head = self.session(&mut normal, self.slowdown);
             let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
-            verdict.cases.iter().any(|row| row.verdict == Outcome::Regressed)
+            verdict.rows.iter().any(|row| row.outcome == Outcome::Regressed)
         });
         called.count() as f64 / suites as f64
     }

@@ -3,7 +3,7 @@
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{Counter, Outcome, Receipt};
 
-use crate::support::{decode_baseline, note, row, run};
+use crate::support::{decode_baseline, note, notes, row, run};
 
 #[test]
 fn a_broken_invariant_is_invalid_and_named() {
@@ -29,7 +29,7 @@ fn a_broken_invariant_is_invalid_and_named() {
             assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3), "{reason}");
             for metric in ["output", "itl_ns"] {
                 let row = row(&verdict, "decode/p128", metric);
-                assert_eq!(row.verdict, Outcome::Invalid, "{reason}: {row:?}");
+                assert_eq!(row.outcome, Outcome::Invalid, "{reason}: {row:?}");
                 assert!(note(row).contains(reason), "{reason}: {row:?}");
             }
         }
@@ -50,8 +50,8 @@ fn one_broken_case_does_not_hide_the_others() {
     let mut head = run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[1000; 3])]);
     head.cases[1].processes.clear();
     let verdict = judge(&head, Some(&decode_baseline(&[1000; 8])), &Policy::default()).expect("a verdict");
-    assert_eq!(row(&verdict, "decode/p128", "itl_ns").verdict, Outcome::WithinLimit);
-    assert_eq!(row(&verdict, "prefill/p128", "ttft_ns").verdict, Outcome::Invalid);
+    assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::WithinLimit);
+    assert_eq!(row(&verdict, "prefill/p128", "ttft_ns").outcome, Outcome::Invalid);
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn what_the_run_found_broken_itself_never_passes() {
     head.invalid = vec!["decode/p128: output token 2 is not the same in two processes".into()];
     let verdict = judge(&head, Some(&decode_baseline(&[1000; 8])), &Policy::default()).expect("a verdict");
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
-    assert_eq!(row(&verdict, "decode/p128", "itl_ns").verdict, Outcome::Invalid);
-    assert_eq!(row(&verdict, "decode/p12", "itl_ns").verdict, Outcome::Advisory);
-    assert!(verdict.notes.iter().any(|note| note.starts_with("invalid: decode/p128: output token 2")));
+    assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::Invalid);
+    assert_eq!(row(&verdict, "decode/p12", "itl_ns").outcome, Outcome::Advisory);
+    assert!(notes(&verdict).iter().any(|note| note.starts_with("invalid: decode/p128: output token 2")));
     // Every case broke before its first sample.
     head.cases.clear();
     let verdict = judge(&head, None, &Policy::default()).expect("a verdict");

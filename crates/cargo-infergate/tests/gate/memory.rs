@@ -1,11 +1,11 @@
 //! The memory channel on synthetic series: what leaks is called, what only moves is not, and what it says of its own sight
 //! is true.
 
-use cargo_infergate::gate::memory::{HEAP, MemoryPolicy, RESIDENT, judge};
-use cargo_infergate::receipt::{CaseVerdict, LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
+use cargo_infergate::receipt::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use infergate::case::Case;
 use infergate::memory::leak::{
-    MIN_RUNS, ResidentTrend, certain_leak_interval, heap_trend, needs_confirmation, resident_trend, smallest_leak_bytes,
+    Finding, MIN_RUNS, MemoryPolicy, ResidentTrend, Witness, certain_leak_interval, heap_trend, judge,
+    needs_confirmation, resident_trend, smallest_leak_bytes,
 };
 use proptest::prelude::*;
 
@@ -46,13 +46,13 @@ fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRecord
     record
 }
 
-fn row(record: &MemoryRecord, metric: &str) -> CaseVerdict {
+fn row(record: &MemoryRecord, witness: Witness) -> Finding {
     let rows = judge(record, MemoryPolicy::default());
-    rows.into_iter().find(|row| row.metric == metric).expect("a row")
+    rows.into_iter().find(|row| row.witness == witness).expect("a row")
 }
 
 fn heap(run: impl Fn(usize) -> f64) -> Outcome {
-    row(&record(100, |at| (1e9 + run(at), 2e9)), HEAP).verdict
+    row(&record(100, |at| (1e9 + run(at), 2e9)), Witness::Heap).outcome
 }
 
 /// The resident set of a process that does not leak: pages come and go, and what came stays for a while.
@@ -129,8 +129,8 @@ fn the_stated_interval_of_a_leak_is_certain_and_the_next_one_is_not() {
 fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
     for seed in 0..1000 {
         let mut pages = Pages::new(seed);
-        let row = row(&record(100, |_| (1e9, pages.next())), RESIDENT);
-        assert_eq!(row.verdict, Outcome::Pass, "seed {seed}: {row:?}");
+        let row = row(&record(100, |_| (1e9, pages.next())), Witness::Resident);
+        assert_eq!(row.outcome, Outcome::Pass, "seed {seed}: {row:?}");
     }
 }
 
@@ -138,7 +138,7 @@ fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
 fn sixteen_kib_a_run_of_the_resident_set_are_called() {
     let called = |seed: u64| {
         let mut pages = Pages::new(seed);
-        row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), RESIDENT).verdict == Outcome::Leak
+        row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), Witness::Resident).outcome == Outcome::Leak
     };
     let share = (0..200).filter(|seed| called(*seed)).count();
     assert!(share >= 190, "{share} of 200");
@@ -151,7 +151,8 @@ fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty()
         let mut pages = Pages::new(seed);
         record(100, |at| (1e9, 5e8 + 40.0 * (pages.next() - 5e8) + at_a_run * at as f64))
     };
-    let stated: Vec<f64> = (0..40).filter_map(|seed| row(&noisy(seed, 0.0), RESIDENT).smallest_leak_bytes).collect();
+    let stated: Vec<f64> =
+        (0..40).filter_map(|seed| row(&noisy(seed, 0.0), Witness::Resident).smallest_leak_bytes).collect();
     let stated = stated.iter().sum::<f64>() / stated.len() as f64;
     // By the rule of the first look alone: that is what the formula speaks of.
     let share = |at_a_run: f64| {
@@ -168,8 +169,8 @@ fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty()
 fn a_rise_that_levels_off_is_followed_further_and_passes() {
     let warm_up = record(100, |at| (1e9, 5e8 + 5.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
     assert_eq!(warm_up.runs.len(), 200, "it rises over the first hundred");
-    let row = row(&warm_up, RESIDENT);
-    assert_eq!(row.verdict, Outcome::Pass, "{row:?}");
+    let row = row(&warm_up, Witness::Resident);
+    assert_eq!(row.outcome, Outcome::Pass, "{row:?}");
 }
 
 #[test]
@@ -177,51 +178,51 @@ fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it
     let slowing = |runs| {
         record(runs, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64))
     };
-    let first = row(&slowing(100), RESIDENT);
-    assert_eq!(first.verdict, Outcome::Inconclusive, "{first:?}");
+    let first = row(&slowing(100), Witness::Resident);
+    assert_eq!(first.outcome, Outcome::Inconclusive, "{first:?}");
     let note = first.note.expect("a note");
     let words: Vec<&str> = note.strip_suffix(" runs would settle it").expect("an advice").split(' ').collect();
     let runs: usize = words.last().expect("a number").parse().expect("a number");
-    assert_eq!(row(&slowing(runs), RESIDENT).verdict, Outcome::Leak, "it goes on rising; {note}");
+    assert_eq!(row(&slowing(runs), Witness::Resident).outcome, Outcome::Leak, "it goes on rising; {note}");
 }
 
 #[test]
 fn a_heap_that_leaks_needs_no_confirmation() {
     let both = record(100, |at| (1e9 + 65536.0 * at as f64, 5e8 + 65536.0 * at as f64));
     assert_eq!(both.runs.len(), 100);
-    assert_eq!(row(&both, HEAP).verdict, Outcome::Leak);
-    assert_eq!(row(&both, RESIDENT).verdict, Outcome::Inconclusive);
+    assert_eq!(row(&both, Witness::Heap).outcome, Outcome::Leak);
+    assert_eq!(row(&both, Witness::Resident).outcome, Outcome::Inconclusive);
 }
 
 #[test]
 fn what_was_cut_short_or_broke_a_rule_passes_nothing() {
     let partial = MemoryRecord { partial: true, ..record(100, |_| (1e9, 5e8)) };
     let invalid = MemoryRecord { invalid: vec!["another output".into()], ..record(100, |_| (1e9, 5e8)) };
-    for metric in [HEAP, RESIDENT] {
-        assert_eq!(row(&partial, metric).verdict, Outcome::Partial);
-        assert_eq!(row(&invalid, metric).verdict, Outcome::Invalid);
+    for witness in [Witness::Heap, Witness::Resident] {
+        assert_eq!(row(&partial, witness).outcome, Outcome::Partial);
+        assert_eq!(row(&invalid, witness).outcome, Outcome::Invalid);
     }
     let leaking = MemoryRecord { partial: true, ..record(100, |at| (1e9 + at as f64, 5e8)) };
-    assert_eq!(row(&leaking, HEAP).verdict, Outcome::Leak, "what was shown stays shown");
+    assert_eq!(row(&leaking, Witness::Heap).outcome, Outcome::Leak, "what was shown stays shown");
 }
 
 #[test]
 fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
     // It rose over the hundred asked for, and ended a quarter into the hundred that would have confirmed it.
     let mut confirming = record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64));
-    assert_eq!(row(&confirming, RESIDENT).verdict, Outcome::Pass);
+    assert_eq!(row(&confirming, Witness::Resident).outcome, Outcome::Pass);
     confirming.partial = true;
     for column in [&mut confirming.runs.live_bytes, &mut confirming.runs.live_blocks, &mut confirming.runs.rss_bytes] {
         column.truncate(125);
     }
-    let cut = row(&confirming, RESIDENT);
-    assert_eq!(cut.verdict, Outcome::Partial);
+    let cut = row(&confirming, Witness::Resident);
+    assert_eq!(cut.outcome, Outcome::Partial);
     assert!(cut.note.is_some_and(|note| note.contains("after 125 of 200 runs")));
 
     let warming_up = record(24, |at| (1e9 + 1e5 * at as f64, 5e8));
-    assert_eq!(row(&warming_up, HEAP).verdict, Outcome::Leak);
-    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, HEAP);
-    assert_eq!(cut.verdict, Outcome::Partial);
+    assert_eq!(row(&warming_up, Witness::Heap).outcome, Outcome::Leak);
+    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, Witness::Heap);
+    assert_eq!(cut.outcome, Outcome::Partial);
     assert!(cut.note.is_some_and(|note| note.contains("after 24 of 100 runs; until then the heap grows by")));
 }
 
@@ -243,13 +244,13 @@ fn a_rise_has_to_be_likely_large_and_in_both_halves() {
 fn what_is_not_seen_is_said() {
     let mut blind = record(100, |_| (1e9, 5e8));
     blind.runs.live_bytes.clear();
-    assert_eq!(row(&blind, HEAP).verdict, Outcome::Advisory);
-    assert_eq!(row(&blind, RESIDENT).verdict, Outcome::Pass);
+    assert_eq!(row(&blind, Witness::Heap).outcome, Outcome::Advisory);
+    assert_eq!(row(&blind, Witness::Resident).outcome, Outcome::Pass);
     blind.runs.rss_bytes.clear();
-    assert_eq!(row(&blind, RESIDENT).verdict, Outcome::Inconclusive, "nobody saw anything");
+    assert_eq!(row(&blind, Witness::Resident).outcome, Outcome::Inconclusive, "nobody saw anything");
     let few = record(MIN_RUNS - 1, |_| (1e9, 5e8));
-    assert_eq!(row(&few, HEAP).verdict, Outcome::Inconclusive);
-    assert!(row(&few, RESIDENT).note.is_some_and(|note| note.contains("at least 20")));
+    assert_eq!(row(&few, Witness::Heap).outcome, Outcome::Inconclusive);
+    assert!(row(&few, Witness::Resident).note.is_some_and(|note| note.contains("at least 20")));
 }
 
 #[test]
@@ -257,9 +258,9 @@ fn growth_without_a_trend_is_held_to_its_limit() {
     let step = record(100, |at| (1e9, 5e8 + f64::from(at >= 60) * 32.0 * MIB));
     let verdict = |limit: u64| {
         let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
-        judge(&step, policy).into_iter().find(|row| row.metric == RESIDENT).expect("a row").verdict
+        judge(&step, policy).into_iter().find(|row| row.witness == Witness::Resident).expect("a row").outcome
     };
-    assert_eq!(row(&step, RESIDENT).verdict, Outcome::Pass);
+    assert_eq!(row(&step, Witness::Resident).outcome, Outcome::Pass);
     assert_eq!((verdict(16 << 20), verdict(64 << 20)), (Outcome::Growth, Outcome::Pass));
 }
 
@@ -268,9 +269,9 @@ fn a_rise_that_levels_off_is_held_to_the_limit_too() {
     let warm_up = record(100, |at| (1e9, 5e8 + 300.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
     let verdict = |limit: u64| {
         let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
-        judge(&warm_up, policy).into_iter().find(|row| row.metric == RESIDENT).expect("a row").verdict
+        judge(&warm_up, policy).into_iter().find(|row| row.witness == Witness::Resident).expect("a row").outcome
     };
-    assert_eq!((verdict(64 << 20), verdict(400 << 20)), (Outcome::Growth, row(&warm_up, RESIDENT).verdict));
+    assert_eq!((verdict(64 << 20), verdict(400 << 20)), (Outcome::Growth, row(&warm_up, Witness::Resident).outcome));
 }
 
 #[test]

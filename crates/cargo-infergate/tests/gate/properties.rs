@@ -1,7 +1,9 @@
 //! What holds for every run, however odd.
 
 use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Baseline, Counter, Outcome, Probes, ProcessSamples, Receipt, Verdict, Work, to_json};
+use cargo_infergate::receipt::{
+    Baseline, Counter, Outcome, Probes, ProcessSamples, Receipt, Verdict, VerdictRow, Work, to_json,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -67,7 +69,7 @@ proptest! {
     ) {
         let base = sound.map(|times| sessions(&times)).or(odd.map(|odd| Baseline::from_receipt(&odd)));
         let verdict = judged(&head, base.as_ref(), require_baseline);
-        let worst = verdict.cases.iter().map(|row| row.verdict.severity()).max().unwrap_or(0);
+        let worst = verdict.rows.iter().map(|row| row.outcome.severity()).max().unwrap_or(0);
         prop_assert!(verdict.verdict.severity() >= worst);
         prop_assert_eq!(verdict.exit_code, verdict.verdict.exit_code());
         if head.partial || !head.invalid.is_empty() || head.cases.is_empty() {
@@ -75,15 +77,16 @@ proptest! {
         }
         for record in &head.cases {
             let sound = record.validate(false).is_ok();
-            let passed = |row: &&cargo_infergate::receipt::CaseVerdict| {
-                row.id == record.id.to_string() && matches!(row.verdict, Outcome::WithinLimit | Outcome::Improved)
-                    && row.metric.ends_with("_ns")
+            let passed = |row: &&VerdictRow| {
+                let good = matches!(row.outcome, Outcome::WithinLimit | Outcome::Improved);
+                row.subject == record.id.into() && good && row.time().is_some()
             };
-            prop_assert!(sound || verdict.cases.iter().find(passed).is_none(), "an unsound case never passes");
+            prop_assert!(sound || verdict.rows.iter().find(passed).is_none(), "an unsound case never passes");
         }
-        let numbers = |row: &cargo_infergate::receipt::CaseVerdict| [row.ratio, row.ci_low, row.ci_high, row.p_adjusted, row.cv];
-        for row in &verdict.cases {
-            prop_assert!(numbers(row).iter().flatten().all(|number| number.is_finite()), "{:?}", row);
+        for time in verdict.rows.iter().filter_map(VerdictRow::time) {
+            let ends = time.interval.map(|interval| interval.low).into_iter().chain(time.interval.map(|i| i.high));
+            let numbers = [time.ratio, time.p_adjusted, time.cv].into_iter().flatten().chain(ends);
+            prop_assert!(numbers.into_iter().all(f64::is_finite), "{:?}", time);
         }
         let again: Verdict = serde_json::from_str(&to_json(&verdict).unwrap()).unwrap();
         prop_assert_eq!(again, verdict);
@@ -94,7 +97,7 @@ proptest! {
         let base = sessions(&times);
         let rank = |ns: u64| {
             let verdict = judged(&all(ns), Some(&base), false);
-            match row(&verdict, "decode/p8", "itl_ns").verdict {
+            match row(&verdict, "decode/p8", "itl_ns").outcome {
                 Outcome::Improved => 0,
                 Outcome::WithinLimit => 1,
                 Outcome::Regressed => 2,
@@ -110,7 +113,7 @@ proptest! {
             let times: Vec<u64> = times.iter().map(|time| time * factor).collect();
             let head = run(&[("decode/p8", &[ns * factor; 3])]);
             let verdict = judge(&head, Some(&sessions(&times)), &Policy::default()).expect("a verdict");
-            row(&verdict, "decode/p8", "itl_ns").clone()
+            row(&verdict, "decode/p8", "itl_ns").time().expect("a time").clone()
         };
         let (one, other) = (verdict(1), verdict(factor));
         let near = |a: Option<f64>, b: Option<f64>| match (a, b) {

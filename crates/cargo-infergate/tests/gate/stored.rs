@@ -1,15 +1,20 @@
 //! The stored channel: one session's time against the sessions of a baseline.
 
 use cargo_infergate::gate::{Policy, judge, stored_limit, summary_ns, variation};
-use cargo_infergate::receipt::{CaseVerdict, Outcome, ProcessSamples};
+use cargo_infergate::receipt::{Interval, Outcome, ProcessSamples, VerdictRow};
 
-use crate::support::{assert_near, baseline, decode_baseline, machine, note, probes, row, run};
+use crate::support::{assert_near, baseline, decode_baseline, machine, note, notes, probes, row, run, time};
 
 const QUIET: [u64; 8] = [1000, 1010, 990, 1000, 1005, 995, 1000, 1000];
 
-fn judged(sessions: &[u64], head: &[u64]) -> CaseVerdict {
+fn judged(sessions: &[u64], head: &[u64]) -> VerdictRow {
     let verdict = judge(&run(&[("decode/p128", head)]), Some(&decode_baseline(sessions)), &Policy::default());
     row(&verdict.expect("a verdict"), "decode/p128", "itl_ns").clone()
+}
+
+#[track_caller]
+fn ends(row: &VerdictRow) -> Interval {
+    time(row).interval.expect("an interval")
 }
 
 #[test]
@@ -41,19 +46,19 @@ fn the_limit_is_gate_mds_formula() {
 #[test]
 fn the_floor_holds_where_sessions_are_quiet() {
     let row = judged(&QUIET, &[1099, 1099, 1099]);
-    assert_eq!(row.verdict, Outcome::WithinLimit, "{row:?}");
-    assert_near(row.threshold, 1.10);
+    assert_eq!(row.outcome, Outcome::WithinLimit, "{row:?}");
+    assert_near(time(&row).threshold, 1.10);
     let row = judged(&QUIET, &[1102, 1102, 1102]);
-    assert_eq!(row.verdict, Outcome::Regressed, "{row:?}");
-    assert!(row.ci_low.expect("an interval") > 1.0 && row.p_adjusted.expect("p") < 0.01, "{row:?}");
+    assert_eq!(row.outcome, Outcome::Regressed, "{row:?}");
+    assert!(ends(&row).low > 1.0 && time(&row).p_adjusted.expect("p") < 0.01, "{row:?}");
 }
 
 #[test]
 fn faster_beyond_the_limit_is_improved() {
     let row = judged(&QUIET, &[905, 905, 905]);
-    assert_eq!(row.verdict, Outcome::Improved, "{row:?}");
-    assert!(row.ci_high.expect("an interval") < 1.0);
-    assert_eq!(judged(&QUIET, &[912, 912, 912]).verdict, Outcome::WithinLimit);
+    assert_eq!(row.outcome, Outcome::Improved, "{row:?}");
+    assert!(ends(&row).high < 1.0);
+    assert_eq!(judged(&QUIET, &[912, 912, 912]).outcome, Outcome::WithinLimit);
 }
 
 #[test]
@@ -64,27 +69,29 @@ fn the_numbers_of_a_row_are_those_the_verdict_rests_on() {
     let std = (logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / 7.0).sqrt();
     // t(7, 0.99), SciPy 1.17.
     let half_width = 2.997_951_566_868_528 * std * (1.0_f64 + 0.125).sqrt();
-    assert_near(row.base, centre.exp());
-    assert_near(row.head, 1050.0);
-    assert_near(row.ratio, 1050.0 / centre.exp());
-    assert_near(row.ci_low, (1050_f64.ln() - centre - half_width).exp());
-    assert_near(row.ci_high, (1050_f64.ln() - centre + half_width).exp());
-    assert_near(row.cv, 0.0);
+    assert_near(time(&row).base_ns, centre.exp());
+    assert_near(time(&row).head_ns, 1050.0);
+    assert_near(time(&row).ratio, 1050.0 / centre.exp());
+    assert_near(Some(ends(&row).low), (1050_f64.ln() - centre - half_width).exp());
+    assert_near(Some(ends(&row).high), (1050_f64.ln() - centre + half_width).exp());
+    assert_near(time(&row).cv, 0.0);
+    // Each end stands at the one-sided level alpha / m: 0.01 of one case.
+    assert_near(Some(ends(&row).level), 0.98);
 }
 
 #[test]
 fn wide_sessions_widen_the_limit() {
     let wide = [1000, 1100, 900, 1050, 950, 1000, 1080, 920];
     let row = judged(&wide, &[1200, 1200, 1200]);
-    assert_eq!(row.verdict, Outcome::WithinLimit, "{row:?}");
-    assert!(row.threshold.expect("a limit") > 1.2, "{row:?}");
+    assert_eq!(row.outcome, Outcome::WithinLimit, "{row:?}");
+    assert!(time(&row).threshold.expect("a limit") > 1.2, "{row:?}");
 }
 
 #[test]
 fn sessions_without_any_spread_leave_p_undefined_and_the_floor_in_force() {
     let row = judged(&[1000; 8], &[1050, 1050, 1050]);
-    assert_eq!((row.verdict, row.p_adjusted), (Outcome::WithinLimit, None), "{row:?}");
-    assert_eq!(judged(&[1000; 8], &[1101, 1101, 1101]).verdict, Outcome::Regressed);
+    assert_eq!((row.outcome, time(&row).p_adjusted), (Outcome::WithinLimit, None), "{row:?}");
+    assert_eq!(judged(&[1000; 8], &[1101, 1101, 1101]).outcome, Outcome::Regressed);
 }
 
 #[test]
@@ -93,10 +100,10 @@ fn p_is_adjusted_for_every_case_of_the_run() {
     let base = baseline(&QUIET.map(cases));
     let two = judge(&cases(1020), Some(&base), &Policy::default()).expect("a verdict");
     let one = judged(&QUIET, &[1020, 1020, 1020]);
-    let p = one.p_adjusted.expect("p");
+    let p = time(&one).p_adjusted.expect("p");
     assert!(p < 0.5, "{p}");
-    assert_near(row(&two, "decode/p128", "itl_ns").p_adjusted, 2.0 * p);
-    assert!(row(&two, "decode/p128", "itl_ns").ci_low < one.ci_low, "more cases, wider interval");
+    assert_near(time(row(&two, "decode/p128", "itl_ns")).p_adjusted, 2.0 * p);
+    assert!(ends(row(&two, "decode/p128", "itl_ns")).low < ends(&one).low, "more cases, wider interval");
 }
 
 #[test]
@@ -104,10 +111,10 @@ fn fewer_than_eight_sessions_are_advisory_and_say_how_many_are_missing() {
     let verdict = judge(&run(&[("decode/p128", &[5000; 3])]), Some(&decode_baseline(&QUIET[..5])), &Policy::default())
         .expect("a verdict");
     let row = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!((row.verdict, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
+    assert_eq!((row.outcome, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
     assert!(note(row).contains("5 of 8 sessions: time is advisory, 3 are missing"), "{row:?}");
-    assert_eq!((row.threshold, row.ci_low, row.p_adjusted), (None, None, None));
-    assert!(row.ratio.expect("the ratio is shown") > 4.9);
+    assert_eq!((time(row).threshold, time(row).interval, time(row).p_adjusted), (None, None, None));
+    assert!(time(row).ratio.expect("the ratio is shown") > 4.9);
 }
 
 #[test]
@@ -116,33 +123,33 @@ fn a_case_counts_only_in_the_sessions_that_ran_it() {
     sessions.push(run(&[("prefill/p128", &[500; 3])]));
     let head = run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[500; 3]), ("prefill/p7", &[9; 3])]);
     let verdict = judge(&head, Some(&baseline(&sessions)), &Policy::default()).expect("a verdict");
-    assert_eq!(row(&verdict, "decode/p128", "itl_ns").verdict, Outcome::WithinLimit);
+    assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::WithinLimit);
     assert!(note(row(&verdict, "prefill/p128", "ttft_ns")).contains("1 of 8 sessions"));
     let unknown = row(&verdict, "prefill/p7", "ttft_ns");
-    assert_eq!((unknown.verdict, unknown.base, unknown.ratio), (Outcome::Advisory, None, None));
+    assert_eq!((unknown.outcome, time(unknown).base_ns, time(unknown).ratio), (Outcome::Advisory, None, None));
     assert!(note(unknown).contains("no session of this case"), "{unknown:?}");
 }
 
 #[test]
 fn a_case_above_its_variance_limit_is_unstable() {
     let row = judged(&QUIET, &[700, 1000, 1400]);
-    assert_eq!(row.verdict, Outcome::Unstable, "{row:?}");
+    assert_eq!(row.outcome, Outcome::Unstable, "{row:?}");
     assert_eq!(note(&row), "CV 34 % is above the limit of 20 %");
     // A lucky median must not feign an improvement.
-    assert_eq!(judged(&QUIET, &[500, 800, 1400]).verdict, Outcome::Unstable);
+    assert_eq!(judged(&QUIET, &[500, 800, 1400]).outcome, Outcome::Unstable);
 }
 
 #[test]
 fn noise_never_overrides_regressed() {
     let row = judged(&QUIET, &[1000, 1500, 2500]);
-    assert_eq!(row.verdict, Outcome::Regressed, "{row:?}");
+    assert_eq!(row.outcome, Outcome::Regressed, "{row:?}");
     assert!(note(&row).contains("CV"), "the noise is still named: {row:?}");
 }
 
 #[test]
 fn two_processes_have_no_variation() {
     let row = judged(&QUIET, &[1000, 1400]);
-    assert_eq!(row.cv, None);
+    assert_eq!(time(&row).cv, None);
     assert!(note(&row).contains("2 processes: too few for a CV"), "{row:?}");
     assert_eq!(variation(&run(&[("decode/p128", &[10, 20])]).cases[0].processes), None);
 }
@@ -152,7 +159,7 @@ fn a_session_shorter_than_the_baselines_is_named() {
     let sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns; 5])]));
     let note_of = |head: &[u64]| {
         let verdict = judge(&run(&[("decode/p128", head)]), Some(&baseline(&sessions)), &Policy::default());
-        note(row(&verdict.expect("a verdict"), "decode/p128", "itl_ns")).to_owned()
+        note(row(&verdict.expect("a verdict"), "decode/p128", "itl_ns"))
     };
     assert_eq!(note_of(&[1000; 3]), "3 processes against 5 or more in the baseline's sessions: expect more scatter");
     assert_eq!(note_of(&[1000; 5]), "");
@@ -171,7 +178,7 @@ fn common_movement_is_never_subtracted() {
     let ids = ["prefill/p128", "prefill/p512", "decode/p128", "decode/p512"];
     let suite = |ns: u64| run(&ids.map(|id| (id, [ns; 3])).each_ref().map(|(id, times)| (*id, &times[..])));
     let verdict = judge(&suite(1300), Some(&baseline(&QUIET.map(suite))), &Policy::default()).expect("a verdict");
-    let regressed = verdict.cases.iter().filter(|row| row.verdict == Outcome::Regressed).count();
+    let regressed = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).count();
     assert_eq!((regressed, verdict.verdict, verdict.exit_code), (4, Outcome::Regressed, 1));
 }
 
@@ -183,7 +190,7 @@ fn probes_do_not_move_a_limit_and_their_drift_is_named() {
     head.probes = Some(slow);
     let verdict = judge(&head, Some(&decode_baseline(&QUIET)), &Policy::default()).expect("a verdict");
     assert_eq!(verdict.verdict, Outcome::Regressed);
-    assert!(verdict.notes.iter().any(|note| note == "the machine drifted during the run: memory read -50 %"));
+    assert!(notes(&verdict).iter().any(|note| note == "the machine drifted during the run: memory read -50 %"));
 }
 
 #[test]
@@ -198,18 +205,18 @@ fn on_another_machine_class_time_is_advisory_and_normalised() {
     head.cases[0].work = Some(cargo_infergate::receipt::Work { bytes: 20_000.0, flops: 0.0 });
     let policy = Policy::default();
     let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
-    let time = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!((time.verdict, verdict.exit_code), (Outcome::Advisory, 0));
+    let elsewhere = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!((elsewhere.outcome, verdict.exit_code), (Outcome::Advisory, 0));
     // Twice the time on half the bandwidth is the same program.
-    assert!((time.ratio.expect("normalised") - 1.0).abs() < 0.01, "{time:?}");
-    assert!(note(time).contains("normalised by the probes"), "{time:?}");
-    assert_eq!((time.threshold, time.p_adjusted), (None, None));
-    assert!(verdict.notes.iter().any(|note| note.contains("linux-x86_64-intel-4")), "{:?}", verdict.notes);
+    assert!((time(elsewhere).ratio.expect("normalised") - 1.0).abs() < 0.01, "{elsewhere:?}");
+    assert!(note(elsewhere).contains("normalised by the probes"), "{elsewhere:?}");
+    assert_eq!((time(elsewhere).threshold, time(elsewhere).p_adjusted), (None, None));
+    assert!(notes(&verdict).iter().any(|note| note.contains("linux-x86_64-intel-4")), "{:?}", notes(&verdict));
 
     head.probes = None;
     let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
-    let time = row(&verdict, "decode/p128", "itl_ns");
-    assert!(note(time).contains("not normalised") && time.ratio.expect("raw") > 1.9, "{time:?}");
+    let elsewhere = row(&verdict, "decode/p128", "itl_ns");
+    assert!(note(elsewhere).contains("not normalised") && time(elsewhere).ratio.expect("raw") > 1.9, "{elsewhere:?}");
 }
 
 #[test]
@@ -218,7 +225,7 @@ fn the_fraction_of_the_hardware_limit_uses_the_better_probe_and_is_not_clamped()
     head.cases[0].work = Some(cargo_infergate::receipt::Work { bytes: 20_000_000.0, flops: 100_000_000.0 });
     let fraction = |head: &cargo_infergate::receipt::Receipt| {
         let verdict = judge(head, None, &Policy::default()).expect("a verdict");
-        row(&verdict, "decode/p128", "itl_ns").limit_fraction
+        row(&verdict, "decode/p128", "itl_ns").time().expect("a time").limit_fraction
     };
     assert_eq!(fraction(&head), None, "no probes");
     let mut pair = probes(20e9, 500e9);

@@ -1,9 +1,10 @@
 //! Receipts and baselines made by hand, and rows looked up by name.
 
 use cargo_infergate::receipt::{
-    Baseline, Build, CaseRecord, CaseVerdict, Machine, Output, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA,
-    Receipt, Verdict, output_sha256,
+    Baseline, Build, CaseRecord, Evidence, Machine, Output, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt,
+    TimeEvidence, Verdict, VerdictRow, output_sha256,
 };
+use cargo_infergate::report::words;
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
 
@@ -100,13 +101,35 @@ pub fn probes(memory: f64, matrix: f64) -> ProbePair {
     ProbePair { before: probes, after: Some(probes) }
 }
 
-pub fn row<'a>(verdict: &'a Verdict, id: &str, metric: &str) -> &'a CaseVerdict {
-    let found = verdict.cases.iter().find(|row| row.id == id && row.metric == metric);
-    found.unwrap_or_else(|| panic!("no row {id} {metric} in {:#?}", verdict.cases))
+/// What a row compares, by the name of its metric, counter or target.
+pub fn compares(row: &VerdictRow) -> &str {
+    match &row.evidence {
+        Evidence::Output(_) => "output",
+        Evidence::Time(time) => time.metric.name(),
+        Evidence::Counter(counter) => &counter.name,
+        Evidence::Target(target) => target.metric.name(),
+        Evidence::Memory(_) => "memory",
+    }
 }
 
-pub fn note(row: &CaseVerdict) -> &str {
-    row.note.as_deref().unwrap_or("")
+pub fn row<'a>(verdict: &'a Verdict, subject: &str, what: &str) -> &'a VerdictRow {
+    let found = verdict.rows.iter().find(|row| row.subject.to_string() == subject && compares(row) == what);
+    found.unwrap_or_else(|| panic!("no row {subject} {what} in {:#?}", verdict.rows))
+}
+
+#[track_caller]
+pub fn time(row: &VerdictRow) -> &TimeEvidence {
+    row.time().expect("a time")
+}
+
+/// What the report says of a row beside its numbers.
+pub fn note(row: &VerdictRow) -> String {
+    words::sentence(row).unwrap_or_default()
+}
+
+/// What the report says of the whole run.
+pub fn notes(verdict: &Verdict) -> Vec<String> {
+    verdict.notes.iter().map(words::note).collect()
 }
 
 #[track_caller]

@@ -1,10 +1,17 @@
 //! Targets: absolute limits, read from a line of text.
 
-use cargo_infergate::gate::{Policy, Target, TargetMetric, judge};
-use cargo_infergate::receipt::{Counter, Outcome, ProcessSamples, Receipt, Verdict};
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{
+    Counter, Evidence, Outcome, ProcessSamples, Receipt, Target, TargetEvidence, TargetMetric, Verdict, VerdictRow,
+};
 use proptest::prelude::*;
 
 use crate::support::{assert_near, note, row, run};
+
+#[track_caller]
+fn target_of(row: &VerdictRow) -> &TargetEvidence {
+    if let Evidence::Target(target) = &row.evidence { target } else { panic!("{row:?}") }
+}
 
 fn error_of(text: &str) -> String {
     format!("{:#}", text.parse::<Target>().expect_err(text))
@@ -122,10 +129,10 @@ fn a_target_is_met_or_missed() {
     ] {
         let verdict = judged(&head, target);
         let row = row(&verdict, "generate/p8-o5", target.split(' ').nth(1).expect("a metric"));
-        assert_eq!(row.verdict, expected, "{target}");
+        assert_eq!(row.outcome, expected, "{target}");
         assert_eq!(verdict.exit_code, i32::from(expected == Outcome::TargetMissed), "{target}");
         assert!(note(row).contains(target), "{row:?}");
-        assert!(row.threshold.is_some() && row.base.is_none());
+        assert_eq!(target_of(row).target.to_string(), target);
     }
 }
 
@@ -134,7 +141,7 @@ fn a_missing_value_never_passes() {
     let verdict = judged(&run(&[("prefill/p8", &[100])]), "* tpot_ms < 1000");
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::TargetMissed, 1));
     let row = row(&verdict, "prefill/p8", "tpot_ms");
-    assert_eq!(row.head, None);
+    assert_eq!(target_of(row).value, None);
     assert!(note(row).contains("prefill/p8 has no tpot_ms; name other cases"), "{row:?}");
 }
 
@@ -153,10 +160,10 @@ fn a_target_that_names_no_case_is_an_error() {
 fn a_target_of_an_invalid_or_cut_run_does_not_pass() {
     let mut head = run(&[("prefill/p8", &[100])]);
     head.partial = true;
-    assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").verdict, Outcome::Partial);
+    assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").outcome, Outcome::Partial);
     head.partial = false;
     head.cases[0].output.ids[0] += 1;
-    assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").verdict, Outcome::Invalid);
+    assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").outcome, Outcome::Invalid);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{
-    BASELINE_SCHEMA, Baseline, Outcome, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, Session, Verdict, read,
-    read_receipt_or_baseline, to_json, write_json,
+    Against, BASELINE_SCHEMA, Baseline, Metric, Name, Outcome, RECEIPT_SCHEMA, Reason, Receipt, ReceiptOrBaseline,
+    Session, Shown, Subject, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, to_json, write_json,
 };
 
 use crate::support::{golden, golden_text, golden_value};
@@ -34,11 +34,15 @@ fn the_first_baseline_is_still_read() {
 }
 
 #[test]
-fn the_first_verdict_is_still_read() {
-    let verdict: Verdict = serde_json::from_str(&golden_text("verdict-1.json")).expect("a v1 verdict");
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1));
-    assert_eq!(verdict.cases[1].ci_low, Some(1.21));
-    assert_eq!(verdict.cases[0].ratio, None);
+fn a_verdict_of_this_schema_is_still_read() {
+    let verdict: Verdict = serde_json::from_str(&golden_text("verdict-2.json")).expect("a verdict");
+    assert_eq!((&*verdict.schema, verdict.verdict, verdict.exit_code), (VERDICT_SCHEMA, Outcome::Regressed, 1));
+    let time = verdict.rows[2].time().expect("a time");
+    assert_eq!((time.metric, time.against, time.shown), (Metric::ItlNs, Against::Baseline, Some(Shown::Slower)));
+    assert_eq!(time.interval.map(|interval| (interval.low, interval.level)), Some((1.21, 0.996)));
+    assert_eq!(time.blocks, None);
+    assert_eq!(verdict.rows[3].subject, Subject::Named(Name::new("criterion", "fib/20").expect("a name")));
+    assert_eq!(verdict.rows[2].reasons, [Reason::Noisy { cv: 0.25, limit: 0.2 }]);
 }
 
 #[test]
@@ -58,9 +62,9 @@ fn what_is_read_is_written_and_read_the_same() {
 
 #[test]
 fn undefined_is_null_in_a_verdict() {
-    let verdict: Verdict = serde_json::from_value(golden_value("verdict-1.json")).expect("a verdict");
+    let verdict: Verdict = serde_json::from_value(golden_value("verdict-2.json")).expect("a verdict");
     let text = to_json(&verdict).expect("JSON");
-    assert!(text.contains("\"ratio\": null") && !text.contains("NaN"), "{text}");
+    assert!(text.contains("\"position\": null") && !text.contains("NaN"), "{text}");
     assert_eq!(serde_json::from_str::<Verdict>(&text).expect("the copy"), verdict);
 }
 

@@ -36,10 +36,10 @@ fn a_file_of_something_else() {
     for text in ["{}", "[]", "null", "3", "\"infergate.receipt/1\"", "{\"schema\": 1}"] {
         assert_says(&error_of(text.as_bytes()), &[expected]);
     }
-    let verdict = error_of(crate::support::golden_text("verdict-1.json").as_bytes());
+    let verdict = error_of(crate::support::golden_text("verdict-2.json").as_bytes());
     assert_says(
         &verdict,
-        &["its schema is infergate.verdict/1 and infergate.receipt/1 or infergate.baseline/1 is needed"],
+        &["its schema is infergate.verdict/2 and infergate.receipt/1 or infergate.baseline/1 is needed"],
     );
     assert_says(&error_of(b"{\"schema\": \"other/1\"}"), &["its schema is other/1 and"]);
 }

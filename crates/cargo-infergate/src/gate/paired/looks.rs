@@ -1,6 +1,6 @@
 //! The looks: when the blocks so far are looked at, and what settles a case.
 
-use crate::receipt::Outcome;
+use crate::receipt::{Outcome, Shown};
 use crate::stats::{
     hodges_lehmann, holm_adjusted, sample_std, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
     signed_rank_upper_bound,
@@ -50,7 +50,9 @@ pub struct Standing {
     pub low: Option<f64>,
     /// One-sided upper bound, likewise. Both together are an interval of 97.5 %.
     pub high: Option<f64>,
-    /// Holm's adjusted p of "slower" at the last fail look this case took part in.
+    /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
+    pub shown: Option<Shown>,
+    /// Holm's adjusted p of "slower" at the last fail look this case took part in; of "faster" where that was shown.
     pub p_adjusted: Option<f64>,
     /// Sample standard deviation of the blocks.
     pub block_std: Option<f64>,
@@ -70,6 +72,7 @@ struct Case {
     within: bool,
     settled: Option<(Outcome, usize)>,
     p_adjusted: Option<f64>,
+    p_faster: Option<f64>,
 }
 
 impl Case {
@@ -132,6 +135,9 @@ fn fail_look(suite: &[Series], cases: &mut [Case], look: Look) {
         cases[at].slower |= p <= look.level;
     }
     for (at, p) in faster {
+        if cases[at].settled.is_none() {
+            cases[at].p_faster = Some(p);
+        }
         cases[at].faster |= p <= look.level;
     }
     for (series, case) in suite.iter().zip(cases) {
@@ -190,13 +196,19 @@ fn last_look(suite: &[Series], cases: &mut [Case]) {
 fn standing(series: &Series, case: Case) -> Standing {
     let blocks = case.settled.map_or(series.differences.len(), |(_, blocks)| blocks).min(series.differences.len());
     let seen = &series.differences[..blocks];
+    let shown = match (case.slower, case.faster) {
+        (true, _) => Some(Shown::Slower),
+        (false, true) => Some(Shown::Faster),
+        (false, false) => None,
+    };
     Standing {
         outcome: case.settled.map(|(outcome, _)| outcome),
+        shown,
         blocks,
         theta: hodges_lehmann(seen),
         low: signed_rank_lower_bound(seen, PASS_BETA),
         high: signed_rank_upper_bound(seen, PASS_BETA),
-        p_adjusted: case.p_adjusted,
+        p_adjusted: if shown == Some(Shown::Faster) { case.p_faster } else { case.p_adjusted },
         block_std: sample_std(seen),
     }
 }

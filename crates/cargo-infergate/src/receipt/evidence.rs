@@ -1,0 +1,245 @@
+//! What a row of a verdict rests on: numbers, each in a field of its own. `report` turns them into words.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Counter, Metric, Target, TargetMetric, Witness};
+
+/// What was compared, and what was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// What the model said.
+    Output(OutputEvidence),
+    /// How long it took.
+    Time(TimeEvidence),
+    /// An exact counter: allocations, bytes.
+    Counter(CounterEvidence),
+    /// An absolute limit of the team's own.
+    Target(TargetEvidence),
+    /// Memory over many runs of one process.
+    Memory(MemoryEvidence),
+}
+
+/// How head's output relates to base's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputComparison {
+    /// Bit for bit, as far as both are known.
+    Same,
+    /// Other numbers, within the tolerance for rounding.
+    Drifted,
+    /// Other tokens, or numbers beyond the tolerance.
+    Changed,
+    /// There is nothing to compare with.
+    Unknown,
+}
+
+/// What the model said on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputEvidence {
+    /// How they relate.
+    pub comparison: OutputComparison,
+    /// The first output token that differs, the first of all being 0; `null` where none does.
+    pub position: Option<usize>,
+    /// Base's token id there; `null` where base had ended.
+    pub base_id: Option<u32>,
+    /// Head's token id there; `null` where head had ended.
+    pub head_id: Option<u32>,
+    /// Distance of base's two best logits there; `null` where the engine did not say.
+    pub base_margin: Option<f32>,
+    /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
+    #[serde(default)]
+    pub max_abs_logit_delta: Option<f64>,
+    /// Kullback-Leibler divergence of head's next-token distribution from base's, nats, the largest over the positions
+    /// compared; `null` likewise.
+    #[serde(default)]
+    pub kl_divergence: Option<f64>,
+}
+
+impl OutputEvidence {
+    /// `comparison` and nothing more to say about it.
+    pub fn new(comparison: OutputComparison) -> Self {
+        Self {
+            comparison,
+            position: None,
+            base_id: None,
+            head_id: None,
+            base_margin: None,
+            max_abs_logit_delta: None,
+            kl_divergence: None,
+        }
+    }
+}
+
+/// What a time is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// The sessions of a committed baseline: the stored channel.
+    Baseline,
+    /// A git revision on the same machine in the same run: the paired channel.
+    Base,
+    /// An older revision in the same blocks, so that many small slowdowns add up to something that is seen.
+    Anchor,
+}
+
+/// A difference shown at the suite's level, whether or not it reaches the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// Head takes longer.
+    Slower,
+    /// Head takes less.
+    Faster,
+}
+
+/// An interval of the ratio head / base.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Chance that an interval made this way, at one look, holds the true ratio: 0.975. On the stored channel, that it holds
+    /// the ratio of one more session of an unchanged program.
+    pub level: f64,
+}
+
+impl Interval {
+    /// From the natural logarithms of its ends. `None` where an end is no number.
+    pub fn of_logs(low: f64, high: f64, level: f64) -> Option<Self> {
+        let (low, high) = (low.exp(), high.exp());
+        (low.is_finite() && high.is_finite()).then_some(Self { low, high, level })
+    }
+}
+
+/// A time of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeEvidence {
+    /// What was timed.
+    pub metric: Metric,
+    /// What with.
+    pub against: Against,
+    /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
+    pub counted: bool,
+    /// Base's time, nanoseconds: the median over its processes, or the geometric mean of the baseline's sessions.
+    pub base_ns: Option<f64>,
+    /// Head's time, nanoseconds: the median over its processes.
+    pub head_ns: Option<f64>,
+    /// head / base; `null` where either is missing.
+    pub ratio: Option<f64>,
+    /// Where the ratio lies.
+    pub interval: Option<Interval>,
+    /// Whether head was shown to be slower or faster at the suite's level; `null` where neither was.
+    pub shown: Option<Shown>,
+    /// p value of "slower", or of "faster" where that was shown, adjusted for the number of tests.
+    pub p_adjusted: Option<f64>,
+    /// The ratio from which on (paired) or above which (stored) it is regressed.
+    pub threshold: Option<f64>,
+    /// Coefficient of variation of head's process medians.
+    pub cv: Option<f64>,
+    /// Fraction of the hardware's limit that head reaches; `null` when not known. Above 1 the work or a probe is wrong.
+    #[serde(default)]
+    pub limit_fraction: Option<f64>,
+    /// Stored channel: sessions of the baseline that measured it.
+    #[serde(default)]
+    pub sessions: Option<usize>,
+    /// Paired channel: fresh processes of each side.
+    #[serde(default)]
+    pub blocks: Option<usize>,
+    /// Paired channel: the smallest slowdown (a ratio above 1) that a run with this noise calls 19 times of 20; `null` when
+    /// none up to a doubling is.
+    #[serde(default)]
+    pub smallest_slowdown: Option<f64>,
+}
+
+impl TimeEvidence {
+    /// A time without numbers; fill in what there is.
+    pub fn new(metric: Metric, against: Against) -> Self {
+        Self {
+            metric,
+            against,
+            counted: true,
+            base_ns: None,
+            head_ns: None,
+            ratio: None,
+            interval: None,
+            shown: None,
+            p_adjusted: None,
+            threshold: None,
+            cv: None,
+            limit_fraction: None,
+            sessions: None,
+            blocks: None,
+            smallest_slowdown: None,
+        }
+    }
+}
+
+/// What a counter counts, from its name: one with `bytes` in it counts bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Whole things: allocations.
+    Number,
+}
+
+impl Unit {
+    /// The unit of the counter `name`.
+    pub fn of(name: &str) -> Self {
+        if name.split('_').any(|word| word == "bytes") { Self::Bytes } else { Self::Number }
+    }
+}
+
+/// An exact counter of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CounterEvidence {
+    /// Its name: `allocations_per_token`, `weight_bytes`.
+    pub name: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// What base counted; `null` where it did not.
+    pub base: Option<Counter>,
+    /// What head counted; `null` where it did not.
+    pub head: Option<Counter>,
+    /// A rise by up to this fraction of base passes.
+    pub tolerance: f64,
+}
+
+/// What an absolute limit was compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetEvidence {
+    /// As it was given: `decode/* itl_ms < 50`.
+    #[schemars(with = "String")]
+    pub target: Target,
+    /// What it limits.
+    pub metric: TargetMetric,
+    /// The limit, in the unit of that metric.
+    pub limit: f64,
+    /// What was measured, in the unit of the target's metric; `null` where it was not.
+    pub value: Option<f64>,
+}
+
+/// Memory over many runs of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryEvidence {
+    /// Who says so.
+    pub witness: Witness,
+    /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
+    pub slope_bytes: Option<f64>,
+    /// Resident set: growth from which on it counts, bytes a run.
+    #[serde(default)]
+    pub floor_bytes: Option<f64>,
+    /// Resident set: p value of "it rises".
+    #[serde(default)]
+    pub p_rising: Option<f64>,
+    /// The smallest leak these runs could have seen, bytes a run.
+    #[serde(default)]
+    pub smallest_leak_bytes: Option<f64>,
+    /// Heap: a leak of that size in each k-th run is certain to be called up to this k, and in rarer runs it depends on which.
+    #[serde(default)]
+    pub certain_leak_interval: Option<usize>,
+}

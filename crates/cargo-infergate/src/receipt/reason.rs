@@ -1,0 +1,187 @@
+//! Why a row ended as it did where its numbers do not say it, what mends it, and what holds for the whole run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Subject;
+
+/// Why, with the numbers of each why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reason {
+    /// The run breaks an invariant.
+    Broken {
+        /// Which, in one sentence.
+        what: String,
+    },
+    /// The run was cut short.
+    CutShort,
+    /// Nothing was timed.
+    NotTimed,
+    /// The output changed, so the time is not judged.
+    OutputChanged,
+    /// A change that the user allowed.
+    Allowed,
+    /// The baseline does not know this subject's output, or there is no baseline.
+    NoReference,
+    /// There is no baseline.
+    NoBaseline,
+    /// The baseline has no session of this subject.
+    NoSession,
+    /// Sides ran on platforms between which exactness cannot be asked for.
+    OtherPlatform {
+        /// What differs: `instruction set`.
+        what: String,
+        /// Base's.
+        base: String,
+        /// Head's.
+        head: String,
+    },
+    /// Sides ran on different machine classes.
+    OtherMachine {
+        /// The ratio is one of fractions of what the hardware gives.
+        normalised: bool,
+    },
+    /// Fewer sessions than it takes to judge.
+    TooFewSessions {
+        /// There are.
+        sessions: usize,
+        /// It takes.
+        needed: usize,
+    },
+    /// The process medians vary too much.
+    Noisy {
+        /// Their coefficient of variation.
+        cv: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// Too few processes for a coefficient of variation.
+    TooFewProcesses {
+        /// There are.
+        processes: usize,
+    },
+    /// The run has fewer processes than the baseline's sessions.
+    ShorterThanSessions {
+        /// There are.
+        processes: usize,
+        /// Each session has at least.
+        usual: usize,
+    },
+    /// The last look came, and the interval is too wide.
+    TooNoisy {
+        /// Blocks.
+        blocks: usize,
+    },
+    /// The time given ended.
+    OutOfTime {
+        /// Blocks that were measured.
+        blocks: usize,
+        /// Blocks that may settle it.
+        more: usize,
+    },
+    /// Too few blocks to judge.
+    TooFewBlocks {
+        /// There are.
+        blocks: usize,
+    },
+    /// The subject has no such metric, or it was not counted.
+    NoSuchMetric,
+    /// This channel does not measure that metric.
+    NotMeasured,
+    /// What the leak rule says of itself, which `cargo bench` says in the same words.
+    Observed {
+        /// One sentence.
+        text: String,
+    },
+}
+
+/// What the user can do about a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Measure again.
+    MeasureAgain,
+    /// Bless a session.
+    Bless,
+    /// Allow the output to change.
+    AllowOutputChange,
+    /// Give more time.
+    MoreTime,
+    /// Name other cases in the target.
+    NameOtherCases,
+    /// Count allocations, or name other cases in the target.
+    CountOrNameOtherCases,
+    /// Measure this revision alone, without `--against`.
+    MeasureAlone,
+}
+
+/// What holds for the run as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Note {
+    /// An invariant is broken.
+    Broken {
+        /// Which, in one sentence.
+        what: String,
+    },
+    /// The run, or the base run, was cut short.
+    CutShort {
+        /// It is the base run.
+        base: bool,
+    },
+    /// There is no baseline for this machine class.
+    NoBaseline {
+        /// Which.
+        machine_class: String,
+    },
+    /// The baseline is of another machine class.
+    OtherMachine {
+        /// Base's class.
+        base: String,
+        /// Head's class.
+        head: String,
+    },
+    /// One session is compared with one.
+    OneSession,
+    /// The sides differ in something besides the code.
+    Differs {
+        /// What: `rustc`.
+        what: String,
+        /// Base's.
+        base: String,
+        /// Head's.
+        head: String,
+        /// Stored channel: in how many of how many sessions.
+        #[serde(default)]
+        sessions: Option<(usize, usize)>,
+        /// Whether base is a revision, not a baseline.
+        paired: bool,
+    },
+    /// What the hardware gave moved during the run.
+    Drift {
+        /// What: `memory read`.
+        what: String,
+        /// By this fraction.
+        change: f64,
+    },
+    /// The baseline has subjects that were not run.
+    NotRun {
+        /// Which.
+        #[schemars(with = "Vec<String>")]
+        subjects: Vec<Subject>,
+    },
+    /// Base's allocations were not counted.
+    BaseNotCounted,
+    /// A sentence of the command's own: how often this gate is wrong here.
+    Said {
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self::Said { text }
+    }
+}

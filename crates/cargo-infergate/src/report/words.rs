@@ -1,0 +1,260 @@
+//! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
+//! one.
+
+use super::units::{self, MISSING};
+use crate::receipt::{
+    Against, Counter, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason,
+    Remedy, Shown, TargetEvidence, TimeEvidence, Unit, VerdictRow,
+};
+
+/// How a row ended: `slower, within limit`.
+pub fn ending(row: &VerdictRow) -> String {
+    let words = row.outcome.words();
+    let open = matches!(row.outcome, Outcome::WithinLimit | Outcome::Inconclusive);
+    match row.time().and_then(|time| time.shown).filter(|_| open) {
+        Some(shown) => format!("{}, {words}", direction(shown)),
+        None => words.into(),
+    }
+}
+
+fn direction(shown: Shown) -> &'static str {
+    match shown {
+        Shown::Slower => "slower",
+        Shown::Faster => "faster",
+    }
+}
+
+/// A metric's name where a person reads it: `ITL`.
+pub fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::TtftNs => "TTFT",
+        Metric::ItlNs => "ITL",
+        Metric::E2eNs => "E2E",
+    }
+}
+
+/// How the output compares, in a word: `same`.
+pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
+    match (output.comparison, row.outcome) {
+        (_, Outcome::Invalid) => "invalid",
+        (OutputComparison::Same, _) => "same",
+        (OutputComparison::Drifted, _) => "drifted",
+        (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
+        (OutputComparison::Changed, Outcome::Advisory) => "near tie",
+        (OutputComparison::Changed, _) => "changed",
+        (OutputComparison::Unknown, _) => "new",
+    }
+}
+
+/// The change with its interval.
+pub fn change(time: &TimeEvidence) -> String {
+    let Some(ratio) = time.ratio else { return MISSING.into() };
+    let change = units::signed_percent(ratio - 1.0);
+    time.interval.map_or(change.clone(), |interval| {
+        let (low, high) = (units::signed_percent(interval.low - 1.0), units::signed_percent(interval.high - 1.0));
+        format!("{change} ({low} to {high})")
+    })
+}
+
+/// What a row has to say beside its numbers, without its subject; `None` where that is nothing.
+pub fn sentence(row: &VerdictRow) -> Option<String> {
+    let found = match &row.evidence {
+        Evidence::Output(output) => token(output),
+        Evidence::Time(time) => shown_below_the_limit(row, time),
+        Evidence::Counter(counter) => counted(row, counter),
+        Evidence::Target(target) => Some(aimed(row, target)),
+        Evidence::Memory(_) => None,
+    };
+    let own = format!("{}: ", row.subject);
+    let reasons = row.reasons.iter().filter_map(|why| reason(row, why));
+    let remedy = row.remedy.as_ref().map(remedy);
+    let parts: Vec<String> = found
+        .into_iter()
+        .chain(reasons.map(|why| why.strip_prefix(&own).map_or(why.clone(), str::to_owned)))
+        .chain(remedy)
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Why a row decided, in a clause that begins with its subject.
+pub fn decided(row: &VerdictRow) -> String {
+    let numbers = row.time().and_then(|time| {
+        let (change, limit) = (time.ratio? - 1.0, time.threshold? - 1.0);
+        let from = if time.against == Against::Baseline { "above" } else { "from" };
+        let name = time.metric.name();
+        Some(format!("{name} {}, and it fails {from} {}", units::signed_percent(change), units::signed_percent(limit)))
+    });
+    let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
+    if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
+}
+
+fn token(output: &OutputEvidence) -> Option<String> {
+    if output.comparison == OutputComparison::Drifted {
+        let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
+        let (delta, divergence) = (number(output.max_abs_logit_delta), number(output.kl_divergence));
+        return Some(format!("a logit differs by up to {delta}, KL divergence {divergence}: within the tolerance"));
+    }
+    let position = output.position?;
+    let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());
+    Some(format!("output token {} is {} instead of {}", position + 1, id(output.head_id), id(output.base_id)))
+}
+
+fn shown_below_the_limit(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
+    let shown = time.shown.filter(|_| row.outcome == Outcome::WithinLimit)?;
+    let p = time.p_adjusted.map_or_else(String::new, |p| format!(" (p {})", probability(p)));
+    Some(format!("{}{p}, by less than the limit", direction(shown)))
+}
+
+/// Two digits, and never a zero that was none.
+fn probability(p: f64) -> String {
+    if p < 1e-4 { "< 0.0001".into() } else { format!("= {p:.4}") }
+}
+
+fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
+    let name = &counter.name;
+    let (base, head) = match (counter.base, counter.head) {
+        (Some(base), Some(head)) => (base, head),
+        (Some(_), None) => return Some(format!("{name} was counted before and is not counted any more")),
+        (None, _) => return Some("counters are new".into()),
+    };
+    if head.min <= base.max && head.max >= base.min {
+        return None;
+    }
+    let change = if head.min > base.max { rise(base, head, counter.unit) } else { String::new() };
+    let within = if row.outcome == Outcome::Pass { ", within tolerance" } else { "" };
+    Some(format!("{name} is {} instead of {}{change}{within}", range(head), range(base)))
+}
+
+fn rise(base: Counter, head: Counter, unit: Unit) -> String {
+    let rise = head.min - base.max;
+    let size = match unit {
+        Unit::Bytes => units::bytes(Some(rise as f64)),
+        Unit::Number => rise.to_string(),
+    };
+    // A rise from nothing has no percentage.
+    let share = (base.max > 0).then(|| rise as f64 / base.max as f64 * 100.0);
+    let share = share.map_or_else(String::new, |share| match share {
+        share if share < 0.1 => format!(" ({share:.3} %)"),
+        share => format!(" ({share:.1} %)"),
+    });
+    format!(", +{size}{share}")
+}
+
+fn range(counter: Counter) -> String {
+    if counter.min == counter.max { counter.max.to_string() } else { format!("{} to {}", counter.min, counter.max) }
+}
+
+fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
+    let target_text = &target.target;
+    match (row.outcome, target.value) {
+        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {}", units::number(value)),
+        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {}", units::number(value)),
+        _ => format!("target {target_text}"),
+    }
+}
+
+fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
+    let words = match reason {
+        Reason::Broken { what } => what.clone(),
+        Reason::CutShort => "the run was cut short: not judged".into(),
+        Reason::NotTimed => "nothing was timed".into(),
+        Reason::OutputChanged => {
+            "the output changed, so its time is not judged: a faster wrong answer is a failure".into()
+        }
+        Reason::Allowed => "allowed".into(),
+        Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
+        Reason::NoBaseline => "no baseline: time is advisory".into(),
+        Reason::NoSession => "the baseline has no session of this case: time is advisory".into(),
+        Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
+        Reason::OtherMachine { normalised: true } => {
+            "another machine class: advisory, ratio normalised by the probes".into()
+        }
+        Reason::OtherMachine { normalised: false } => {
+            "another machine class: advisory, and not normalised, as probes or work are missing".into()
+        }
+        Reason::TooFewSessions { sessions, needed } => {
+            let missing = needed.saturating_sub(*sessions);
+            format!("{sessions} of {needed} sessions: time is advisory, {missing} are missing")
+        }
+        Reason::Noisy { cv, limit } => {
+            format!("CV {:.0} % is above the limit of {:.0} %", cv * 100.0, limit * 100.0)
+        }
+        Reason::TooFewProcesses { processes } => format!("{processes} processes: too few for a CV"),
+        Reason::ShorterThanSessions { processes, usual } => {
+            format!("{processes} processes against {usual} or more in the baseline's sessions: expect more scatter")
+        }
+        Reason::TooNoisy { blocks } => format!("too noisy to judge in {blocks} blocks"),
+        Reason::OutOfTime { blocks, more } => {
+            format!("the time given ended after {blocks} blocks; up to {more} more may settle it")
+        }
+        Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge"),
+        Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
+        Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
+        Reason::Observed { text } => text.clone(),
+    };
+    Some(words)
+}
+
+/// The name of the metric that a target limits.
+fn limited(row: &VerdictRow) -> &'static str {
+    if let Evidence::Target(target) = &row.evidence { target.metric.name() } else { "such metric" }
+}
+
+fn other_platform(row: &VerdictRow, what: &str, base: &str, head: &str) -> String {
+    let other = format!("other {what} ({head}, baseline {base})");
+    let margin = if let Evidence::Output(output) = &row.evidence { Some(output.base_margin) } else { None };
+    match (row.outcome, margin) {
+        (Outcome::Advisory, Some(Some(margin))) => {
+            format!("advisory: {other}, and the two best logits lay {margin:.1e} apart")
+        }
+        (_, Some(Some(_))) => format!("{other}, but this was no near tie"),
+        (_, Some(None)) => format!("{other}, and how near a tie this was is not known"),
+        (_, None) => format!("advisory: {other}"),
+    }
+}
+
+fn remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::MeasureAgain => "measure again".into(),
+        Remedy::Bless => "bless a session".into(),
+        Remedy::AllowOutputChange => "its time is not judged; --allow-output-change if that is meant".into(),
+        Remedy::MoreTime => "give more time".into(),
+        Remedy::NameOtherCases => "name other cases".into(),
+        Remedy::CountOrNameOtherCases => "name other cases, or count them".into(),
+        Remedy::MeasureAlone => "measure head alone, without --against".into(),
+    }
+}
+
+/// What holds for the whole run.
+pub fn note(note: &Note) -> String {
+    match note {
+        Note::Broken { what } => format!("invalid: {what}"),
+        Note::CutShort { base: false } => {
+            "the run was cut short: what was measured is shown, and nothing of it passes; measure again".into()
+        }
+        Note::CutShort { base: true } => "the base run was cut short: only what it measured is compared".into(),
+        Note::NoBaseline { machine_class } => format!(
+            "no baseline for machine class {machine_class}: time is advisory; make one with `cargo xtask bless`"
+        ),
+        Note::OtherMachine { base, head } => {
+            format!("another machine class ({head}, baseline {base}): time is advisory")
+        }
+        Note::OneSession => "one session against one: time is advisory, the exact channel decides".into(),
+        Note::Differs { what, base, head, paired: true, .. } => {
+            format!("{what} differs: '{head}' in head, '{base}' in base")
+        }
+        Note::Differs { what, base, head, sessions: Some((some, all)), .. } if some < all => {
+            format!("{what} differs: '{head}' here, '{base}' in {some} of {all} sessions")
+        }
+        Note::Differs { what, base, head, .. } => format!("{what} differs: '{head}' here, '{base}' in the baseline"),
+        Note::Drift { what, change } => {
+            format!("the machine drifted during the run: {what} {:+.0} %", change * 100.0)
+        }
+        Note::NotRun { subjects } => {
+            let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();
+            format!("in the baseline and not run, so not judged: {}", names.join(", "))
+        }
+        Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
+        Note::Said { text } => text.clone(),
+    }
+}
