@@ -25,8 +25,8 @@ pub use memory::{
     MemorySeries,
 };
 pub use store::{Format, read, schema_of};
-pub use write::{ensure_writable, to_json, write_json, write_text};
 pub use subject::{Name, Subject};
+pub use write::{ensure_writable, to_json, write_json, write_text};
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
@@ -235,7 +235,7 @@ pub struct Probes {
     pub scalar_ops_per_s: f64,
 }
 
-/// Probes before and after the suite; their difference is drift.
+/// Probes before and after the suite, whose difference is drift, and the best of them and of those in between.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProbePair {
@@ -243,6 +243,30 @@ pub struct ProbePair {
     pub before: Probes,
     /// After the last case; `null` when the run was cut short.
     pub after: Option<Probes>,
+    /// Each rate the best of all probes around the cases: whatever disturbs a probe makes it slower. `null` in receipts that
+    /// were probed twice alone.
+    #[serde(default)]
+    pub best: Option<Probes>,
+}
+
+impl Probes {
+    /// Each rate the better of both.
+    #[must_use]
+    pub fn best_of(self, other: Self) -> Self {
+        Self {
+            memory_read_bytes_per_s: self.memory_read_bytes_per_s.max(other.memory_read_bytes_per_s),
+            matrix_flops_per_s: self.matrix_flops_per_s.max(other.matrix_flops_per_s),
+            scalar_ops_per_s: self.scalar_ops_per_s.max(other.scalar_ops_per_s),
+        }
+    }
+}
+
+impl ProbePair {
+    /// The best that was seen of the hardware: what a case is a fraction of.
+    pub fn best(&self) -> Probes {
+        let ends = self.after.map_or(self.before, |after| self.before.best_of(after));
+        self.best.map_or(ends, |best| best.best_of(ends))
+    }
 }
 
 /// The gated number of a case.

@@ -83,7 +83,7 @@ fn validate_starts(name: &str, starts: &[TtftParts]) -> Result<()> {
 /// When one is not finite or not above zero.
 pub fn validate_probes(probes: Option<&ProbePair>) -> Result<()> {
     let Some(probes) = probes else { return Ok(()) };
-    for probe in [Some(probes.before), probes.after].into_iter().flatten() {
+    for probe in [Some(probes.before), probes.after, probes.best].into_iter().flatten() {
         let rates = [probe.memory_read_bytes_per_s, probe.matrix_flops_per_s, probe.scalar_ops_per_s];
         ensure!(
             rates.iter().all(|rate| *rate > 0.0 && *rate <= MAX_RATE),

@@ -95,6 +95,7 @@ struct Suite<'a> {
     engine: Option<EngineInfo>,
     before: Option<Probes>,
     after: Option<Probes>,
+    best: Option<Probes>,
     cases: Vec<CaseRecord>,
     cold: Vec<TtftParts>,
     warm: Vec<TtftParts>,
@@ -116,6 +117,7 @@ impl<'a> Suite<'a> {
             engine: None,
             before: None,
             after: None,
+            best: None,
             cases: Vec::new(),
             cold: Vec::new(),
             warm: Vec::new(),
@@ -148,9 +150,14 @@ impl<'a> Suite<'a> {
                 self.measure_case(&mut client, case)?;
             }
             self.patience = client.patience().clone();
+            drop(client);
+            // Once a process, so that a slow moment of the machine is not taken for its limit.
+            report("probing the hardware", (run + 1) * cases.len(), self.steps(&cases));
+            let probed = self.probe()?;
+            if run + 1 == self.request.runs {
+                self.after = probed;
+            }
         }
-        report("probing the hardware", self.steps(&cases), self.steps(&cases));
-        self.after = self.probe()?;
         Ok(())
     }
 
@@ -162,10 +169,11 @@ impl<'a> Suite<'a> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    fn probe(&self) -> Result<Option<Probes>, WorkerError> {
-        let threads = self.request.load.threads;
-        let probes = self.request.prober.as_ref().map(|program| probes::in_process(program, threads));
-        Ok(probes.transpose()?)
+    fn probe(&mut self) -> Result<Option<Probes>, WorkerError> {
+        let Some(program) = &self.request.prober else { return Ok(None) };
+        let probed = probes::in_process(program, self.request.load.threads)?;
+        self.best = Some(self.best.map_or(probed, |best| best.best_of(probed)));
+        Ok(Some(probed))
     }
 
     fn start_worker(&mut self) -> Result<Client<'a>, WorkerError> {
@@ -295,7 +303,7 @@ impl<'a> Suite<'a> {
             engine,
             threads: self.request.load.threads,
             seed: self.request.load.seed,
-            probes: self.before.map(|before| ProbePair { before, after: self.after }),
+            probes: self.before.map(|before| ProbePair { before, after: self.after, best: self.best }),
             cases: self.cases,
             cold: self.cold,
             warm: self.warm,

@@ -31,19 +31,16 @@ pub(super) fn medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamp
 }
 
 /// The least time this hardware could do `work` in, nanoseconds: flops / matrix rate + bytes / read bandwidth, each rate
-/// the better of before and after the suite. `None` where the work or the probes are missing or not positive.
+/// the best that was probed around the cases. `None` where the work or the probes are missing or not positive.
 pub(super) fn ideal_ns(work: Option<&Work>, probes: Option<&ProbePair>) -> Option<f64> {
-    let (work, probes) = (work?, probes?);
-    let after = probes.after.unwrap_or(probes.before);
-    let matrix = probes.before.matrix_flops_per_s.max(after.matrix_flops_per_s);
-    let memory = probes.before.memory_read_bytes_per_s.max(after.memory_read_bytes_per_s);
-    let ns = (work.flops / matrix + work.bytes / memory) * 1e9;
+    let (work, best) = (work?, probes?.best());
+    let ns = (work.flops / best.matrix_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
     (ns.is_finite() && ns > 0.0).then_some(ns)
 }
 
 /// The fraction of the hardware's limit a case reaches: least possible time / `measured_ns`.
 ///
-/// Above 1 the work or a probe is wrong; that stays visible. `None` where work, probes or time are missing.
+/// Above 1 the probes saw less than the hardware gives; a table says so and shows no fraction. `None` where work, probes or time are missing.
 pub fn limit_fraction(work: Option<&Work>, probes: Option<&ProbePair>, measured_ns: Option<f64>) -> Option<f64> {
     let fraction = ideal_ns(work, probes)? / measured_ns?;
     (fraction.is_finite() && fraction > 0.0).then_some(fraction)

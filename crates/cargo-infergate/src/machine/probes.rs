@@ -1,7 +1,10 @@
 //! What the hardware gives to loops that do nothing else: the limits a case is compared with, and a measure of drift.
 //!
-//! Each probe is the best of several short repeats, because everything that disturbs one makes it slower. Together they
-//! take about a second. They share the machine's mood with the suite, not its code: never gate on them.
+//! Each probe is the best of several short repeats, because everything that disturbs one makes it slower; and it is taken
+//! before the first process, and after each. It uses the pages, the threads and the patterns that engines use. Together the
+//! probes take half a second. They share the machine's mood with the suite, not its code: never gate on them.
+
+mod memory;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -17,14 +20,13 @@ use infergate::worker::{WorkerError, interrupted};
 /// The hidden command that prints what [`run`] gives, as JSON; its one argument is the number of threads.
 pub const COMMAND: &str = "probe-hardware";
 
-/// Well above the last-level cache of a usual machine.
-const BUFFER_BYTES: usize = 256 << 20;
-const MEMORY_REPEATS: usize = 10;
+/// A huge page where the system has them.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Square, large enough to be bound by arithmetic.
 const MATRIX_SIDE: usize = 1024;
-const MATRIX_REPEATS: usize = 30;
+const MATRIX_REPEATS: usize = 8;
 const SCALAR_STEPS: u64 = 10_000_000;
-const SCALAR_REPEATS: usize = 6;
+const SCALAR_REPEATS: usize = 3;
 
 /// Measures memory read bandwidth and the f32 matrix product with `threads` threads, and the scalar loop with one.
 ///
@@ -33,7 +35,7 @@ const SCALAR_REPEATS: usize = 6;
 pub fn run(threads: usize) -> Result<Probes> {
     ensure!(threads > 0, "the probes need at least one thread; ask for `--threads 1` or more");
     Ok(Probes {
-        memory_read_bytes_per_s: memory_read(threads)?,
+        memory_read_bytes_per_s: memory::read_bytes_per_s(threads)?,
         matrix_flops_per_s: matrix_product(threads)?,
         scalar_ops_per_s: scalar_loop(),
     })
@@ -55,43 +57,16 @@ pub fn in_process(program: &Path, threads: usize) -> Result<Probes> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("{place}: it does not print probes"))
 }
 
-/// Sums a buffer as u64, each thread its own part, bytes per second.
-fn memory_read(threads: usize) -> Result<f64> {
-    let words = BUFFER_BYTES / size_of::<u64>();
-    let mut buffer = allocate::<u64>(words)?;
-    // Written once, so that every page is real memory of its own and not the shared page of zeros.
-    buffer.extend(0..words as u64);
-    let part = words.div_ceil(threads);
-    let seconds = best_seconds(MEMORY_REPEATS, || {
-        thread::scope(|scope| {
-            for words in buffer.chunks(part) {
-                scope.spawn(move || black_box(sum(black_box(words))));
-            }
-        });
-    });
-    Ok(BUFFER_BYTES as f64 / seconds)
-}
-
-/// Independent accumulators, so that additions wait for memory and not for each other.
-fn sum(words: &[u64]) -> u64 {
-    const LANES: usize = 64;
-    let mut sums = [0_u64; LANES];
-    for chunk in words.chunks_exact(LANES) {
-        for (sum, word) in sums.iter_mut().zip(chunk) {
-            *sum = sum.wrapping_add(*word);
-        }
-    }
-    sums.iter().fold(0, |total, sum| total.wrapping_add(*sum))
-}
-
 /// The `gemm` crate's f32 product of two square matrices, each thread its own rows: 2 n^3 operations, per second. Threads of
 /// our own, as the environment may have left the crate's pool with one.
 fn matrix_product(threads: usize) -> Result<f64> {
     let n = MATRIX_SIDE;
-    let mut left = allocate::<f32>(n * n)?;
-    left.extend((0..n * n).map(|i| (i % 7) as f32 * 0.125));
-    let right = left.clone();
-    let mut product = left.clone();
+    let filled = || -> Result<Vec<f32>> {
+        let mut matrix = huge_buffer(n * n)?;
+        matrix.extend((0..n * n).map(|i| (i % 7) as f32 * 0.125));
+        Ok(matrix)
+    };
+    let (left, right, mut product) = (filled()?, filled()?, filled()?);
     let part = n.div_ceil(threads) * n;
     let seconds = best_seconds(MATRIX_REPEATS, || {
         thread::scope(|scope| {
@@ -146,10 +121,9 @@ fn scalar_loop() -> f64 {
     2.0 * SCALAR_STEPS as f64 / seconds
 }
 
-/// The shortest of `repeats`, after one that warms up. Never zero, so that a rate is always finite.
+/// The shortest of `repeats`. Never zero, so that a rate is always finite.
 fn best_seconds(repeats: usize, mut work: impl FnMut()) -> f64 {
     let clock = MonotonicClock::new();
-    work();
     let mut best_ns = u64::MAX;
     for _ in 0..repeats {
         let start_ns = clock.now_ns();
@@ -159,10 +133,25 @@ fn best_seconds(repeats: usize, mut work: impl FnMut()) -> f64 {
     best_ns.max(1) as f64 * 1e-9
 }
 
-fn allocate<T>(len: usize) -> Result<Vec<T>> {
-    let mut buffer = Vec::new();
+/// An empty buffer for `len` values, on huge pages where the system has them: an engine asks for them for its weights, and
+/// with small ones a probe would see less than the engine gets.
+fn huge_buffer<T>(len: usize) -> Result<Vec<T>> {
+    let bytes = len * size_of::<T>();
+    let mut buffer: Vec<T> = Vec::new();
+    let room = len + HUGE_PAGE_BYTES / size_of::<T>();
     buffer
-        .try_reserve_exact(len)
-        .with_context(|| format!("the probes need {} MiB of memory; free some", (len * size_of::<T>()) >> 20))?;
+        .try_reserve_exact(room)
+        .with_context(|| format!("the probes need {} MiB of memory; free some", bytes >> 20))?;
+    #[cfg(target_os = "linux")]
+    {
+        let start = buffer.as_ptr().addr();
+        let aligned = start.next_multiple_of(HUGE_PAGE_BYTES);
+        let whole = (start + room * size_of::<T>() - aligned) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        // SAFETY: the pages lie within the buffer, and the advice changes nothing of what is in them. A kernel without huge
+        // pages refuses it.
+        unsafe {
+            libc::madvise(buffer.as_mut_ptr().cast::<u8>().add(aligned - start).cast(), whole, libc::MADV_HUGEPAGE);
+        }
+    }
     Ok(buffer)
 }

@@ -1,7 +1,7 @@
 //! The stored channel: one session's time against the sessions of a baseline.
 
 use cargo_infergate::gate::{Policy, judge, stored_limit, summary_ns, variation};
-use cargo_infergate::receipt::{Interval, Outcome, ProcessSamples, VerdictRow};
+use cargo_infergate::receipt::{Interval, Outcome, Probes, ProcessSamples, VerdictRow};
 
 use crate::support::{assert_near, baseline, decode_baseline, machine, note, notes, probes, row, run, time};
 
@@ -220,7 +220,7 @@ fn on_another_machine_class_time_is_advisory_and_normalised() {
 }
 
 #[test]
-fn the_fraction_of_the_hardware_limit_uses_the_better_probe_and_is_not_clamped() {
+fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     let mut head = run(&[("decode/p128", &[1_000_000; 3])]);
     head.cases[0].work = Some(cargo_infergate::receipt::Work { bytes: 20_000_000.0, flops: 100_000_000.0 });
     let fraction = |head: &cargo_infergate::receipt::Receipt| {
@@ -237,6 +237,10 @@ fn the_fraction_of_the_hardware_limit_uses_the_better_probe_and_is_not_clamped()
     pair.after = None;
     head.probes = Some(pair);
     assert_near(fraction(&head), 1.4);
+    // A probe between the cases saw more.
+    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, matrix_flops_per_s: 1e12, scalar_ops_per_s: 1e9 });
+    head.probes = Some(pair);
+    assert_near(fraction(&head), 0.35);
     head.cases[0].work = None;
     assert_eq!(fraction(&head), None, "no work");
 }

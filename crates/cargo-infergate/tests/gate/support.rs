@@ -98,7 +98,7 @@ pub fn decode_baseline(session_ns: &[u64]) -> Baseline {
 
 pub fn probes(memory: f64, matrix: f64) -> ProbePair {
     let probes = Probes { memory_read_bytes_per_s: memory, matrix_flops_per_s: matrix, scalar_ops_per_s: 1e9 };
-    ProbePair { before: probes, after: Some(probes) }
+    ProbePair { before: probes, after: Some(probes), best: None }
 }
 
 /// What a row compares, by the name of its metric, counter or target.
