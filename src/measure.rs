@@ -1,5 +1,6 @@
 //! Verify the output, warm up, take raw samples.
 
+mod output;
 mod sampler;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
 
+use output::Refusal;
 pub use sampler::Sampler;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
@@ -48,6 +50,21 @@ pub struct Prepared {
 /// # Errors
 /// When the case does not fit the context, the engine fails, or the two outputs differ.
 pub fn prepare(engine: &mut dyn Engine, case: Case, prompt: Vec<TokenId>) -> Result<Prepared> {
+    prepare_beside(engine, case, prompt, None)
+}
+
+/// As [`prepare`], with the [path](Output::path) of another engine's output to follow while the fingerprint is taken, so
+/// that the numbers of both can be compared at every position. An engine that cannot be
+/// [forced](Engine::force) follows its own words.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_beside(
+    engine: &mut dyn Engine,
+    case: Case,
+    prompt: Vec<TokenId>,
+    feed: Option<&[TokenId]>,
+) -> Result<Prepared> {
     case.ensure_fits(engine.info().context_tokens)?;
     ensure!(
         prompt.len() == case.prompt_tokens(),
@@ -55,11 +72,11 @@ pub fn prepare(engine: &mut dyn Engine, case: Case, prompt: Vec<TokenId>) -> Res
         prompt.len(),
         case.prompt_tokens()
     );
-    let output = output(engine, &prompt, case.output_tokens())?;
-    let again = output_ids(engine, &prompt, case.output_tokens())?;
-    if let Some(at) = first_difference(&output.ids, &again) {
-        return Err(unrepeatable(case, at));
-    }
+    let output = match output::take(engine, &prompt, case.output_tokens(), feed) {
+        Ok(output) => output,
+        Err(Refusal::Failed(error)) => return Err(error),
+        Err(Refusal::Unrepeatable(at)) => return Err(unrepeatable(case, at)),
+    };
     let work = work(engine, case);
     Ok(Prepared { case, prompt, output, work })
 }
@@ -88,19 +105,8 @@ pub fn prepare_known(
         return Err(unrepeatable(case, at));
     }
     let work = work(engine, case);
-    let output = Output { sha256: output_sha256(&known), ids: known, top2_margins: Vec::new() };
+    let output = Output { sha256: output_sha256(&known), ids: known, top2_margins: Vec::new(), fingerprint: None };
     Ok(Prepared { case, prompt, output, work })
-}
-
-fn output(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Output> {
-    let mut ids = vec![engine.start(prompt)?];
-    let margin = |engine: &dyn Engine| engine.last_step().and_then(|step| step.margin);
-    let mut top2_margins = vec![margin(engine)];
-    while ids.len() < tokens {
-        ids.push(engine.next()?);
-        top2_margins.push(margin(engine));
-    }
-    Ok(Output { sha256: output_sha256(&ids), ids, top2_margins })
 }
 
 fn output_ids(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Vec<TokenId>> {

@@ -4,6 +4,7 @@
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
 
+mod fingerprint;
 pub mod limits;
 mod memory;
 mod store;
@@ -20,6 +21,7 @@ use crate::case::{Case, Phase};
 use crate::engine::{Device, EngineInfo};
 use crate::trace::Trace;
 
+pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
 pub use memory::{
     CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
     MemorySeries,
@@ -125,6 +127,9 @@ pub struct Output {
     /// Distance of the two best logits behind each id; `null` where the engine does not say.
     #[serde(default)]
     pub top2_margins: Vec<Option<f32>>,
+    /// The numbers behind it; `null` in an older file, or from an older worker.
+    #[serde(default)]
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// An exact counter; a range when it does not repeat.

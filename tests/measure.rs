@@ -283,3 +283,57 @@ fn work_grows_with_prompt_and_output() {
     assert_eq!(generate.bytes, cost.decode_bytes(128) + cost.decode_bytes(129));
     assert_eq!(generate.flops, cost.prefill_flops(128));
 }
+
+#[test]
+fn every_case_keeps_sixteen_positions_even_one_of_a_single_token() {
+    for id in ["prefill/p8", "decode/p8", "generate/p8-o40"] {
+        let (mut engine, _) = fake(FakeScript { logits_off_by: Some(0.0), ..FakeScript::default() });
+        let prepared = measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+        let output = prepared.output;
+        assert_eq!(output.ids.len(), case(id).output_tokens(), "the output stays what is timed");
+        let fingerprint = output.fingerprint.as_ref().expect("a fingerprint");
+        assert_eq!((fingerprint.steps.len(), &fingerprint.fed), (16, &None), "{id}");
+        assert_eq!(output.path().len(), case(id).output_tokens().max(16));
+        let best: Vec<u32> = fingerprint.steps.iter().map(|step| step.top[0].0).collect();
+        let said: Vec<u32> = fingerprint.steps.iter().map(|step| output.path()[step.position]).collect();
+        assert_eq!(best, said, "{id}");
+    }
+}
+
+#[test]
+fn an_engine_without_logits_keeps_sixteen_ids_and_fewer_where_the_context_ends() {
+    let ids = |context_tokens: usize| {
+        let (mut engine, _) = fake(FakeScript { context_tokens, ..FakeScript::default() });
+        let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000));
+        let output = prepared.expect("prepares").output;
+        assert!(output.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.steps.is_empty()));
+        output.path()
+    };
+    assert_eq!(ids(1024).len(), 16);
+    assert_eq!(ids(13), ids(1024)[..5]);
+    assert_eq!(ids(10), ids(1024)[..2]);
+}
+
+#[test]
+fn an_engine_follows_the_output_of_another_one_and_still_says_its_own() {
+    let prompt = prompt::seeded_ids(8, 1, 50_000);
+    let script = |output_salt| FakeScript { logits_off_by: Some(0.0), output_salt, ..FakeScript::default() };
+    let (mut base, _) = fake(script(0));
+    let base = measure::prepare(&mut base, case("generate/p8-o8"), prompt.clone()).expect("prepares").output;
+    let (mut head, _) = fake(script(1));
+    let alone = measure::prepare(&mut head, case("generate/p8-o8"), prompt.clone()).expect("prepares").output;
+    let path = base.path();
+    let beside = measure::prepare_beside(&mut head, case("generate/p8-o8"), prompt.clone(), Some(&path));
+    let beside = beside.expect("prepares").output;
+    assert_eq!((&beside.ids, &beside.sha256), (&alone.ids, &alone.sha256));
+    assert_eq!(beside.path(), path[..15], "what was appended: the last token never is");
+    assert_ne!(alone.path()[..15], path[..15]);
+
+    let (mut same, _) = fake(script(0));
+    let same = measure::prepare_beside(&mut same, case("generate/p8-o8"), prompt.clone(), Some(&path));
+    assert_eq!(same.expect("prepares").output, base, "whoever says the same is not led");
+
+    let (mut deaf, _) = fake(FakeScript { forces: false, ..script(1) });
+    let deaf = measure::prepare_beside(&mut deaf, case("generate/p8-o8"), prompt, Some(&path)).expect("prepares");
+    assert_eq!(deaf.output, alone, "an engine that cannot be led follows its own words");
+}

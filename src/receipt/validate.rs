@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::limits::{MAX_CASES, MAX_NOTES, MAX_NUMBER, MAX_PROCESSES, MAX_RATE, MAX_SAMPLES, at_most, in_range, sound};
 use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt, TtftParts};
@@ -131,6 +131,9 @@ pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Cou
         output.top2_margins.iter().flatten().all(|margin| margin.is_finite()),
         "{id}: a logit margin is no finite number; measure again"
     );
+    if let Some(fingerprint) = &output.fingerprint {
+        fingerprint.validate(output.ids.len()).map_err(|error| anyhow!("{id}: {error}"))?;
+    }
     validate_counters(id, counters)
 }
 

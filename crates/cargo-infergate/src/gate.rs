@@ -10,6 +10,7 @@
 mod differences;
 mod exact;
 pub mod memory;
+pub mod output;
 pub mod paired;
 mod policy;
 mod stored;

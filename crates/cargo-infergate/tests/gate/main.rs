@@ -6,6 +6,7 @@ mod exact;
 mod false_alarms;
 mod invalid;
 mod memory;
+mod output;
 mod paired;
 mod properties;
 mod stored;

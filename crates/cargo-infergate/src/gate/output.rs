@@ -1,0 +1,183 @@
+//! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
+
+use infergate::measure::first_difference;
+
+use crate::receipt::{Output, StepLogits};
+
+/// Where two best logits lay closer than so many times the drift that was seen, either can win.
+const NEAR_TIE_DRIFTS: f64 = 4.0;
+
+/// How head's output relates to base's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Agreement {
+    /// Bit for bit, as far as both are known.
+    Same,
+    /// Other numbers, by no more than rounding explains, and the same tokens, or another one of two that were as good.
+    Drifted,
+    /// Other numbers by more than that, or another token.
+    Changed,
+}
+
+/// What comparing two outputs found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// How they relate.
+    pub agreement: Agreement,
+    /// The first token that differs, from 0; `None` where none does.
+    pub first_difference: Option<usize>,
+    /// How far the numbers lie apart; `None` where either engine gives none.
+    pub distance: Option<Distance>,
+    /// Positions whose numbers, or where there are none, whose tokens were compared.
+    pub positions: usize,
+}
+
+/// How far the numbers behind two outputs lie apart, over the positions where both had read the same tokens. A token that only
+/// one side has among its best counts with the least it can differ by.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Distance {
+    /// The largest difference of a logit among the best tokens.
+    pub logit: f64,
+    /// Root mean square of the differences, each as a fraction of base's largest logit at its position: rounding grows with
+    /// the numbers it rounds, and single differences vary with luck several times as much as all of them together.
+    pub relative: f64,
+    /// The largest Kullback-Leibler divergence of head from base, nats, over the best tokens of both and one bucket for all
+    /// others.
+    pub divergence: f64,
+}
+
+/// The [relative distance](Distance::relative) up to which numbers computed in `dtype` are called drifted and not changed,
+/// unless the team says otherwise.
+///
+/// In f32 other orders of the same sums (1, 2 or 3 threads; every other weight off by its last bit) gave 1.3e-7 to 3.0e-7 on
+/// GPT-2's shape with synthetic weights: 1e-6 is three times that. Narrower numbers round so many times more coarsely as they
+/// have fewer bits. Quantized weights are multiplied with activations rounded to 8 bits, where a last bit decides which of 256
+/// steps is taken.
+pub fn default_tolerance(dtype: &str) -> f64 {
+    match dtype {
+        "f64" => 1e-14,
+        "f32" => 1e-6,
+        "f16" => 1e-6 * 8192.0,
+        "bf16" => 1e-6 * 65536.0,
+        _ => QUANTIZED_TOLERANCE,
+    }
+}
+
+const QUANTIZED_TOLERANCE: f64 = 0.02;
+
+/// Compares `head` with `base`. A [relative distance](Distance::relative) up to `tolerance` is rounding.
+pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
+    let (said_before, said_now) = tokens(base, head);
+    let first_difference = first_difference(&said_before, &said_now);
+    let steps = comparable(base, head);
+    if steps.is_empty() {
+        let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };
+        let positions = said_before.len().min(said_now.len());
+        return Comparison { agreement, first_difference, distance: None, positions };
+    }
+    let equal = steps.iter().all(|(base, head)| base == head);
+    let distance = Distance::over(&steps);
+    let is_rounding = distance.relative <= tolerance;
+    let agreement = match first_difference {
+        _ if !is_rounding => Agreement::Changed,
+        None if equal => Agreement::Same,
+        None => Agreement::Drifted,
+        // Both tokens were as good before the drift, so either can win after it.
+        Some(at) if !equal && is_near_tie(base, at, distance) => Agreement::Drifted,
+        Some(_) => Agreement::Changed,
+    };
+    Comparison { agreement, first_difference, distance: Some(distance), positions: steps.len() }
+}
+
+/// The tokens that both sides said by themselves, as far as both are known.
+fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
+    let more =
+        |output: &Output| output.fingerprint.as_ref().map_or(Vec::new(), |fingerprint| fingerprint.more_ids.clone());
+    let (mut was, mut is) = (more(base), more(head));
+    let known = was.len().min(is.len());
+    was.truncate(known);
+    is.truncate(known);
+    ([base.ids.clone(), was].concat(), [head.ids.clone(), is].concat())
+}
+
+/// The steps of both at positions that both reached over the same tokens.
+fn comparable<'a>(base: &'a Output, head: &'a Output) -> Vec<(&'a StepLogits, &'a StepLogits)> {
+    let (Some(was), Some(is)) = (&base.fingerprint, &head.fingerprint) else { return Vec::new() };
+    let (base_path, head_path) = (base.path(), head.path());
+    let shared = base_path.iter().zip(&head_path).take_while(|(base, head)| base == head).count();
+    let reached = was.steps.iter().filter(|step| step.position <= shared);
+    let pairs = reached.filter_map(|base| Some((base, is.steps.iter().find(|head| head.position == base.position)?)));
+    pairs.collect()
+}
+
+/// Whether base's two best logits at `at` lay so close that the drift can have swapped them. A margin that nobody knows is no
+/// near tie.
+fn is_near_tie(base: &Output, at: usize, drift: Distance) -> bool {
+    let mut steps = base.fingerprint.iter().flat_map(|fingerprint| &fingerprint.steps);
+    let kept = steps.find(|step| step.position == at).and_then(|step| match step.top.as_slice() {
+        [(_, best), (_, second), ..] => Some(best - second),
+        _ => None,
+    });
+    let margin = base.top2_margins.get(at).copied().flatten().or(kept);
+    // One goes up and one goes down; and another position can have drifted further than those that were kept.
+    margin.is_some_and(|margin| f64::from(margin) <= 2.0 * NEAR_TIE_DRIFTS * drift.logit)
+}
+
+fn largest_logit(step: &StepLogits) -> f64 {
+    step.top.iter().map(|(_, logit)| f64::from(logit.abs())).fold(0.0, f64::max)
+}
+
+impl Distance {
+    fn over(steps: &[(&StepLogits, &StepLogits)]) -> Self {
+        let (mut logit, mut relative, mut divergence) = (0.0, Vec::new(), 0.0);
+        for (base, head) in steps {
+            let scale = largest_logit(base);
+            for difference in differences(base, head) {
+                logit = larger(logit, difference);
+                relative.push(if difference == 0.0 { 0.0 } else { difference / scale });
+            }
+            divergence = larger(divergence, self::divergence(base, head));
+        }
+        let squares: f64 = relative.iter().map(|relative| relative * relative).sum();
+        Self { logit, relative: (squares / relative.len().max(1) as f64).sqrt(), divergence }
+    }
+}
+
+/// Unlike `f64::max`: a NaN is the largest, and no rounding.
+fn larger(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
+}
+
+/// How far each token among the best of either side lies from the same token on the other.
+fn differences(base: &StepLogits, head: &StepLogits) -> Vec<f64> {
+    let least = |step: &StepLogits| step.top.last().map_or(f64::NEG_INFINITY, |(_, logit)| f64::from(*logit));
+    let of_base = base.top.iter().map(|(id, logit)| match find(head, *id) {
+        Some(other) if other.to_bits() == logit.to_bits() => 0.0,
+        Some(other) => (f64::from(*logit) - f64::from(other)).abs(),
+        None => (f64::from(*logit) - least(head)).max(0.0),
+    });
+    let gone = head.top.iter().filter(|(id, _)| find(base, *id).is_none());
+    of_base.chain(gone.map(|(_, logit)| (f64::from(*logit) - least(base)).max(0.0))).collect()
+}
+
+fn find(step: &StepLogits, id: u32) -> Option<f32> {
+    step.top.iter().find(|(other, _)| *other == id).map(|(_, logit)| *logit)
+}
+
+fn divergence(base: &StepLogits, head: &StepLogits) -> f64 {
+    let (mut rest_before, mut rest_now, mut sum) = (1.0, 1.0, 0.0);
+    for (id, logit) in &base.top {
+        let Some(other) = find(head, *id) else { continue };
+        let was = (f64::from(*logit) - base.log_sum_exp).exp();
+        let is = (f64::from(other) - head.log_sum_exp).exp();
+        sum += term(was, is);
+        (rest_before, rest_now) = (rest_before - was, rest_now - is);
+    }
+    // What is left of a small vocabulary is rounding alone.
+    let rest = |rest: f64| if rest < 1e-9 { 0.0 } else { rest };
+    (sum + term(rest(rest_before), rest(rest_now))).max(0.0)
+}
+
+/// A probability of nothing counts as the smallest there is, so that the sum stays a number.
+fn term(was: f64, is: f64) -> f64 {
+    if was == 0.0 { 0.0 } else { was * (was / is.max(f64::MIN_POSITIVE)).ln() }
+}

@@ -1,0 +1,108 @@
+//! An output that the engine says twice, and the numbers behind it.
+
+use anyhow::Result;
+
+use crate::engine::{Engine, TokenId};
+use crate::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, StepLogits, output_sha256};
+
+/// Why there is no output.
+pub(super) enum Refusal {
+    /// The engine failed.
+    Failed(anyhow::Error),
+    /// It said something else the second time, at this token.
+    Unrepeatable(usize),
+}
+
+impl From<anyhow::Error> for Refusal {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The greedy output of `tokens` tokens, computed twice. The second time the numbers behind it are kept, at 16 positions or
+/// more; an engine that can then follows `feed`, the output of another one, so that both were asked about the same text.
+pub(super) fn take(
+    engine: &mut dyn Engine,
+    prompt: &[TokenId],
+    tokens: usize,
+    feed: Option<&[TokenId]>,
+) -> Result<Output, Refusal> {
+    let (ids, top2_margins) = greedy(engine, prompt, tokens)?;
+    let room = engine.info().context_tokens.saturating_sub(prompt.len());
+    let positions = tokens.max(FINGERPRINT_POSITIONS.min(room));
+    let (said, fingerprint) = follow(engine, prompt, tokens, positions, feed)?;
+    let known = said.len().min(tokens);
+    if let Some(at) = super::first_difference(&ids[..known], &said[..known]) {
+        return Err(Refusal::Unrepeatable(at));
+    }
+    if known < tokens {
+        let (again, _) = greedy(engine, prompt, tokens)?;
+        if let Some(at) = super::first_difference(&ids, &again) {
+            return Err(Refusal::Unrepeatable(at));
+        }
+    }
+    Ok(Output { sha256: output_sha256(&ids), ids, top2_margins, fingerprint: Some(fingerprint) })
+}
+
+/// The engine's own output, and the margin behind each token.
+fn greedy(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<(Vec<TokenId>, Vec<Option<f32>>)> {
+    let margin = |engine: &dyn Engine| engine.last_step().and_then(|step| step.margin);
+    let mut ids = vec![engine.start(prompt)?];
+    let mut margins = vec![margin(engine)];
+    while ids.len() < tokens {
+        ids.push(engine.next()?);
+        margins.push(margin(engine));
+    }
+    Ok((ids, margins))
+}
+
+/// The fingerprint over `positions` tokens, and what the engine said for as long as it was fed its own words.
+fn follow(
+    engine: &mut dyn Engine,
+    prompt: &[TokenId],
+    tokens: usize,
+    positions: usize,
+    feed: Option<&[TokenId]>,
+) -> Result<(Vec<TokenId>, Fingerprint)> {
+    let (mut said, mut path, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let mut logits = Vec::new();
+    let mut own_words = true;
+    for position in 0..positions {
+        let token = if position == 0 { engine.start(prompt)? } else { engine.next()? };
+        if own_words {
+            said.push(token);
+        }
+        if is_kept(position, positions) && engine.logits(&mut logits) {
+            steps.push(StepLogits::of(position, &logits));
+        }
+        if position + 1 < positions {
+            let wanted = feed.and_then(|feed| feed.get(position)).copied().unwrap_or(token);
+            let follows = wanted != token && engine.force(wanted)?;
+            own_words &= !follows;
+            path.push(if follows { wanted } else { token });
+        }
+    }
+    let more_ids = if own_words { said[tokens..].to_vec() } else { Vec::new() };
+    let fed = (!own_words).then_some(path);
+    Ok((said, Fingerprint { more_ids, fed, steps }))
+}
+
+/// Whether the numbers at `position` are kept: 16 of `positions`, evenly spread, the first and the last among them.
+fn is_kept(position: usize, positions: usize) -> bool {
+    let spread = |nth: usize| nth * (positions - 1) / (FINGERPRINT_POSITIONS - 1);
+    positions <= FINGERPRINT_POSITIONS || (0..FINGERPRINT_POSITIONS).any(|nth| spread(nth) == position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_kept;
+
+    #[test]
+    fn sixteen_positions_are_kept_however_long_the_output() {
+        for positions in [1, 2, 15, 16, 17, 40, 64, 1000] {
+            let kept: Vec<usize> = (0..positions).filter(|position| is_kept(*position, positions)).collect();
+            assert_eq!(kept.len(), positions.min(16));
+            assert_eq!((kept[0], kept[kept.len() - 1]), (0, positions - 1));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What was behind each token of an output, to the last bit: [`Fingerprint`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context, Error, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::Output;
+
+/// Positions a fingerprint looks at, in every case; fewer only where the context ends.
+pub const FINGERPRINT_POSITIONS: usize = 16;
+
+/// Best tokens kept of each position.
+pub const FINGERPRINT_TOP: usize = 8;
+
+/// Most tokens of a position that are read from a file.
+const MOST_TOP: usize = 64;
+
+/// Numbers behind an output, which change before any token does.
+///
+/// Position i is the choice of token i behind the prompt, from 0. A fingerprint has 16 positions: the first 16 tokens, also where
+/// the case itself has fewer, or 16 spread over a longer output, its first and its last token among them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Fingerprint {
+    /// The engine's tokens behind those of the output, as many as it takes to have 16.
+    #[serde(default)]
+    pub more_ids: Vec<u32>,
+    /// The tokens that were appended behind the prompt, where the engine was made to follow another output than its own.
+    #[serde(default)]
+    pub fed: Option<Vec<u32>>,
+    /// The numbers, by position; none where the engine gives no logits.
+    #[serde(default)]
+    pub steps: Vec<StepLogits>,
+}
+
+/// The logits behind one token. In a file one line of text: the position, log-sum-exp as the bits of an f64, and for each of
+/// the best tokens its id and the bits of its f32, all bits in hexadecimal: `3 4002000000000000 1:40000000 0:3f000000`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(with = "String"))]
+#[serde(try_from = "String", into = "String")]
+pub struct StepLogits {
+    /// Which token behind the prompt, from 0.
+    pub position: usize,
+    /// ln of the sum of exp(logit) over the whole vocabulary.
+    pub log_sum_exp: f64,
+    /// The best tokens and their logits, best first; the lower id first on ties.
+    pub top: Vec<(u32, f32)>,
+}
+
+impl StepLogits {
+    /// Of all the logits behind the token at `position`.
+    pub fn of(position: usize, logits: &[f32]) -> Self {
+        let mut top: Vec<(u32, f32)> = Vec::with_capacity(FINGERPRINT_TOP + 1);
+        for (id, &logit) in (0..).zip(logits) {
+            if top.len() == FINGERPRINT_TOP && top.last().is_some_and(|(_, least)| logit <= *least) {
+                continue;
+            }
+            let at = top.iter().position(|(_, other)| logit > *other).unwrap_or(top.len());
+            top.insert(at, (id, logit));
+            top.truncate(FINGERPRINT_TOP);
+        }
+        let largest = f64::from(top.first().map_or(0.0, |(_, logit)| *logit));
+        let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - largest).exp()).sum();
+        Self { position, log_sum_exp: largest + sum.ln(), top }
+    }
+
+    fn bits(&self) -> (usize, u64, Vec<(u32, u32)>) {
+        let top = self.top.iter().map(|(id, logit)| (*id, logit.to_bits())).collect();
+        (self.position, self.log_sum_exp.to_bits(), top)
+    }
+}
+
+/// Bit for bit: a NaN equals itself, and the two zeros differ.
+impl PartialEq for StepLogits {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl fmt::Display for StepLogits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:016x}", self.position, self.log_sum_exp.to_bits())?;
+        self.top.iter().try_for_each(|(id, logit)| write!(f, " {id}:{:08x}", logit.to_bits()))
+    }
+}
+
+impl From<StepLogits> for String {
+    fn from(step: StepLogits) -> Self {
+        step.to_string()
+    }
+}
+
+impl TryFrom<String> for StepLogits {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl FromStr for StepLogits {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = || -> Option<Self> {
+            let mut words = text.split(' ');
+            let position = words.next()?.parse().ok()?;
+            let log_sum_exp = f64::from_bits(bits(words.next()?, 16)?);
+            let top = words.by_ref().take(MOST_TOP).map(|word| {
+                let (id, logit) = word.split_once(':')?;
+                Some((id.parse().ok()?, f32::from_bits(u32::try_from(bits(logit, 8)?).ok()?)))
+            });
+            let top: Vec<(u32, f32)> = top.collect::<Option<_>>()?;
+            (words.next().is_none() && !top.is_empty()).then_some(Self { position, log_sum_exp, top })
+        };
+        parsed().context("a step of a fingerprint is not `POSITION BITS ID:BITS ..`; measure again")
+    }
+}
+
+/// Exactly `digits` hexadecimal digits.
+fn bits(text: &str, digits: usize) -> Option<u64> {
+    let plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    plain.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+}
+
+impl Output {
+    /// Every token that was appended behind the prompt while the fingerprint was taken, the engine's own or those it was
+    /// made to follow. Without a fingerprint the output itself.
+    pub fn path(&self) -> Vec<u32> {
+        match &self.fingerprint {
+            Some(Fingerprint { fed: Some(fed), .. }) => fed.clone(),
+            Some(Fingerprint { more_ids, .. }) => [self.ids.as_slice(), more_ids].concat(),
+            None => self.ids.clone(),
+        }
+    }
+}
+
+impl Fingerprint {
+    /// Refuses a fingerprint that was not taken as [`Fingerprint`] says.
+    ///
+    /// # Errors
+    /// Too many positions, positions that do not rise, or one that no token of the output stands at.
+    pub fn validate(&self, output_tokens: usize) -> Result<()> {
+        let positions = self.fed.as_ref().map_or(output_tokens + self.more_ids.len(), |fed| fed.len() + 1);
+        let most = output_tokens.max(FINGERPRINT_POSITIONS);
+        ensure!(positions <= most, "a fingerprint of {positions} positions; {most} are the most");
+        ensure!(self.steps.len() <= FINGERPRINT_POSITIONS, "a fingerprint of {} steps", self.steps.len());
+        ensure!(
+            self.steps.is_sorted_by(|a, b| a.position < b.position)
+                && self.steps.last().is_none_or(|step| step.position < positions),
+            "the positions of a fingerprint do not rise, or lie beyond its {positions} tokens; measure again"
+        );
+        Ok(())
+    }
+}

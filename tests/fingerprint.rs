@@ -1,0 +1,81 @@
+//! The numbers behind a token: which are kept, and that a file gives them back to the last bit.
+
+use infergate::receipt::{Fingerprint, StepLogits};
+use proptest::prelude::*;
+
+#[test]
+fn the_best_eight_are_kept_and_the_lower_id_comes_first() {
+    let mut logits = vec![0.0_f32; 100];
+    for (id, logit) in [(3, 5.0), (50, 9.0), (51, 9.0), (99, 7.0)] {
+        logits[id] = logit;
+    }
+    let step = StepLogits::of(4, &logits);
+    let ids: Vec<u32> = step.top.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, [50, 51, 99, 3, 0, 1, 2, 4]);
+    let sum: f64 = logits.iter().map(|logit| f64::from(*logit).exp()).sum();
+    assert!((step.log_sum_exp - sum.ln()).abs() < 1e-12);
+    // One number anywhere in the vocabulary shows.
+    logits[77] = 0.001;
+    assert_ne!(StepLogits::of(4, &logits), step);
+}
+
+#[test]
+fn large_logits_and_small_vocabularies_are_no_trouble() {
+    let step = StepLogits::of(0, &[-1000.0, f32::NEG_INFINITY]);
+    assert_eq!((step.log_sum_exp, step.top.len()), (-1000.0, 2));
+    let nan = StepLogits::of(0, &[f32::NAN, 1.0]);
+    assert_eq!(nan, nan.clone());
+}
+
+#[test]
+fn a_line_that_was_edited_is_refused() {
+    let step = StepLogits { position: 3, log_sum_exp: 2.25, top: vec![(1, 2.0), (0, 0.5)] };
+    let line = step.to_string();
+    assert_eq!(line, "3 4002000000000000 1:40000000 0:3f000000");
+    for edited in [
+        "",
+        "3",
+        "3 4002000000000000",
+        "-3 4002000000000000 1:40000000",
+        "3 400200000000000 1:40000000",
+        "3 +002000000000000 1:40000000",
+        "3 4002000000000000 1:4000000",
+        "3 4002000000000000 1:40000000 ",
+        "3 4002000000000000 99999999999:40000000",
+    ] {
+        assert!(edited.parse::<StepLogits>().is_err(), "{edited:?}");
+    }
+    let endless = format!("{line}{}", " 1:40000000".repeat(100));
+    assert!(endless.parse::<StepLogits>().is_err(), "more than can have been written");
+}
+
+#[test]
+fn positions_that_nobody_measured_are_refused() {
+    let at = |position| StepLogits::of(position, &[1.0]);
+    let check = |more: usize, steps: &[usize]| {
+        let steps = steps.iter().map(|position| at(*position)).collect();
+        Fingerprint { more_ids: vec![1; more], fed: None, steps }.validate(2)
+    };
+    assert!(check(14, &[0, 1, 15]).is_ok());
+    assert!(check(0, &[0, 1]).is_ok(), "the context ended");
+    for (more, steps) in [(15, &[0][..]), (14, &[1, 0]), (14, &[0, 0]), (3, &[0, 5]), (0, &[2])] {
+        assert!(check(more, steps).is_err(), "{more} {steps:?}");
+    }
+    let fed = Fingerprint { more_ids: Vec::new(), fed: Some(vec![1; 40]), steps: Vec::new() };
+    assert!(fed.validate(2).is_err() && fed.validate(41).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn a_file_gives_back_every_bit(position in 0..10_000_usize, bits in prop::collection::vec(any::<u32>(), 1..40)) {
+        let logits: Vec<f32> = bits.iter().map(|bits| f32::from_bits(*bits)).collect();
+        let step = StepLogits::of(position, &logits);
+        let text = serde_json::to_string(&step).unwrap();
+        prop_assert_eq!(serde_json::from_str::<StepLogits>(&text).unwrap(), step);
+    }
+
+    #[test]
+    fn no_line_makes_the_reader_panic(line in "[0-9a-f: +-]{0,60}") {
+        let _ = line.parse::<StepLogits>();
+    }
+}
