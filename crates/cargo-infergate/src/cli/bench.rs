@@ -1,9 +1,7 @@
 //! `bench`: measure the suite and keep a receipt.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 
 use super::{bench_target, early, flags, memory, output, outputs, progress};
 use crate::config::Config;
@@ -17,21 +15,12 @@ pub fn command() -> Command {
         .about("Measure the suite in fresh processes and write a receipt")
         .args(flags::measure())
         .arg(flags::memory_worker())
-        .arg(out())
+        .arg(flags::out())
         .arg(flags::json("Write the receipt here as well"))
         .after_help(
             "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
              cargo xtask bench --cases prefill/p256 --out before.json",
         )
-}
-
-/// `--out FILE`, where the receipt goes.
-pub fn out() -> Arg {
-    Arg::new("out")
-        .long("out")
-        .value_name("FILE")
-        .help("Where the receipt goes [default: target/infergate/receipt.json]")
-        .value_parser(value_parser!(PathBuf))
 }
 
 /// Measures, writes the receipt, prints it.

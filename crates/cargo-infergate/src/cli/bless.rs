@@ -17,7 +17,7 @@ pub fn command() -> Command {
         .about("Append sessions to the baseline of this machine class, or write a new one")
         .args(flags::measure())
         .args(flags::one("baselines"))
-        .arg(bench::out())
+        .arg(flags::out())
         .arg(
             Arg::new("receipt")
                 .long("receipt")

@@ -91,6 +91,15 @@ pub fn program(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("PATH").help(help).value_parser(value_parser!(PathBuf))
 }
 
+/// `--out FILE`, where the receipt goes.
+pub fn out() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("FILE")
+        .help("Where the receipt goes [default: target/infergate/receipt.json]")
+        .value_parser(value_parser!(PathBuf))
+}
+
 /// `--json FILE`.
 pub fn json(what: &'static str) -> Arg {
     Arg::new("json").long("json").value_name("FILE").help(what).value_parser(value_parser!(PathBuf))

@@ -19,7 +19,7 @@ pub fn command() -> Command {
         .args(flags::measure())
         .args(flags::judge())
         .args(flags::memory())
-        .arg(bench::out())
+        .arg(flags::out())
         .arg(receipt())
         .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))

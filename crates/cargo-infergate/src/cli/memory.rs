@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use infergate::memory::{self, MemoryRequest};
 
-use super::{bench, bench_target, early, flags, output, outputs, progress};
+use super::{bench_target, early, flags, output, outputs, progress};
 use crate::config::Config;
 use crate::gate::memory::judge;
 use crate::paired::Program;
@@ -18,7 +18,7 @@ pub fn command() -> Command {
     Command::new("memory")
         .about("Follow the memory of one process over many runs: what loading takes, what a run takes, and what leaks")
         .args(flags::memory_alone())
-        .arg(bench::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
+        .arg(flags::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
         .arg(flags::json("Write the verdict here"))
         .after_help(
             "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \

@@ -7,7 +7,8 @@ use super::sparkline::sparkline;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::receipt::{CountedCase, Counter, Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Verdict, Witness};
+use super::words;
+use crate::receipt::{CountedCase, Counter, Evidence, MemoryReceipt, MemoryRecord, Verdict, Witness};
 use infergate::memory::leak::{asked, resident_trend};
 
 /// Blocks of a plot.
@@ -114,9 +115,10 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
     for (witness, column) in [(Witness::Heap, &series.live_bytes), (Witness::Resident, &series.rss_bytes)] {
         let (Some(first), Some(last)) = (column.first(), column.last()) else { continue };
         let plot = sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES);
-        let _ = writeln!(text, "  {:9} {plot}  {} to {}", name(witness), size(Some(*first)), size(Some(*last)));
+        let _ =
+            writeln!(text, "  {:9} {plot}  {} to {}", words::witness(witness), size(Some(*first)), size(Some(*last)));
         if let Some(memory) = seen(witness) {
-            let _ = writeln!(text, "  {:9} {}", "", trend(memory));
+            let _ = writeln!(text, "  {:9} {}", "", words::memory_trend(memory));
         }
     }
     if let Some(fit) = resident_trend(asked(record, &series.rss_bytes)) {
@@ -127,29 +129,6 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
             units::bytes(Some(fit.mad_bytes)),
             fit.autocorrelation
         );
-    }
-    text
-}
-
-/// What a witness looks at, in a word.
-pub fn name(witness: Witness) -> &'static str {
-    match witness {
-        Witness::Heap => "heap",
-        Witness::Resident => "resident",
-    }
-}
-
-/// Slope, what counts, and what could have been seen.
-pub fn trend(memory: &MemoryEvidence) -> String {
-    let slope =
-        memory.slope_bytes.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
-    let mut text = format!("slope {slope}");
-    if let Some(floor) = memory.floor_bytes {
-        let _ = write!(text, ", counts from {}", units::bytes(Some(floor)));
-    }
-    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(memory.smallest_leak_bytes));
-    if let Some(interval) = memory.certain_leak_interval {
-        let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
     }
     text
 }

@@ -38,8 +38,8 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     });
     for (at, (row, memory)) in memory.enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
-        let (trend, ending) = (super::memory::trend(memory), style(row.outcome).paint(&words::ending(row)));
-        let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", super::memory::name(memory.witness), row.subject);
+        let (trend, ending) = (words::memory_trend(memory), style(row.outcome).paint(&words::ending(row)));
+        let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", words::witness(memory.witness), row.subject);
     }
     text.push('\n');
     text + &decision(verdict)

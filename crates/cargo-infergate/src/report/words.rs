@@ -1,10 +1,12 @@
 //! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
 //! one.
 
+use std::fmt::Write as _;
+
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason,
-    Remedy, Shown, TargetEvidence, TimeEvidence, Unit, VerdictRow,
+    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
+    OutputEvidence, Reason, Remedy, Shown, TargetEvidence, TimeEvidence, Unit, VerdictRow, Witness,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -257,4 +259,27 @@ pub fn note(note: &Note) -> String {
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
         Note::Said { text } => text.clone(),
     }
+}
+
+/// What a witness looks at, in a word.
+pub fn witness(witness: Witness) -> &'static str {
+    match witness {
+        Witness::Heap => "heap",
+        Witness::Resident => "resident",
+    }
+}
+
+/// Slope, what counts, and what could have been seen.
+pub fn memory_trend(memory: &MemoryEvidence) -> String {
+    let slope =
+        memory.slope_bytes.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
+    let mut text = format!("slope {slope}");
+    if let Some(floor) = memory.floor_bytes {
+        let _ = write!(text, ", counts from {}", units::bytes(Some(floor)));
+    }
+    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(memory.smallest_leak_bytes));
+    if let Some(interval) = memory.certain_leak_interval {
+        let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
+    }
+    text
 }
