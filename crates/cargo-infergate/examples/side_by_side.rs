@@ -327,9 +327,8 @@ impl Blocks {
 fn slowed(calibration: &Calibration, case: &PairedCase, slowdown: f64, tests: usize) -> Option<Blocks> {
     let blocks = calibration.power.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
     let slowed = blocks.flat_map(|block| &block.slowed).filter(|slowed| slowed.slowdown == slowdown);
-    let rows: Vec<Vec<BlockCase>> = slowed
-        .map(|slowed| vec![BlockCase { id: case.id, base_ns: slowed.base_ns.clone(), head_ns: slowed.head_ns.clone() }])
-        .collect();
+    let rows: Vec<Vec<BlockCase>> =
+        slowed.map(|slowed| vec![BlockCase::new(case.id, slowed.base_ns.clone(), slowed.head_ns.clone())]).collect();
     (rows.len() >= LEAST_ROWS).then(|| Blocks::new(rows, &[case.threshold], tests))?
 }
 

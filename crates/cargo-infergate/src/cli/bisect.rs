@@ -156,7 +156,7 @@ impl Search<'_> {
             bail!(WorkerError::by_user());
         }
         let verdict = judge(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
-        let row: Option<VerdictRow> = verdict.rows.into_iter().find(|row| row.time().is_some());
+        let row: Option<VerdictRow> = verdict.rows.into_iter().find(|row| row.time().is_some_and(|time| time.counted));
         let tried = match row.as_ref().map(|row| row.outcome) {
             Some(Outcome::Regressed) => Tried::Bad,
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,

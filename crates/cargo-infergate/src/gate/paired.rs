@@ -5,6 +5,7 @@
 //! measured so far: asked again with one block more it decides the same at the looks before.
 
 mod calibration;
+mod further;
 mod looks;
 mod power;
 mod verdict;

@@ -88,6 +88,10 @@ impl TargetMetric {
             block.head_ns.iter().map(|ns| value(*ns as f64 / iterations_per_sample as f64, tokens)).collect()
         };
         match (case.phase(), self) {
+            (Phase::Generate, _) if !block.head_tokens_ns.is_empty() => {
+                let samples_ns = block.head_tokens_ns.clone();
+                self.samples(Phase::Generate, &ProcessSamples { samples_ns, iterations_per_sample: 1 })
+            }
             (Phase::Generate, Self::E2eMs) => whole(|ns, _| ms(ns)),
             (Phase::Generate, Self::OutputTokensPerS) => whole(|ns, tokens| tokens * 1e9 / ns),
             (Phase::Generate, _) => Vec::new(),

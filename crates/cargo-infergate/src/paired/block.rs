@@ -2,7 +2,7 @@
 
 use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
-use infergate::case::Case;
+use infergate::case::{Case, Phase};
 use infergate::worker::{Capability, Client, WorkerError};
 
 /// A fresh process of each side.
@@ -20,6 +20,21 @@ struct Lane {
     slowdown: f64,
 }
 
+/// What one sample took.
+struct Sample {
+    /// The whole of it, nanoseconds.
+    ns: u64,
+    /// `t_k - t_0` of each token of a generation, nanoseconds.
+    tokens_ns: Option<Vec<u64>>,
+}
+
+impl Sample {
+    fn of_tokens(tokens_ns: Vec<u64>, case: Case, side: Side) -> Result<Self, WorkerError> {
+        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, side)?;
+        Ok(Self { ns, tokens_ns: Some(tokens_ns) })
+    }
+}
+
 impl<'a> Pair<'a> {
     /// Whether both sides can.
     pub fn can(&self, capability: Capability) -> bool {
@@ -33,12 +48,14 @@ impl<'a> Pair<'a> {
         ran_first: Side,
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
-        let mut record = BlockCase { id: case.id, base_ns: Vec::new(), head_ns: Vec::new() };
+        let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let (base_ns, head_ns) = self.pair(case, first, 0.0, turn_tokens)?;
-            record.base_ns.push(base_ns);
-            record.head_ns.push(head_ns);
+            let (base, head) = self.pair(case, first, 0.0, turn_tokens)?;
+            record.base_ns.push(base.ns);
+            record.head_ns.push(head.ns);
+            record.base_tokens_ns.extend(base.tokens_ns);
+            record.head_tokens_ns.extend(head.tokens_ns);
         }
         Ok(record)
     }
@@ -58,34 +75,34 @@ impl<'a> Pair<'a> {
         for pair in 0..case.pairs {
             for (at, slowed) in record.slowed.iter_mut().enumerate() {
                 let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
-                let (base_ns, head_ns) = self.pair(case, first, slowed.slowdown, turn_tokens)?;
-                slowed.base_ns.push(base_ns);
-                slowed.head_ns.push(head_ns);
+                let (base, head) = self.pair(case, first, slowed.slowdown, turn_tokens)?;
+                slowed.base_ns.push(base.ns);
+                slowed.head_ns.push(head.ns);
             }
         }
         Ok(record)
     }
 
-    /// One sample of base and one of head, slowed by `slowdown`, nanoseconds: base's, then head's, whoever ran `first`.
+    /// One sample of base and one of head, slowed by `slowdown`: base's, then head's, whoever ran `first`.
     fn pair(
         &mut self,
         case: &PairedCase,
         first: Side,
         slowdown: f64,
         turn_tokens: &TurnTokens,
-    ) -> Result<(u64, u64), WorkerError> {
+    ) -> Result<(Sample, Sample), WorkerError> {
         let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
         let lanes = [lane(first), lane(first.other())];
-        let [one_ns, two_ns] = match turn_tokens.get(&case.id) {
+        let [one, two] = match turn_tokens.get(&case.id) {
             Some(&tokens) => self.in_turns(case.id, tokens, lanes)?,
             None => [self.whole(case, lanes[0])?, self.whole(case, lanes[1])?],
         };
-        Ok(if first == Side::Base { (one_ns, two_ns) } else { (two_ns, one_ns) })
+        Ok(if first == Side::Base { (one, two) } else { (two, one) })
     }
 
-    /// One generation of each lane, in turns of so many tokens, nanoseconds in the order of `lanes`.
-    fn in_turns(&mut self, case: Case, tokens: usize, lanes: [Lane; 2]) -> Result<[u64; 2], WorkerError> {
-        let mut sums_ns = [0_u64; 2];
+    /// One generation of each lane, in turns of so many tokens, in the order of `lanes`.
+    fn in_turns(&mut self, case: Case, tokens: usize, lanes: [Lane; 2]) -> Result<[Sample; 2], WorkerError> {
+        let mut tokens_ns = [Vec::new(), Vec::new()];
         let turns = case.output_tokens().div_ceil(tokens);
         for turn in 0..turns {
             for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
@@ -96,14 +113,18 @@ impl<'a> Pair<'a> {
                     let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
                     return Err(WorkerError::Protocol(text));
                 }
-                sums_ns[at] = steps_ns.iter().fold(sums_ns[at], |sum, step| sum.saturating_add(*step));
+                for step_ns in steps_ns {
+                    let before = tokens_ns[at].last().copied().unwrap_or(0_u64);
+                    tokens_ns[at].push(before.saturating_add(step_ns));
+                }
             }
         }
-        Ok([positive(sums_ns[0], case, lanes[0].side)?, positive(sums_ns[1], case, lanes[1].side)?])
+        let [one, two] = tokens_ns;
+        Ok([Sample::of_tokens(one, case, lanes[0].side)?, Sample::of_tokens(two, case, lanes[1].side)?])
     }
 
     /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
-    fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<u64, WorkerError> {
+    fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<Sample, WorkerError> {
         let Lane { side, slowdown } = lane;
         let (count, iterations) = if self.can(Capability::Iterations) {
             (1, case.iterations_per_sample)
@@ -111,9 +132,12 @@ impl<'a> Pair<'a> {
             (case.iterations_per_sample, 1)
         };
         let samples = self.side(side).sample_slowed(case.id, count, iterations, slowdown);
-        let samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
+        let mut samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
+        if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
+            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, side);
+        }
         let sum_ns = samples.iter().filter_map(|sample| sample.last()).fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-        positive(sum_ns, case.id, side)
+        Ok(Sample { ns: positive(sum_ns, case.id, side)?, tokens_ns: None })
     }
 
     fn side(&mut self, side: Side) -> &mut Client<'a> {

@@ -162,9 +162,21 @@ pub struct BlockCase {
     pub base_ns: Vec<u64>,
     /// Gated time of head's samples, nanoseconds.
     pub head_ns: Vec<u64>,
+    /// `t_k - t_0` of each token k of each of base's generations, nanoseconds; pauses between turns are no part of it. Empty
+    /// for other cases, and in receipts that are older than this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub base_tokens_ns: Vec<Vec<u64>>,
+    /// The same of head's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub head_tokens_ns: Vec<Vec<u64>>,
 }
 
 impl BlockCase {
+    /// Times of samples alone.
+    pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
+        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new() }
+    }
+
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.
     pub fn log_ratios(&self) -> Option<Vec<f64>> {
         log_ratios(&self.base_ns, &self.head_ns)
@@ -245,6 +257,25 @@ pub(super) fn validate_block(block: &BlockRecord, known: &[Case]) -> Result<()> 
             case.log_ratios().is_some(),
             "{}: a time is zero, or the sides have different numbers of times; measure again",
             case.id
+        );
+        validate_tokens(case.id, &case.base_tokens_ns, &case.base_ns)?;
+        validate_tokens(case.id, &case.head_tokens_ns, &case.head_ns)?;
+    }
+    Ok(())
+}
+
+/// The tokens of generations end where the generations do, one list each, or there are none.
+fn validate_tokens(id: Case, tokens_ns: &[Vec<u64>], times_ns: &[u64]) -> Result<()> {
+    ensure!(
+        tokens_ns.is_empty() || tokens_ns.len() == times_ns.len(),
+        "{id}: the tokens of {} generations beside the times of {}; measure again",
+        tokens_ns.len(),
+        times_ns.len()
+    );
+    for (tokens, time_ns) in tokens_ns.iter().zip(times_ns) {
+        ensure!(
+            tokens.len() == id.output_tokens() && tokens.is_sorted() && tokens.last() == Some(time_ns),
+            "{id}: token times that decrease, are too few, or end before the generation does; measure again"
         );
     }
     Ok(())

@@ -61,7 +61,10 @@ fn times(verdict: &Verdict) -> String {
             Evidence::Output(output) if other.subject == row.subject => Some((other, output)),
             _ => None,
         });
-        let plain = [row.subject.to_string(), units::duration(time.base_ns), units::duration(time.head_ns)];
+        // A further metric stands below the one that counts, and has no output of its own.
+        let name = if time.counted { row.subject.to_string() } else { format!("  {}", words::metric(time.metric)) };
+        let output = output.filter(|_| time.counted);
+        let plain = [name, units::duration(time.base_ns), units::duration(time.head_ns)];
         let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();
         cells.push((words::change(time), Style::Plain));
         cells.push((limit(time.threshold), Style::Dim));

@@ -28,11 +28,7 @@ fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let block = |slower: &f64| BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
-        cases: vec![BlockCase {
-            id: case(id),
-            base_ns: vec![base_ns],
-            head_ns: vec![(base_ns as f64 * (1.0 + slower)).round() as u64],
-        }],
+        cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
     };
     PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
@@ -140,4 +136,34 @@ fn a_target_that_cannot_be_judged_never_passes() {
     assert_eq!(against(&receipt, "* itl_ms < 1000").verdict, Outcome::Partial);
     receipt.invalid.push("decode/p8: why".into());
     assert_eq!(against(&receipt, "* itl_ms < 1000").verdict, Outcome::Invalid);
+}
+
+#[test]
+fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
+    let mut receipt = measured("generate/p8-o5", 100_000_000, &[0.0; 8]);
+    // Head takes 50 % more to its first token and less for the rest: the whole is the same.
+    for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
+        block.base_tokens_ns = vec![[60, 70, 80, 90, 100].map(|ms| ms * 1_000_000).to_vec()];
+        block.head_tokens_ns = vec![[90, 92, 94, 96, 100].map(|ms| ms * 1_000_000).to_vec()];
+    }
+    receipt.validate().expect("sound tokens");
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(verdict.exit_code, 0);
+    assert!(time(row(&verdict, "generate/p8-o5", "e2e_ns")).counted);
+    for (metric, base_ns, ratio) in [("ttft_ns", 60e6, 1.5), ("itl_ns", 10e6, 0.2)] {
+        let further = row(&verdict, "generate/p8-o5", metric);
+        assert_eq!((further.outcome, time(further).counted), (Outcome::Advisory, false), "{further:?}");
+        assert_near(time(further).base_ns, base_ns);
+        assert_near(time(further).ratio, ratio);
+        assert!(time(further).interval.is_some(), "{further:?}");
+    }
+    // With its tokens known, a target on them is judged.
+    assert_eq!(against(&receipt, "* ttft_ms < 90").verdict, Outcome::TargetMissed);
+    assert_eq!(against(&receipt, "* itl_ms <= 2").verdict, Outcome::Pass);
+
+    receipt.blocks[3].cases[0].head_tokens_ns[0][4] -= 1;
+    assert!(receipt.validate().expect_err("ends early").to_string().contains("end before the generation does"));
+    receipt.blocks[3].cases[0].head_tokens_ns.clear();
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(verdict.rows.iter().filter_map(|row| row.time()).count(), 1, "not of some blocks alone");
 }

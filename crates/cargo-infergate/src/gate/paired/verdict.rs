@@ -1,5 +1,6 @@
 //! From the blocks of a paired run to its verdict.
 
+use super::further;
 use super::looks::{MAX_BLOCKS, PASS_BETA, Series, Standing, stand};
 use super::power::smallest_slowdown;
 use crate::gate::memory::{self, MemoryPolicy};
@@ -70,7 +71,9 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
+        let blocks = standing.blocks;
         rows.push(time(receipt, *id, series, standing, suite.len()));
+        rows.extend(further::rows(receipt, *id, blocks));
     }
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
     for was in &base.counted {

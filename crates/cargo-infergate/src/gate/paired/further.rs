@@ -1,0 +1,58 @@
+//! Further metrics of a case, from the tokens of its generations: shown beside the one that counts, and deciding nothing. A
+//! case stays one test of the suite.
+
+use infergate::case::{Case, Phase};
+
+use super::looks::PASS_BETA;
+use crate::receipt::{
+    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
+};
+use crate::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
+
+/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
+pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<VerdictRow> {
+    if case.phase() != Phase::Generate {
+        return Vec::new();
+    }
+    let timed = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+    let timed: Vec<&BlockCase> = timed.take(blocks).collect();
+    [Metric::TtftNs, Metric::ItlNs].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
+}
+
+/// One metric; `None` where any block lacks its tokens.
+fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> {
+    let sides =
+        |block: &&BlockCase| Some((values(metric, &block.base_tokens_ns)?, values(metric, &block.head_tokens_ns)?));
+    let sides: Vec<(Vec<f64>, Vec<f64>)> = blocks.iter().map(sides).collect::<Option<_>>()?;
+    let difference = |(base, head): &(Vec<f64>, Vec<f64>)| {
+        let pairs = base.iter().zip(head).map(|(base, head)| log_ratio(*base, *head));
+        median(&pairs.collect::<Option<Vec<f64>>>()?)
+    };
+    let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
+    let medians = |values: Vec<Option<f64>>| median(&values.into_iter().flatten().collect::<Vec<f64>>());
+    let ends = signed_rank_lower_bound(&differences, PASS_BETA).zip(signed_rank_upper_bound(&differences, PASS_BETA));
+    let evidence = TimeEvidence {
+        counted: false,
+        base_ns: medians(sides.iter().map(|(base, _)| median(base)).collect()),
+        head_ns: medians(sides.iter().map(|(_, head)| median(head)).collect()),
+        ratio: Some(hodges_lehmann(&differences)?.exp()),
+        interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_BETA)),
+        blocks: Some(differences.len()),
+        ..TimeEvidence::new(metric, Against::Base)
+    };
+    Some(VerdictRow::new(case, Outcome::Advisory, Evidence::Time(evidence)))
+}
+
+/// The metric of each generation, nanoseconds: the time to its first token, or the median of its gaps. `None` without
+/// generations, or where one is too short.
+fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
+    let of_one = |tokens: &Vec<u64>| match metric {
+        Metric::TtftNs => tokens.first().map(|ns| *ns as f64),
+        Metric::ItlNs => {
+            let gaps = tokens.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64);
+            median(&gaps.collect::<Vec<f64>>())
+        }
+        Metric::E2eNs => tokens.last().map(|ns| *ns as f64),
+    };
+    if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
+}
