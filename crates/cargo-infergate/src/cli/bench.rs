@@ -62,8 +62,10 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
     let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
     line.finish();
     let mut receipt = receipt?;
-    write_json(&out, &receipt)?;
-    if let (Some(worker), false) = (memory_worker, receipt.partial) {
+    let memory_worker = memory_worker.filter(|_| !receipt.partial);
+    // On disk it is partial until its last phase is in it.
+    write_json(&out, &Receipt { partial: receipt.partial || memory_worker.is_some(), ..receipt.clone() })?;
+    if let Some(worker) = memory_worker {
         memory::attach(config, worker, memory_runs, &mut receipt)?;
         write_json(&out, &receipt)?;
     }

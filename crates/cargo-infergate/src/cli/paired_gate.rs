@@ -100,8 +100,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let measured = measure(&request, config, asked.power, &line, &cancelled);
     line.finish();
     let (mut receipt, own_errors) = measured?;
-    write_json(&out, &receipt)?;
-    if !receipt.partial {
+    let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
+    // On disk it is partial until its last phase is in it.
+    write_json(&out, &PairedReceipt { partial: receipt.partial || more, ..receipt.clone() })?;
+    if more {
         memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
         write_json(&out, &receipt)?;
     }

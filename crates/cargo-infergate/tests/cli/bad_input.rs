@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use cargo_infergate::receipt::{Receipt, read};
+
 use crate::sandbox::{Sandbox, error, stderr};
 
 #[test]
@@ -97,6 +99,16 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
         assert!(line.contains("it.json: cannot be written"), "{line}");
     }
     assert_eq!(sandbox.files(), ["file"]);
+}
+
+/// A run that ends between its phases must not leave what passes for a whole one.
+#[cfg(unix)]
+#[test]
+fn a_receipt_is_partial_until_its_last_phase_is_in_it() {
+    let sandbox = Sandbox::new();
+    error(sandbox.measure("bench", "fake", &["--memory-worker", "/bin/false", "--out", "kept.json"]));
+    let kept: Receipt = read(&sandbox.path("kept.json")).expect("what was measured is kept");
+    assert!(kept.partial && kept.cases.len() == 2, "{kept:?}");
 }
 
 /// No file may grow: what a full disk does.
