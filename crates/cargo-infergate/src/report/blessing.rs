@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use infergate::printable::printable;
+
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
 use crate::gate::summary_ns;
@@ -11,7 +13,12 @@ use crate::receipt::{Baseline, Receipt};
 /// Outputs, counters and medians before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
     let sessions = |baseline: Option<&Baseline>| baseline.map_or(0, |baseline| baseline.sessions.len());
-    let mut text = format!("\n{}\nsessions: {} -> {}\n\n", path.display(), sessions(before), sessions(Some(after)));
+    let mut text = format!(
+        "\n{}\nsessions: {} -> {}\n\n",
+        printable(&path.display().to_string()),
+        sessions(before),
+        sessions(Some(after))
+    );
     let mut table = Table::new(&["case", "median before", "this session", "change", "output", "counters"]);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
@@ -45,7 +52,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             [("rustc", &build.rustc, &receipt.build.rustc), ("flags", &build.flags, &receipt.build.flags)]
         {
             if was != is {
-                let _ = writeln!(text, "\n{what} changes: {was} -> {is}");
+                let _ = writeln!(text, "\n{what} changes: {} -> {}", printable(was), printable(is));
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use infergate::printable::printable;
+
 use super::sparkline::sparkline;
 use super::table::{Style, Table};
 use super::terminal;
@@ -27,7 +29,7 @@ pub fn verdict(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     text += &counters(&receipt.counted);
     text.push('\n');
     for missing in &receipt.memory.missing {
-        let _ = writeln!(text, "- {missing}");
+        let _ = writeln!(text, "- {}", printable(missing));
     }
     text + &terminal::decision(verdict)
 }
@@ -144,7 +146,7 @@ fn sites(record: &MemoryRecord) -> String {
             site.blocks_per_run
         );
         for frame in &site.frames {
-            let _ = writeln!(text, "  {frame}");
+            let _ = writeln!(text, "  {}", printable(frame));
         }
     }
     text

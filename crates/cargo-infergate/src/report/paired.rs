@@ -7,6 +7,7 @@ use super::units::{self, MISSING};
 use super::{terminal, words};
 use crate::receipt::{PairedCase, PairedReceipt, SideRecord, Verdict, VerdictRow};
 use infergate::case::Case;
+use infergate::printable::printable;
 
 /// How a bisection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
 fn revision(side: &SideRecord) -> String {
     let commit = side.build.commit.as_deref().map_or("a given binary", |commit| commit.get(..10).unwrap_or(commit));
     let changed = if side.build.dirty == Some(true) { " with changes" } else { "" };
-    format!("{commit}{changed}")
+    printable(&format!("{commit}{changed}")).into_owned()
 }
 
 /// What the gate can honour, said before the first block.
@@ -111,11 +112,11 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
     }
     text += &table.render();
     text += &match found {
-        Found::Commit(commit) => format!("\nfirst slower commit: {commit}\n"),
+        Found::Commit(commit) => format!("\nfirst slower commit: {}\n", printable(commit)),
         Found::OneOf(commits) => {
             format!(
                 "\nthe first slower commit is one of these, which could not be judged:\n  {}\n",
-                commits.join("\n  ")
+                commits.iter().map(|commit| printable(commit)).collect::<Vec<_>>().join("\n  ")
             )
         }
         Found::NotSlower => {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use infergate::printable::printable;
+
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
 use super::words;
@@ -22,10 +24,11 @@ pub fn subject(receipt: &Receipt) -> String {
 /// As [`subject`], from its parts.
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
     let plural = if threads == 1 { "" } else { "s" };
-    format!(
+    let line = format!(
         "{} ({}) on {} {}, {threads} thread{plural}, {}",
         engine.model, engine.dtype, engine.name, engine.version, machine.class
-    )
+    );
+    printable(&line).into_owned()
 }
 
 /// A verdict: a line a case, what else there is to say, and the decision last.
@@ -89,13 +92,13 @@ pub(super) fn decision(verdict: &Verdict) -> String {
     let mut remarks = remarks(&verdict.rows);
     remarks.extend(verdict.notes.iter().map(words::note));
     for remark in &remarks {
-        let _ = writeln!(text, "- {remark}");
+        let _ = writeln!(text, "- {}", printable(remark));
     }
     if !remarks.is_empty() {
         text.push('\n');
     }
     let words = style(verdict.verdict).paint(verdict.verdict.words());
-    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, reason(verdict));
+    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, printable(&reason(verdict)));
     text
 }
 
@@ -176,7 +179,7 @@ pub fn receipt(receipt: &Receipt) -> String {
         }
     }
     for reason in &receipt.invalid {
-        let _ = writeln!(text, "{} {reason}", Style::Warn.paint("invalid:"));
+        let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
     }
     if receipt.partial {
         let _ = writeln!(text, "{} the run was cut short", Style::Warn.paint("partial:"));
