@@ -25,9 +25,14 @@ fn committed_schemas_are_those_of_the_code() {
 
 #[test]
 fn golden_files_keep_to_the_schemas() {
-    for (kind, golden) in
-        [("receipt", "receipt-1.json"), ("baseline", "baseline-1.json"), ("verdict", "verdict-2.json")]
-    {
+    for (kind, golden) in [
+        ("receipt", "receipt-1.json"),
+        ("baseline", "baseline-1.json"),
+        ("verdict", "verdict-2.json"),
+        ("paired", "paired-1.json"),
+        ("memory", "memory-1.json"),
+        ("calibration", "calibration-1.json"),
+    ] {
         let schema = schema(kind);
         assert_eq!(violation(&schema, &schema, &golden_value(golden)), None, "{golden}");
     }

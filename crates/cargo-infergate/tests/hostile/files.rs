@@ -1,0 +1,134 @@
+//! Every format, damaged in every way, through the same steps as a command takes: read, judge, show.
+
+use std::path::Path;
+
+use cargo_infergate::gate::paired::{PairedPolicy, summarise};
+use cargo_infergate::gate::{self, Policy};
+use cargo_infergate::receipt::{
+    Baseline, Calibration, Format, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline, Verdict, read,
+    read_receipt_or_baseline,
+};
+use cargo_infergate::report;
+use infergate::printable::{printable, printable_report};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::inputs;
+use crate::mutation::{INJECTED, changed, changes};
+
+fn golden(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn sound<T: Format>(name: &str) -> T {
+    read(&golden(name)).expect("a golden file is sound")
+}
+
+/// Damages the golden file `name` again and again, and asks `shown` for what people would see of each that can still be read.
+fn survives(name: &str, shown: &dyn Fn(&Path) -> anyhow::Result<Vec<String>>) {
+    let text = std::fs::read_to_string(golden(name)).expect("a golden file");
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("damaged.json");
+    assert!(!shown(&golden(name)).expect("the golden file itself").is_empty());
+    let config = Config { cases: inputs(), failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&changes(), |changes| {
+        std::fs::write(&path, changed(value.clone(), &changes)).expect("a file");
+        match shown(&path) {
+            Err(error) => {
+                let line = format!("{error:#}");
+                prop_assert!(printable(&line).len() > 10, "an error says something: {line}");
+                prop_assert!(!line.ends_with('.'), "no full stop: {line}");
+            }
+            Ok(reports) => {
+                for report in reports {
+                    let report = printable_report(&report);
+                    let own = report.lines().find(|line| line.starts_with(INJECTED));
+                    prop_assert_eq!(own, None, "a file writes a line of its own:\n{}", report);
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{name}: {error}");
+    }
+}
+
+#[test]
+fn receipts() {
+    let baseline: Baseline = sound("baseline-1.json");
+    let other = ReceiptOrBaseline::Receipt(Box::new(sound("receipt-1.json")));
+    survives("receipt-1.json", &|path| {
+        let receipt: Receipt = read(path)?;
+        let mut shown = vec![report::terminal::receipt(&receipt)];
+        for base in [Some(&baseline), None] {
+            let verdict = gate::judge(&receipt, base, &Policy::default())?;
+            shown.push(report::terminal::verdict(&verdict, &report::terminal::subject(&receipt)));
+        }
+        let verdict = gate::compare(&other, &read_receipt_or_baseline(path)?, &Policy::default())?;
+        shown.push(report::terminal::verdict(&verdict, &report::terminal::subject(&receipt)));
+        if receipt.ensure_blessable().is_ok() && baseline.ensure_accepts(&receipt).is_ok() {
+            let mut after = baseline.clone();
+            after.append(&receipt);
+            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, path));
+        }
+        Ok(shown)
+    });
+}
+
+#[test]
+fn baselines() {
+    let receipt: Receipt = sound("receipt-1.json");
+    survives("baseline-1.json", &|path| {
+        let baseline: Baseline = read(path)?;
+        let verdict = gate::judge(&receipt, Some(&baseline), &Policy::default())?;
+        let mut shown = vec![report::terminal::verdict(&verdict, &report::terminal::subject(&receipt))];
+        if baseline.ensure_accepts(&receipt).is_ok() {
+            let mut after = baseline.clone();
+            after.append(&receipt);
+            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, path));
+        }
+        Ok(shown)
+    });
+}
+
+#[test]
+fn paired_receipts() {
+    let sound = std::cell::Cell::new(0);
+    survives("paired-1.json", &|path| {
+        let receipt: PairedReceipt = read(path)?;
+        // What a run could have shown is simulated, which takes a while: every two-hundredth is judged.
+        sound.set(sound.get() + 1);
+        if sound.get() % 200 != 1 {
+            return Ok(vec![report::paired::thresholds(&receipt)]);
+        }
+        let verdict = gate::paired::judge(&receipt, PairedPolicy::default());
+        Ok(vec![report::paired::thresholds(&receipt), report::paired::verdict(&receipt, &verdict)])
+    });
+}
+
+#[test]
+fn memory_receipts() {
+    survives("memory-1.json", &|path| {
+        let receipt: MemoryReceipt = read(path)?;
+        let verdict = Verdict::of(gate::memory::judge(&receipt.memory, Default::default()), Vec::new());
+        Ok(vec![report::memory::verdict(&receipt, &verdict)])
+    });
+}
+
+#[test]
+fn calibrations() {
+    survives("calibration-1.json", &|path| {
+        let calibration: Calibration = read(path)?;
+        // From 12 blocks on, suites are drawn from them by the thousand.
+        if calibration.gates.iter().map(|gate| gate.blocks.len()).sum::<usize>() >= 12 || calibration.power.len() >= 12
+        {
+            return Ok(vec!["sound".into()]);
+        }
+        let summary = summarise(&calibration);
+        Ok(vec![report::calibration::text(&calibration, &summary)])
+    });
+}
