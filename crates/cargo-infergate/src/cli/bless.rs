@@ -61,7 +61,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
-            None => path.is_file().then(|| read::<Baseline>(&path)).transpose()?,
+            None => flags::is_there(&path).then(|| read::<Baseline>(&path)).transpose()?,
         };
         let after = appended(before.as_ref(), receipt, &path)?;
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));

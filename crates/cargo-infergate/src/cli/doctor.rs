@@ -40,7 +40,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 /// What the paired channel sees here, by the calibrations of this machine class.
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
-    for path in flags::json_files(&calibrate::folder(config, class)) {
+    for path in flags::json_files(&calibrate::folder(config, class))? {
         let noise = block_noise(&read::<Calibration>(&path)?);
         let tests = noise.len();
         sight.extend(noise.iter().map(|noise| PairedSight {
@@ -55,7 +55,7 @@ fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
 
 fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
     let mut sight = Vec::new();
-    for path in flags::json_files(&config.baselines.join(class)) {
+    for path in flags::json_files(&config.baselines.join(class))? {
         sight.extend(sight_of(&read::<Baseline>(&path)?, &path, config));
     }
     Ok(sight)

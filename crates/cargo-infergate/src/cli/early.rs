@@ -59,7 +59,7 @@ fn names_one_of(target: &Target, cases: &[Case]) -> Result<()> {
 /// # Errors
 /// The first that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    for path in flags::json_files(&config.baselines.join(machine::detect().class)) {
+    for path in flags::json_files(&config.baselines.join(machine::detect().class))? {
         read::<Baseline>(&path)?;
     }
     Ok(())
@@ -70,7 +70,7 @@ pub fn baselines(config: &Config) -> Result<()> {
 /// # Errors
 /// The first that cannot be read.
 pub fn calibrations(config: &Config) -> Result<()> {
-    for path in flags::json_files(&calibrate::folder(config, &machine::detect().class)) {
+    for path in flags::json_files(&calibrate::folder(config, &machine::detect().class))? {
         read::<Calibration>(&path)?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Flags made from the table of keys, and back into a [`Config`].
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -160,10 +161,31 @@ pub fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
 }
 
 /// The `.json` files straight in `folder`, sorted; none where there is no such folder.
-pub fn json_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
-    let mut paths: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+///
+/// # Errors
+/// A folder that is there and cannot be read.
+pub fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = entries(folder)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    Ok(paths)
+}
+
+/// Everything straight in `folder`, sorted; nothing where there is no such folder.
+///
+/// # Errors
+/// A folder that is there and cannot be read: what is in it would be passed over in silence.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let paths = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
+    };
+    let mut paths: Vec<PathBuf> = paths.with_context(|| format!("{}: cannot be read", folder.display()))?;
     paths.sort();
-    paths
+    Ok(paths)
+}
+
+/// Whether anything stands at `path`, be it no file, a link to nowhere, or one that cannot be read: reading it says so.
+pub fn is_there(path: &Path) -> bool {
+    let missing = |error: &std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    path.symlink_metadata().map_or_else(|error| !missing(&error), |_| true)
 }

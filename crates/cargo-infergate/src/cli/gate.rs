@@ -1,9 +1,8 @@
 //! `gate`: measure, compare with the committed baseline, decide.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::{bench, early, flags, output, paired_gate};
@@ -76,18 +75,11 @@ pub fn finish(verdict: &Verdict, subject: &str, json: Option<&Path>) -> Result<i
 /// The baseline of this machine class; else one of another class, against which outputs still count.
 fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
-    if own.is_file() {
+    if flags::is_there(&own) {
         return read::<Baseline>(&own).map(Some);
     }
     let Some(name) = own.file_name() else { return Ok(None) };
-    let mut others: Vec<PathBuf> = match fs::read_dir(&config.baselines) {
-        Err(_) => Vec::new(),
-        Ok(classes) => classes
-            .map(|class| class.map(|class| class.path().join(name)))
-            .collect::<std::io::Result<_>>()
-            .with_context(|| format!("{}: cannot be read", config.baselines.display()))?,
-    };
-    others.retain(|path| path.is_file());
-    others.sort();
+    let mut others: Vec<PathBuf> = flags::entries(&config.baselines)?.iter().map(|class| class.join(name)).collect();
+    others.retain(|path| flags::is_there(path));
     others.first().map(|path| read::<Baseline>(path)).transpose()
 }

@@ -236,7 +236,7 @@ pub fn measure(
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
 fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
-    if !path.is_file() {
+    if !flags::is_there(&path) {
         return Ok(None);
     }
     let calibration = read::<Calibration>(&path)?;

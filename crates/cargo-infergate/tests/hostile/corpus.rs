@@ -88,3 +88,26 @@ fn what_is_no_regular_file_is_not_waited_for() {
         refused(&["compare", &file, &file]);
     }
 }
+
+/// Passed over in silence, a baseline that cannot be read would be no baseline, and the gate would pass.
+#[cfg(unix)]
+#[test]
+fn a_baseline_that_cannot_be_read_is_not_passed_over() {
+    let golden = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let receipt = golden("receipt-1.json");
+    let receipt = receipt.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let class = folder.path().join("linux-x86_64-amd-epyc-2");
+    let baselines = folder.path().to_str().expect("UTF-8");
+    fs::create_dir(&class).expect("a folder");
+    let place = class.join("candle-synthetic-tiny.json");
+    let arguments = ["gate", "--receipt", receipt, "--baselines", baselines];
+    fs::create_dir(&place).expect("a folder in its place");
+    assert!(refused(&arguments).contains("candle-synthetic-tiny.json: cannot be read"));
+    fs::remove_dir(&place).expect("removed");
+    std::os::unix::fs::symlink("nowhere", &place).expect("a link");
+    assert!(refused(&arguments).contains("candle-synthetic-tiny.json: cannot be read"));
+    let file = golden("baseline-1.json");
+    let file = file.to_str().expect("UTF-8");
+    assert!(refused(&["gate", "--receipt", receipt, "--baselines", file]).contains("baseline-1.json: cannot be read"));
+}

@@ -105,7 +105,7 @@ fn paired_receipts() {
         if sound.get() % 200 != 1 {
             return Ok(vec![report::paired::thresholds(&receipt)]);
         }
-        let verdict = gate::paired::judge(&receipt, PairedPolicy::default());
+        let verdict = gate::paired::judge(&receipt, &PairedPolicy::default());
         Ok(vec![report::paired::thresholds(&receipt), report::paired::verdict(&receipt, &verdict)])
     });
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cargo_infergate::config::Config;
-use cargo_infergate::gate::Target;
+use cargo_infergate::receipt::Target;
 use infergate::case::Case;
 use infergate::config::Settings as _;
 use infergate::config::keys::{KEYS, commented_file};
