@@ -2,7 +2,7 @@
 //!
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
-//! `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
+//! `streaming` (its pacing), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`. It speaks the worker protocol and nothing else.
 
@@ -15,7 +15,7 @@ use std::thread;
 use anyhow::{Result, bail};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Step, TokenId};
+use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Pacing, Step, TokenId};
 use infergate::worker;
 
 /// The fake with faults that end or stop its process.
@@ -38,6 +38,9 @@ impl Engine for Faulty {
         let mut info = self.engine.info();
         if self.is("other-model") {
             info.model = "other".into();
+        }
+        if self.is("streaming") {
+            info.pacing = Pacing::Streaming;
         }
         info
     }
@@ -132,7 +135,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
             "prints" => print("loading"),
-            "exits-late" | "other-model" | "dies-later" | "hangs" | "waits" => {}
+            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "waits" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }

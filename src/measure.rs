@@ -13,9 +13,11 @@ use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
 
 use output::Refusal;
-pub use sampler::Sampler;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
+pub use sampler::{
+    LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, Sampler, fitting_iterations, iterations_per_sample,
+};
 
 /// Tokens of a known output that a further process of the same run computes to warm up.
 const WARM_UP_TOKENS: usize = 8;

@@ -19,7 +19,8 @@
 //! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |
 //!
 //! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
-//! change. An engine must not compute between requests: while one side of a pair works, the other one is idle.
+//! change. An engine must not compute between requests: while one side of a pair works, the other one is idle. One that does
+//! go on says `"pacing":"streaming"` in its `engine`, and is never asked for a part of a generation.
 //!
 //! The last four belong to the memory phase; a worker without them can be timed and not followed.
 //!
@@ -153,12 +154,6 @@ pub enum Request {
         /// How often.
         runs: usize,
     },
-}
-
-/// A worker's text on one line of at most 2,000 characters, without what would move a terminal's cursor.
-fn plain(text: &str) -> String {
-    let short: String = text.chars().take(2000).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    short.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn one() -> usize {

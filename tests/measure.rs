@@ -165,6 +165,17 @@ fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context
 }
 
 #[test]
+fn a_fast_iteration_is_repeated_until_the_clock_is_no_matter() {
+    for (step_ns, expected) in [(20 * MS, 1), (100_000, 1), (99_999, 2), (45_000, 3), (131, 764), (0, 100_000)] {
+        let (mut engine, clock) = fake(FakeScript { step_ns, ..FakeScript::default() });
+        let prompt = prompt::seeded_ids(8, 1, 50_000);
+        let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt).expect("prepares");
+        let iterations = measure::iterations_per_sample(&mut engine, &clock, &prepared).expect("samples");
+        assert_eq!(iterations, expected, "{step_ns} ns");
+    }
+}
+
+#[test]
 fn steps_behind_the_first_must_repeat_too() {
     let clock = VirtualClock::default();
     let mut engine = Forgetful { engine: FakeEngine::new(FakeScript::default(), clock.clone()), steps: 0 };

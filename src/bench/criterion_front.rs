@@ -50,6 +50,10 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
             } else {
                 None
             };
+            let per_sample = match &prepared {
+                Some(prepared) if measured => measure::iterations_per_sample(engine.as_mut(), &clock, prepared)?,
+                _ => 1,
+            };
             group.throughput(Throughput::Elements(timed_tokens(case)));
             let samples = RefCell::new(Vec::new());
             group.bench_function(BenchmarkId::from_parameter(case.parameter()), |bencher| {
@@ -57,16 +61,21 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                 let mut sampler = Sampler::default();
                 bencher.iter_custom(|iterations| {
                     let mut total_ns = 0;
-                    for _ in 0..iterations {
-                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared, 1));
+                    let mut left = usize::try_from(iterations).unwrap_or(usize::MAX);
+                    while left > 0 {
+                        let together = left.min(per_sample);
+                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared, together));
                         total_ns += sample.last().copied().unwrap_or(0);
-                        samples.borrow_mut().push(sample);
+                        if together == per_sample {
+                            samples.borrow_mut().push(sample);
+                        }
+                        left -= together;
                     }
                     Duration::from_nanos(total_ns)
                 });
             });
             if let (Some(prepared), true) = (prepared, measured) {
-                recorder.case(prepared, samples.into_inner())?;
+                recorder.case(prepared, samples.into_inner(), per_sample)?;
             }
         }
         group.finish();

@@ -56,7 +56,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When what was measured so far cannot be written: it is kept after each case, marked partial, should the run be cut short.
-    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>) -> Result<()> {
+    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>, iterations_per_sample: usize) -> Result<()> {
         if samples_ns.is_empty() {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Recorder {
             output: prepared.output,
             counters: BTreeMap::new(),
             work: prepared.work,
-            processes: vec![ProcessSamples { samples_ns, ..ProcessSamples::default() }],
+            processes: vec![ProcessSamples { samples_ns, iterations_per_sample }],
         });
         self.receipt.partial = true;
         write_json(&self.path, &self.receipt)

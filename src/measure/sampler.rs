@@ -11,6 +11,43 @@ use crate::engine::{Engine, TokenId};
 /// stays near P: those that are timed together, and all of an engine that never rewinds.
 const MAX_DRIFT_TOKENS: usize = 16;
 
+/// A sample takes at least about this long, nanoseconds, by as many iterations as that needs: reading the clock takes some 50.
+pub const LEAST_SAMPLE_NS: f64 = 1e5;
+/// An iteration that took this long is no fast one that was interrupted; another is looked at so many times more.
+pub const SURELY_SLOW_NS: f64 = 1e7;
+/// Further looks.
+pub const LOOKS: usize = 4;
+/// Iterations by which the time of a fast one is found.
+pub const LOOK_ITERATIONS: usize = 64;
+
+/// Iterations that make a sample of a case whose iteration takes `iteration_ns`.
+pub fn fitting_iterations(iteration_ns: f64) -> usize {
+    (LEAST_SAMPLE_NS / iteration_ns.max(1.0)).ceil().max(1.0) as usize
+}
+
+/// Iterations that make a sample of `prepared` on `engine`: one, unless that is short against reading the clock.
+///
+/// # Errors
+/// As [`Sampler::sample`].
+pub fn iterations_per_sample(engine: &mut dyn Engine, clock: &dyn Clock, prepared: &Prepared) -> Result<usize> {
+    let mut sampler = Sampler::default();
+    let mut iteration_ns = |iterations: usize| -> Result<f64> {
+        let sample = sampler.sample(engine, clock, prepared, iterations)?;
+        Ok(sample.last().copied().unwrap_or(0) as f64 / iterations as f64)
+    };
+    let mut each_ns = iteration_ns(1)?;
+    // One that is interrupted looks slow.
+    for _ in 0..LOOKS {
+        if (LEAST_SAMPLE_NS..SURELY_SLOW_NS).contains(&each_ns) {
+            each_ns = each_ns.min(iteration_ns(1)?);
+        }
+    }
+    if each_ns >= LEAST_SAMPLE_NS {
+        return Ok(1);
+    }
+    Ok(fitting_iterations(iteration_ns(LOOK_ITERATIONS)?))
+}
+
 /// Takes samples of one prepared case after another. It remembers where it left the engine, which nothing else may use in
 /// between; cache resets and prompt set-up happen between the timed regions.
 #[derive(Debug, Default)]

@@ -13,8 +13,9 @@ use super::pipe::{Event, Pipes};
 use super::{
     Answer, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
 };
-use super::{capability, ensure_not, exit, plain};
+use super::{capability, ensure_not, exit};
 use crate::engine::LoadRequest;
+use crate::printable::printable;
 
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -86,7 +87,7 @@ impl<'a> Client<'a> {
         let (hello, _): (Value, _) = self.ask(&Request::Hello)?;
         self.ensure_plain(&hello)?;
         self.capabilities = capability::of_hello(&hello).ok_or_else(|| {
-            let protocol = plain(&hello["protocol"].to_string());
+            let protocol = printable(&hello["protocol"].to_string()).into_owned();
             WorkerError::NotComparable(format!(
                 "{}: speaks worker protocol {protocol} without saying what it can do, and this infergate {PROTOCOL}; build both with the same infergate",
                 self.name
@@ -141,8 +142,8 @@ impl<'a> Client<'a> {
                 self.patience.saw(request, waited);
                 Ok((value, waited))
             }
-            (None, Some(text), None) => Err(WorkerError::Refused(plain(&text))),
-            (None, None, Some(text)) => Err(WorkerError::Invalid(plain(&text))),
+            (None, Some(text), None) => Err(WorkerError::Refused(printable(&text).into_owned())),
+            (None, None, Some(text)) => Err(WorkerError::Invalid(printable(&text).into_owned())),
             _ => Err(self.broken("gave an answer that is not one of `ok`, `error` and `invalid`")),
         }
     }
@@ -175,7 +176,11 @@ impl<'a> Client<'a> {
 
     /// The protocol was broken: what is said on stdout from here on means nothing.
     pub(super) fn broken(&self, how: &str) -> WorkerError {
-        WorkerError::Protocol(format!("{}: the worker {}; nothing but answers may go to stdout", self.name, plain(how)))
+        WorkerError::Protocol(format!(
+            "{}: the worker {}; nothing but answers may go to stdout",
+            self.name,
+            printable(how)
+        ))
     }
 
     /// Refuses text that would move a terminal's cursor.

@@ -8,6 +8,7 @@ use super::honesty::ensure_waited_for;
 use super::{Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TurnReply, WorkerError};
 use crate::case::{Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
+use crate::printable::printable;
 use crate::receipt::{CountedCase, InferenceMemory, LeakSite, ProcessSamples, TtftParts, output_sha256};
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
@@ -128,7 +129,7 @@ impl Client<'_> {
     pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState, WorkerError> {
         let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case })?;
         self.ensure_few("sentences", state.missing.len())?;
-        let missing = state.missing.iter().map(|sentence| super::plain(sentence)).collect();
+        let missing = state.missing.iter().map(|sentence| printable(sentence).into_owned()).collect();
         Ok(MemoryState { missing, ..state })
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::case::Case;
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineFactory, TokenId};
+use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
 use crate::measure::{self, InvariantBroken, Prepared, Sampler};
 use crate::{build_info, machine, memory, prompt};
 
@@ -192,6 +192,10 @@ impl LoadedEngine {
 
     fn turn(&mut self, clock: &dyn Clock, case: Case, tokens: usize) -> Result<Vec<u64>> {
         let prepared = find(&self.prepared, case)?;
+        ensure!(
+            tokens >= case.output_tokens() || self.engine.info().pacing == Pacing::Stepwise,
+            "worker: a part of {case} was asked for, and this engine goes on by itself; ask for whole samples"
+        );
         self.sampler.advance(self.engine.as_mut(), clock, prepared, tokens)
     }
 }

@@ -12,7 +12,9 @@ use crate::receipt::{
 use infergate::case::{Case, choose};
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::{EngineInfo, LoadRequest};
-use infergate::measure::first_difference;
+use infergate::measure::{
+    LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, first_difference, fitting_iterations,
+};
 use infergate::progress::Progress;
 use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
@@ -21,11 +23,6 @@ const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
 
 /// A worker is asked for at most this long at a time: what an interruption ends is the answer that is waited for.
 const CHUNK_NS: f64 = 1e9;
-
-/// A sample takes at least about this long, by as many iterations as that needs: reading the clock takes some 50 ns.
-const LEAST_SAMPLE_NS: f64 = 1e5;
-/// Iterations by which a fast case's time is first found.
-const LOOK_ITERATIONS: usize = 64;
 
 /// What to measure, with what.
 #[derive(Debug, Clone)]
@@ -268,11 +265,19 @@ impl<'a> Suite<'a> {
         if let Some(known) = known {
             return Ok(known.iterations_per_sample);
         }
-        if first_ns(first) >= LEAST_SAMPLE_NS || !client.can(Capability::Iterations) {
+        if !client.can(Capability::Iterations) {
+            return Ok(1);
+        }
+        let mut each_ns = first_ns(first);
+        if (LEAST_SAMPLE_NS..SURELY_SLOW_NS).contains(&each_ns) {
+            // One that is interrupted looks slow.
+            each_ns = client.sample(case, LOOKS, 1)?.times_ns().into_iter().fold(each_ns, f64::min);
+        }
+        if each_ns >= LEAST_SAMPLE_NS {
             return Ok(1);
         }
         let several = client.sample(case, 1, LOOK_ITERATIONS)?;
-        Ok((LEAST_SAMPLE_NS / first_ns(&several)).ceil().max(1.0) as usize)
+        Ok(fitting_iterations(first_ns(&several)))
     }
 
     fn keep(&mut self, case: Case, prepared: PreparedReply, samples: ProcessSamples) {

@@ -8,6 +8,7 @@ use crate::receipt::{BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, 
 use crate::stats::{median, median_absolute_deviation};
 use infergate::case::Phase;
 use infergate::case::choose;
+use infergate::engine::Pacing;
 use infergate::measure::first_difference;
 use infergate::progress::Progress;
 use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
@@ -94,6 +95,7 @@ pub fn run(
         base.outputs.push(in_base);
     }
 
+    let stepwise = [&base.record, &head.record].iter().all(|side| side.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
@@ -113,7 +115,7 @@ pub fn run(
             expected_std: None,
         };
         if timed {
-            divide(&mut pair, &mut plan, &mut turn_tokens)?;
+            divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
             let seen = sample(&mut pair, &plan, &turn_tokens)?;
             sampling_ns += decide(&mut plan, &seen, request);
         }
@@ -202,7 +204,14 @@ fn not_in_base(error: WorkerError, what: &str) -> WorkerError {
 
 /// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, the second time
 /// of an estimate by the first: what runs once is slow.
-fn divide(pair: &mut Pair, plan: &mut PairedCase, turn_tokens: &mut TurnTokens) -> Result<(), WorkerError> {
+///
+/// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
+fn divide(
+    pair: &mut Pair,
+    plan: &mut PairedCase,
+    stepwise: bool,
+    turn_tokens: &mut TurnTokens,
+) -> Result<(), WorkerError> {
     let case = plan.id;
     let single = !pair.can(Capability::Iterations);
     let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
@@ -220,7 +229,8 @@ fn divide(pair: &mut Pair, plan: &mut PairedCase, turn_tokens: &mut TurnTokens) 
         }
     }
     plan.iterations_per_sample = fitting(each_ns);
-    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && pair.can(Capability::Turn) {
+    let divisible = stepwise && pair.can(Capability::Turn);
+    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && divisible {
         let token_ns = each_ns / case.output_tokens() as f64;
         turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
     }

@@ -117,6 +117,16 @@ fn a_generation_in_turns_is_judged_by_its_whole_time() {
 }
 
 #[test]
+fn a_streaming_engine_is_never_asked_for_a_part_of_a_generation() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+streaming"));
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7"]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    // It would refuse.
+    assert_cmd::Command::from_std(process).assert().success();
+}
+
+#[test]
 fn a_slowdown_below_the_threshold_is_within_limit() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=1.10"]).success();
