@@ -32,6 +32,11 @@ const LEAST_PAIRS: usize = 6;
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it.
 const TURN_NS: f64 = 1.5e7;
+/// An iteration shorter than this is timed together with others; one longer than that is none that was interrupted.
+const SHORT_NS: f64 = TURN_NS / 4.0;
+const SURELY_LONG_NS: f64 = TURN_NS * 20.0;
+/// Further looks at an iteration between the two.
+const LOOKS: usize = 4;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
 const MOST_SINGLE_ITERATIONS: usize = 10_000;
@@ -215,13 +220,22 @@ fn divide(
     let case = plan.id;
     let single = !pair.can(Capability::Iterations);
     let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
-    let fitting = |iteration_ns: f64| ((TURN_NS / iteration_ns) as usize).clamp(1, most);
+    let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
+        true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
+        false => 1,
+    };
     let mut iteration_ns = |iterations: usize| -> Result<f64, WorkerError> {
         let (count, iterations) = if single { (iterations, 1) } else { (1, iterations) };
         let samples = pair.head.sample(case, count, iterations).map_err(|error| error.of("head"))?;
         Ok(median(&samples.times_ns()).unwrap_or(1.0).max(1.0))
     };
     let mut each_ns = iteration_ns(1)?;
+    for _ in 0..LOOKS {
+        // One that is interrupted looks slow.
+        if (SHORT_NS..SURELY_LONG_NS).contains(&each_ns) {
+            each_ns = each_ns.min(iteration_ns(1)?);
+        }
+    }
     for _ in 0..2 {
         plan.iterations_per_sample = fitting(each_ns);
         if plan.iterations_per_sample > 1 {
