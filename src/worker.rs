@@ -32,6 +32,7 @@
 //! | addition | what it means |
 //! |---|---|
 //! | `request_id` | a request other than `hello` has a number `id`, which its answer repeats: an answer that was not asked for shows |
+//! | `fingerprint` | the output of `prepare` has a `fingerprint`, and `prepare` takes `"feed":[262,11]`: the tokens to append behind the prompt while it is taken, so that two workers are asked about the same text |
 //! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
 //!
 //! # Times are checked
@@ -105,6 +106,9 @@ pub enum Request {
         /// The output it must have, from an earlier process.
         #[serde(default)]
         known: Option<Vec<TokenId>>,
+        /// The tokens to follow while the fingerprint is taken; only for a worker that lists `fingerprint`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feed: Option<Vec<TokenId>>,
     },
     /// Take samples of a prepared case.
     Sample {

@@ -13,7 +13,7 @@ fn case() -> Case {
 }
 
 fn prepare() -> Request {
-    Request::Prepare { case: case(), known: None }
+    Request::Prepare { case: case(), known: None, feed: None }
 }
 
 fn sample(count: usize, iterations: usize, slowdown: f64) -> Request {

@@ -146,6 +146,13 @@ pub const KEYS: &[Key] = &[
         "Whether a run without a comparable baseline fails (exit 4) instead of being advisory",
     ),
     key(
+        "drift_tolerance",
+        Kind::Number(0.0, 1.0),
+        None,
+        "1e-6",
+        "Logits that differ by up to this fraction of the largest one (root mean square) drifted, more is a changed output; left out: by the dtype, 1e-6 for f32",
+    ),
+    key(
         "counter_tolerance",
         Kind::Number(0.0, 1.0),
         Some("0.01"),

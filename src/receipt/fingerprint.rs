@@ -126,13 +126,18 @@ fn bits(text: &str, digits: usize) -> Option<u64> {
 }
 
 impl Output {
+    /// The tokens that the engine said by itself, those behind the output's own included.
+    pub fn said(&self) -> Vec<u32> {
+        let more = self.fingerprint.as_ref().map_or(&[][..], |fingerprint| &fingerprint.more_ids);
+        [self.ids.as_slice(), more].concat()
+    }
+
     /// Every token that was appended behind the prompt while the fingerprint was taken, the engine's own or those it was
     /// made to follow. Without a fingerprint the output itself.
     pub fn path(&self) -> Vec<u32> {
         match &self.fingerprint {
             Some(Fingerprint { fed: Some(fed), .. }) => fed.clone(),
-            Some(Fingerprint { more_ids, .. }) => [self.ids.as_slice(), more_ids].concat(),
-            None => self.ids.clone(),
+            _ => self.said(),
         }
     }
 }

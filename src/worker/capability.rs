@@ -47,6 +47,8 @@ capabilities! {
     RequestId = "request_id",
     /// A sample can hold several iterations.
     Iterations = "iterations",
+    /// An output carries its fingerprint, and can be made to follow another one while it is taken.
+    Fingerprint = "fingerprint",
 }
 
 /// What protocol 2 could before workers said what they can.

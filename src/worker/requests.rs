@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::honesty::ensure_waited_for;
-use super::{Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TurnReply, WorkerError};
+use super::{Capability, Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TurnReply, WorkerError};
 use crate::case::{Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
 use crate::printable::printable;
-use crate::receipt::{CountedCase, InferenceMemory, LeakSite, ProcessSamples, TtftParts, output_sha256};
+use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256};
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
 const MOST_ENTRIES: usize = 1000;
@@ -46,7 +46,26 @@ impl Client<'_> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply, WorkerError> {
-        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case, known })?;
+        self.prepare_as(case, known, None)
+    }
+
+    /// Verifies a case's output and warms it up, following the tokens of another output while the fingerprint is taken, where
+    /// the worker can.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn prepare_beside(&mut self, case: Case, other: &Output) -> Result<PreparedReply, WorkerError> {
+        let feed = self.can(Capability::Fingerprint).then(|| other.path());
+        self.prepare_as(case, None, feed)
+    }
+
+    fn prepare_as(
+        &mut self,
+        case: Case,
+        known: Option<Vec<TokenId>>,
+        feed: Option<Vec<TokenId>>,
+    ) -> Result<PreparedReply, WorkerError> {
+        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case, known, feed })?;
         let output = &reply.output;
         let tokens = output.ids.len();
         if tokens != case.output_tokens() {
@@ -61,6 +80,9 @@ impl Client<'_> {
             return Err(
                 self.broken(&format!("gave {} logit margins for {tokens} tokens of {case}", output.top2_margins.len()))
             );
+        }
+        if let Some(error) = output.fingerprint.as_ref().and_then(|print| print.validate(tokens).err()) {
+            return Err(self.broken(&format!("gave {error} of {case}")));
         }
         Ok(reply)
     }

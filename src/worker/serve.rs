@@ -116,8 +116,8 @@ impl Worker<'_> {
                 let load_ns = loaded.load_ns.take();
                 value(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
             }
-            Request::Prepare { case, known } => {
-                let prepared = self.loaded()?.prepare(case, known)?;
+            Request::Prepare { case, known, feed } => {
+                let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
                 value(&PreparedReply { output: prepared.output.clone(), work: prepared.work })
             }
             Request::Sample { case, count, iterations, slowdown } => {
@@ -165,12 +165,12 @@ impl LoadedEngine {
         prompt::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
     }
 
-    fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<&Prepared> {
+    fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>, feed: Option<&[TokenId]>) -> Result<&Prepared> {
         case.ensure_fits(self.engine.info().context_tokens)?;
         let prompt = self.prompt(case.prompt_tokens())?;
         let prepared = match known {
             Some(known) => measure::prepare_known(self.engine.as_mut(), case, prompt, known)?,
-            None => measure::prepare(self.engine.as_mut(), case, prompt)?,
+            None => measure::prepare_beside(self.engine.as_mut(), case, prompt, feed)?,
         };
         self.sampler.forget();
         self.prepared.retain(|known| known.case != case);

@@ -81,6 +81,7 @@ impl Settings for Config {
             ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
             ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
             ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
+            ("drift_tolerance", Value::Number(number)) => self.policy.drift_tolerance = Some(number),
             ("counter_tolerance", Value::Number(number)) => self.policy.counter_tolerance = number,
             ("targets", Value::List(list)) => {
                 self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;

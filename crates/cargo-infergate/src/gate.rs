@@ -48,7 +48,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
         notes.push(Note::CutShort { base: false });
     }
 
-    let mut rows = exact::judge(head, base, policy.counter_tolerance);
+    let mut rows = exact::judge(head, base, policy);
     let times = stored::judge(head, base, policy, &rows);
     rows.extend(times);
     rows.extend(target::judge(head, &policy.targets)?);

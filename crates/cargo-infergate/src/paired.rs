@@ -40,6 +40,8 @@ pub struct PairedRequest {
     pub prompt_text: Option<String>,
     /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
     pub threshold: Option<f64>,
+    /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
+    pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
     pub allow_output_change: bool,
     /// No block is begun that would not end within this time from the start of the pilot.

@@ -157,6 +157,7 @@ fn request(config: &Config, base: &Path, head: &Path) -> Result<PairedRequest> {
         cases: config.measured.cases.clone(),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: Some(config.threshold.unwrap_or(QUIET_THRESHOLD)),
+        drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: false,
         budget: None,
     })

@@ -26,12 +26,13 @@ const JUDGE: &[&str] = &[
     "cv_limit",
     "min_sessions",
     "require_baseline",
+    "drift_tolerance",
     "counter_tolerance",
     "targets",
     "baselines",
 ];
 /// Of these, the ones that judge a paired run too.
-const JUDGE_BOTH: &[&str] = &["counter_tolerance", "targets", "baselines"];
+const JUDGE_BOTH: &[&str] = &["drift_tolerance", "counter_tolerance", "targets", "baselines"];
 
 /// Flags of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {

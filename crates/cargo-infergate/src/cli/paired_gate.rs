@@ -190,6 +190,7 @@ pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> 
         cases: config.measured.cases.clone(),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
+        drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         budget: asked.budget,
     })

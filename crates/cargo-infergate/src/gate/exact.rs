@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::Policy;
+use super::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{
     Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, Outcome, Output, OutputComparison,
     OutputEvidence, Reason, Receipt, Remedy, Subject, Unit, VerdictRow,
 };
-use infergate::measure::first_difference;
 
 /// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
 /// this is not an error.
@@ -15,10 +16,10 @@ const NEAR_TIE_LOGITS: f32 = 1e-3;
 /// A rise of a counter of bytes by up to this fraction passes, unless the team says otherwise.
 pub const COUNTER_TOLERANCE: f64 = 0.01;
 
-/// Outputs and counters of every case, and the weights' bytes. A counter of bytes may rise by `tolerance`.
-pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, tolerance: f64) -> Vec<VerdictRow> {
+/// Outputs and counters of every case, and the weights' bytes.
+pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Vec<VerdictRow> {
     let platform = base.map(|base| differing_platform(base, head));
-    let counters = Counters { tolerance, other_platform: platform.clone().flatten() };
+    let counters = Counters { tolerance: policy.counter_tolerance, other_platform: platform.clone().flatten() };
     let mut rows = Vec::new();
     for record in &head.cases {
         let exact = base.and_then(|base| base.exact.iter().find(|exact| exact.id == record.id));
@@ -28,7 +29,8 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, tolerance: f64) -> 
         }
         match (exact, &platform) {
             (Some(exact), Some(other)) => {
-                rows.push(output(record, exact, other.as_ref()));
+                let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&head.engine.dtype));
+                rows.push(output(record, exact, other.as_ref(), tolerance));
                 rows.extend(counters.of_case(record, exact));
             }
             _ => {
@@ -64,32 +66,42 @@ fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
     .map(|(what, base, head)| Reason::OtherPlatform { what: what.into(), base, head })
 }
 
-/// Both outputs: the same, or where they part.
-pub(super) fn compare_outputs(base: &Output, head: &Output) -> OutputEvidence {
-    let Some(position) = first_difference(&base.ids, &head.ids) else {
-        return OutputEvidence::new(OutputComparison::Same);
+/// Both outputs: the same, drifted by no more than `tolerance`, or where they part.
+pub(super) fn compare_outputs(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
+    let found = compare(base, head, tolerance);
+    let comparison = match found.agreement {
+        Agreement::Same => OutputComparison::Same,
+        Agreement::Drifted => OutputComparison::Drifted,
+        Agreement::Changed => OutputComparison::Changed,
     };
+    let at = |output: &Output| found.first_difference.and_then(|at| output.said().get(at).copied());
     OutputEvidence {
-        position: Some(position),
-        base_id: base.ids.get(position).copied(),
-        head_id: head.ids.get(position).copied(),
-        base_margin: base.top2_margins.get(position).copied().flatten(),
-        ..OutputEvidence::new(OutputComparison::Changed)
+        position: found.first_difference,
+        base_id: at(base),
+        head_id: at(head),
+        base_margin: found.first_difference.and_then(|at| base.top2_margins.get(at).copied().flatten()),
+        positions: Some(found.positions),
+        // What is no number has no place in a file, and is changed whatever its distance.
+        relative_drift: found.distance.map(|distance| distance.relative).filter(|drift| drift.is_finite()),
+        max_abs_logit_delta: found.distance.map(|distance| distance.logit).filter(|logit| logit.is_finite()),
+        kl_divergence: found.distance.map(|distance| distance.divergence).filter(|kl| kl.is_finite()),
+        ..OutputEvidence::new(comparison)
     }
 }
 
-fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reason>) -> VerdictRow {
-    let found = compare_outputs(&exact.output, &record.output);
-    let changed = found.comparison == OutputComparison::Changed;
+fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reason>, tolerance: f64) -> VerdictRow {
+    let found = compare_outputs(&exact.output, &record.output, tolerance);
     // A margin that nobody knows is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
-    let outcome = match (changed, other_platform) {
-        (false, _) => Outcome::Pass,
-        (true, Some(_)) if near_tie => Outcome::Advisory,
-        (true, _) => Outcome::OutputChanged,
+    let outcome = match (found.comparison, other_platform) {
+        (OutputComparison::Drifted, _) => Outcome::Drifted,
+        // Elsewhere numbers may round by more than here; another token is another matter.
+        (OutputComparison::Changed, Some(_)) if near_tie || found.position.is_none() => Outcome::Advisory,
+        (OutputComparison::Changed, _) => Outcome::OutputChanged,
+        _ => Outcome::Pass,
     };
     let row = VerdictRow::new(record.id, outcome, Evidence::Output(found));
-    match other_platform.filter(|_| changed) {
+    match other_platform.filter(|_| outcome != Outcome::Pass) {
         Some(other) => row.because(other.clone()),
         None => row,
     }

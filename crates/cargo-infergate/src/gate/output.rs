@@ -88,15 +88,13 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
     Comparison { agreement, first_difference, distance: Some(distance), positions: steps.len() }
 }
 
-/// The tokens that both sides said by themselves, as far as both are known.
+/// The tokens that both sides said by themselves, as far as both are known beyond the case's own.
 fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
-    let more =
-        |output: &Output| output.fingerprint.as_ref().map_or(Vec::new(), |fingerprint| fingerprint.more_ids.clone());
-    let (mut was, mut is) = (more(base), more(head));
+    let (mut was, mut is) = (base.said(), head.said());
     let known = was.len().min(is.len());
-    was.truncate(known);
-    is.truncate(known);
-    ([base.ids.clone(), was].concat(), [head.ids.clone(), is].concat())
+    was.truncate(known.max(base.ids.len()));
+    is.truncate(known.max(head.ids.len()));
+    (was, is)
 }
 
 /// The steps of both at positions that both reached over the same tokens.

@@ -24,6 +24,9 @@ pub struct Policy {
     pub require_baseline: bool,
     /// A counter of bytes may rise by this fraction of base and passes: 0.01. A number of allocations may not rise.
     pub counter_tolerance: f64,
+    /// Numbers behind an output that differ by up to this much drifted, and their output did not change: a fraction of the
+    /// largest logit. `None`: by the dtype, see [`default_tolerance`](super::output::default_tolerance).
+    pub drift_tolerance: Option<f64>,
     /// Absolute limits, whatever the baseline says.
     pub targets: Vec<Target>,
     /// What the memory phase may show.
@@ -39,6 +42,7 @@ impl Default for Policy {
             min_sessions: 8,
             require_baseline: false,
             counter_tolerance: COUNTER_TOLERANCE,
+            drift_tolerance: None,
             targets: Vec::new(),
             memory: MemoryPolicy::default(),
         }
@@ -51,7 +55,7 @@ impl Policy {
     /// # Errors
     /// The first value out of range, by name.
     pub fn validate(&self) -> Result<()> {
-        let Self { alpha, stored_floor, cv_limit, min_sessions, counter_tolerance, .. } = self;
+        let Self { alpha, stored_floor, cv_limit, min_sessions, counter_tolerance, drift_tolerance, .. } = self;
         ensure!(*alpha > 0.0 && *alpha < 0.5, "alpha is {alpha}; it must be above 0 and below 0.5, for example 0.01");
         ensure!(
             stored_floor.is_finite() && *stored_floor > 1.0,
@@ -64,6 +68,10 @@ impl Policy {
         ensure!(
             (0.0..=1.0).contains(counter_tolerance),
             "counter_tolerance is {counter_tolerance}; it must be from 0 to 1, for example 0.01"
+        );
+        ensure!(
+            drift_tolerance.is_none_or(|tolerance| (0.0..=1.0).contains(&tolerance)),
+            "drift_tolerance must be from 0 to 1, for example 1e-6"
         );
         ensure!(*min_sessions >= 2, "min_sessions is {min_sessions}; a spread needs at least 2, and 8 is the default");
         Ok(())

@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicBool;
 
 use super::block::Pair;
 use super::{PairedRequest, Program, TurnTokens, Worker, Workers};
+use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{median, median_absolute_deviation};
 use infergate::case::Phase;
 use infergate::case::choose;
 use infergate::engine::Pacing;
-use infergate::measure::first_difference;
 use infergate::progress::Progress;
 use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
@@ -95,8 +95,11 @@ pub fn run(
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
-        head.outputs.push(head.client.prepare(case, None).map_err(|error| error.of("head"))?);
-        let in_base = base.client.prepare(case, None).map_err(|error| not_in_base(error, &format!("run {case}")))?;
+        let in_head = head.client.prepare(case, None).map_err(|error| error.of("head"))?;
+        // Both read the same text, so that their numbers can be compared at every position.
+        let in_base = base.client.prepare_beside(case, &in_head.output);
+        head.outputs.push(in_head);
+        let in_base = in_base.map_err(|error| not_in_base(error, &format!("run {case}")))?;
         base.outputs.push(in_base);
     }
 
@@ -108,7 +111,8 @@ pub fn run(
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
         let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
-        let timed = request.allow_output_change || first_difference(&was.ids, &is.ids).is_none();
+        let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.record.engine.dtype));
+        let timed = request.allow_output_change || compare(was, is, tolerance).agreement != Agreement::Changed;
         let mut plan = PairedCase {
             id: case,
             threshold: request.threshold.unwrap_or(QUIET_THRESHOLD),

@@ -48,6 +48,14 @@ pub struct OutputEvidence {
     pub head_id: Option<u32>,
     /// Distance of base's two best logits there; `null` where the engine did not say.
     pub base_margin: Option<f32>,
+    /// Positions at which numbers, or where there are none tokens, were compared: at least 16, fewer where the context ends or
+    /// where both had said different things; `null` in an older file.
+    #[serde(default)]
+    pub positions: Option<usize>,
+    /// Root mean square of the distances of head's logits from base's, each as a fraction of base's largest logit at its
+    /// position: what the tolerance limits. `null` where the engine gives no logits.
+    #[serde(default)]
+    pub relative_drift: Option<f64>,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     #[serde(default)]
     pub max_abs_logit_delta: Option<f64>,
@@ -66,6 +74,8 @@ impl OutputEvidence {
             base_id: None,
             head_id: None,
             base_margin: None,
+            positions: None,
+            relative_drift: None,
             max_abs_logit_delta: None,
             kl_divergence: None,
         }

@@ -42,6 +42,7 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
         (OutputComparison::Same, _) => "same",
         (OutputComparison::Drifted, _) => "drifted",
         (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
+        (OutputComparison::Changed, Outcome::Advisory) if output.position.is_none() => "drifted",
         (OutputComparison::Changed, Outcome::Advisory) => "near tie",
         (OutputComparison::Changed, _) => "changed",
         (OutputComparison::Unknown, _) => "new",
@@ -91,10 +92,12 @@ pub fn decided(row: &VerdictRow) -> String {
 }
 
 fn token(output: &OutputEvidence) -> Option<String> {
-    if output.comparison == OutputComparison::Drifted {
+    let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
+    if beyond || output.comparison == OutputComparison::Drifted {
         let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
         let (delta, divergence) = (number(output.max_abs_logit_delta), number(output.kl_divergence));
-        return Some(format!("a logit differs by up to {delta}, KL divergence {divergence}: within the tolerance"));
+        let side = if beyond { "beyond" } else { "within" };
+        return Some(format!("a logit differs by up to {delta}, KL divergence {divergence}: {side} the tolerance"));
     }
     let position = output.position?;
     let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());

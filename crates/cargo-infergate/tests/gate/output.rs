@@ -1,9 +1,12 @@
 //! Two outputs: the same, drifted, or changed.
 
 use cargo_infergate::gate::output::{Agreement, compare};
-use cargo_infergate::receipt::{Fingerprint, Output, StepLogits};
+use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Baseline, Fingerprint, Outcome, Output, PairedReceipt, Receipt, StepLogits, Verdict};
 
-use crate::support::output;
+use crate::paired::measured as paired;
+use crate::support::{baseline, note, output, row, run};
 
 const TOLERANCE: f64 = 1e-5;
 
@@ -118,4 +121,48 @@ fn without_numbers_tokens_decide_as_far_as_both_are_known() {
     assert_eq!(agreement(&more(&[3, 4, 5]), &more(&[3, 4])), Agreement::Same);
     let found = compare(&more(&[3, 4]), &more(&[3, 9]), TOLERANCE);
     assert_eq!((found.agreement, found.first_difference, found.distance), (Agreement::Changed, Some(3), None));
+}
+
+/// One case of a run and of its baseline, numbers behind both; head's last logit is off by `by`.
+fn stored(by: f32, change: impl Fn(&mut Receipt, &mut Baseline)) -> Verdict {
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    let mut base = baseline(&[head.clone()]);
+    base.exact[0].output = with_logits(&[0, 1], &[1.0, 8.0]);
+    head.cases[0].output = with_logits(&[0, 1], &[1.0, 8.0 + by]);
+    change(&mut head, &mut base);
+    judge(&head, Some(&base), &Policy::default()).expect("comparable")
+}
+
+#[test]
+fn drift_from_a_baseline_passes_and_a_larger_one_fails_where_the_platform_is_the_same() {
+    let outcome = |verdict: &Verdict| row(verdict, "decode/p128", "output").outcome;
+    assert_eq!(outcome(&stored(0.0, |_, _| ())), Outcome::Pass);
+    let drifted = stored(5e-6, |_, _| ());
+    assert_eq!((outcome(&drifted), drifted.exit_code), (Outcome::Drifted, 0));
+    assert!(note(row(&drifted, "decode/p128", "output")).contains("within the tolerance"));
+    let changed = stored(1e-3, |_, _| ());
+    assert_eq!((outcome(&changed), changed.exit_code), (Outcome::OutputChanged, 1));
+    assert!(note(row(&changed, "decode/p128", "output")).contains("beyond the tolerance"));
+    let elsewhere = stored(1e-3, |head, _| head.machine.instruction_set = Some("avx2".into()));
+    assert_eq!(outcome(&elsewhere), Outcome::Advisory, "the same tokens, and another processor rounds otherwise");
+    let quantized = stored(1e-3, |head, base| {
+        head.engine.dtype = "q4_1".into();
+        base.engine.dtype = "q4_1".into();
+    });
+    assert_eq!(outcome(&quantized), Outcome::Drifted, "the tolerance is the dtype's");
+}
+
+#[test]
+fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
+    let mut receipt = paired("decode/p128", 1000, &[0.0]);
+    receipt.cases[0].base_output = with_logits(&[0, 1], &[1.0, 8.0]);
+    receipt.cases[0].head_output = with_logits(&[0, 1], &[1.0, 8.00001]);
+    let outcome = |receipt: &PairedReceipt| {
+        let verdict = judge_pair(receipt, &PairedPolicy::default());
+        row(&verdict, "decode/p128", "output").outcome
+    };
+    assert_eq!(outcome(&receipt), Outcome::Drifted);
+    receipt.cases[0].timed = false;
+    assert_eq!(outcome(&receipt), Outcome::OutputChanged);
+    assert!(receipt.validate().is_ok(), "the ids are the same, the numbers are not");
 }

@@ -11,7 +11,7 @@ use cargo_infergate::receipt::{
 use crate::support::{assert_near, case, note, output, row, run, time};
 
 /// Blocks in which base takes `base_ns`, and head more by each fraction of `slower` in turn.
-fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
+pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let receipt = run(&[]);
     let side = SideRecord { tool: receipt.tool, build: receipt.build, engine: receipt.engine, counted: Vec::new() };
     let said = output((0..case(id).output_tokens() as u32).collect());

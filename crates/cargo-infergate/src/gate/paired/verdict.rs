@@ -4,6 +4,7 @@ use super::further;
 use super::looks::{MAX_BLOCKS, PASS_BETA, Series, Standing, stand};
 use super::power::smallest_slowdown;
 use crate::gate::memory::{self, MemoryPolicy};
+use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, target};
 use crate::receipt::{
     Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Note, Outcome, OutputComparison, PairedCase,
@@ -19,6 +20,8 @@ pub struct PairedPolicy {
     pub allow_output_change: bool,
     /// A counter of bytes may rise by this fraction of base and passes.
     pub counter_tolerance: f64,
+    /// How far numbers may drift and still be the same output; `None`: by the dtype.
+    pub drift_tolerance: Option<f64>,
     /// Absolute limits, whatever base takes.
     pub targets: Vec<Target>,
     /// What head's memory phase may show.
@@ -30,6 +33,7 @@ impl Default for PairedPolicy {
         Self {
             allow_output_change: false,
             counter_tolerance: COUNTER_TOLERANCE,
+            drift_tolerance: None,
             targets: Vec::new(),
             memory: MemoryPolicy::default(),
         }
@@ -41,6 +45,7 @@ impl From<&Policy> for PairedPolicy {
         Self {
             allow_output_change: false,
             counter_tolerance: policy.counter_tolerance,
+            drift_tolerance: policy.drift_tolerance,
             targets: policy.targets.clone(),
             memory: policy.memory,
         }
@@ -65,8 +70,9 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
 /// never passes.
 pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
-    let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(|case| output(case, policy)).collect();
     let (base, head) = (&receipt.base, &receipt.head);
+    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
+    let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(|case| output(case, policy, tolerance)).collect();
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
@@ -107,8 +113,12 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     notes
 }
 
-fn output(case: &PairedCase, policy: &PairedPolicy) -> VerdictRow {
-    let found = exact::compare_outputs(&case.base_output, &case.head_output);
+fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRow {
+    let mut found = exact::compare_outputs(&case.base_output, &case.head_output, tolerance);
+    if !case.timed && found.comparison == OutputComparison::Drifted {
+        // Its time was not taken because of a stricter tolerance, and must not pass unseen.
+        found.comparison = OutputComparison::Changed;
+    }
     let outcome = match found.comparison {
         OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
         OutputComparison::Changed => Outcome::OutputChanged,
