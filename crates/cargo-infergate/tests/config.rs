@@ -59,7 +59,7 @@ fn is_assignment(line: &str) -> bool {
 fn a_file_sets_what_it_names_and_nothing_else() {
     let config =
         apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']").expect("valid");
-    assert_eq!((config.measured.model.as_str(), config.seconds_per_case), ("a.gguf", 1.0));
+    assert_eq!((config.measured.model.as_str(), config.seconds_per_case), ("repo/a.gguf", 1.0));
     assert_eq!((config.bench.target.as_str(), config.bench.features), ("speed", vec!["cuda".to_owned()]));
     assert_eq!(config.runs, Config::default().runs);
     assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
@@ -108,10 +108,11 @@ fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
     assert_eq!(Config::load(&deep).expect("not from outside").measured.model, "synthetic:gpt2");
     fs::write(repository.join("infergate.toml"), "model = 'above.gguf'\nprompt = 'p.txt'").expect("a file");
     let config = Config::load(&deep).expect("found above");
-    assert_eq!(config.measured.model, "above.gguf");
+    assert_eq!(Path::new(&config.measured.model), repository.join("above.gguf"));
     assert_eq!(config.measured.prompt, Some(repository.join("p.txt")));
     fs::write(deep.join("infergate.toml"), "model = 'near.gguf'").expect("a file");
-    assert_eq!(Config::load(&deep).expect("found here").measured.model, "near.gguf");
+    let near = Config::load(&deep).expect("found here").measured.model;
+    assert_eq!(Path::new(&near), deep.join("near.gguf"));
 }
 
 #[test]
