@@ -107,7 +107,13 @@ pub fn prepare_known(
         return Err(unrepeatable(case, at));
     }
     let work = work(engine, case);
-    let output = Output { sha256: output_sha256(&known), ids: known, top2_margins: Vec::new(), fingerprint: None };
+    let output = Output {
+        sha256: output_sha256(&known),
+        ids: known,
+        top2_margins: Vec::new(),
+        fingerprint: None,
+        prompt_sha256: Some(output_sha256(&prompt)),
+    };
     Ok(Prepared { case, prompt, output, work })
 }
 

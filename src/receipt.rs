@@ -130,6 +130,9 @@ pub struct Output {
     /// The numbers behind it; `null` in an older file, or from an older worker.
     #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
+    /// SHA-256 of the prompt's ids, made as `sha256`; `null` in an older file, or from an older worker.
+    #[serde(default)]
+    pub prompt_sha256: Option<String>,
 }
 
 /// An exact counter; a range when it does not repeat.

@@ -41,7 +41,8 @@ pub(super) fn take(
             return Err(Refusal::Unrepeatable(at));
         }
     }
-    Ok(Output { sha256: output_sha256(&ids), ids, top2_margins, fingerprint: Some(fingerprint) })
+    let prompt_sha256 = Some(output_sha256(prompt));
+    Ok(Output { sha256: output_sha256(&ids), ids, top2_margins, fingerprint: Some(fingerprint), prompt_sha256 })
 }
 
 /// The engine's own output, and the margin behind each token.

@@ -93,18 +93,28 @@ fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reas
     let found = compare_outputs(&exact.output, &record.output, tolerance);
     // A margin that nobody knows is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
+    let other_prompt = other_prompt(&exact.output, &record.output);
     let outcome = match (found.comparison, other_platform) {
         (OutputComparison::Drifted, _) => Outcome::Drifted,
+        (OutputComparison::Changed, _) if other_prompt => Outcome::NotComparable,
         // Elsewhere numbers may round by more than here; another token is another matter.
         (OutputComparison::Changed, Some(_)) if near_tie || found.position.is_none() => Outcome::Advisory,
         (OutputComparison::Changed, _) => Outcome::OutputChanged,
         _ => Outcome::Pass,
     };
     let row = VerdictRow::new(record.id, outcome, Evidence::Output(found));
+    if outcome == Outcome::NotComparable {
+        return row.because(Reason::OtherPrompt);
+    }
     match other_platform.filter(|_| outcome != Outcome::Pass) {
         Some(other) => row.because(other.clone()),
         None => row,
     }
+}
+
+/// Whether both outputs are known to follow different prompts.
+pub(super) fn other_prompt(base: &Output, head: &Output) -> bool {
+    base.prompt_sha256.as_ref().zip(head.prompt_sha256.as_ref()).is_some_and(|(base, head)| base != head)
 }
 
 /// How counters are compared.

@@ -22,6 +22,8 @@ pub enum Reason {
     OutputChanged,
     /// A change that the user allowed.
     Allowed,
+    /// Base and head were given different prompts, so that other tokens say nothing.
+    OtherPrompt,
     /// The baseline does not know this subject's output, or there is no baseline.
     NoReference,
     /// There is no baseline.

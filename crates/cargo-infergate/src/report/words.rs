@@ -167,6 +167,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             "the output changed, so its time is not judged: a faster wrong answer is a failure".into()
         }
         Reason::Allowed => "allowed".into(),
+        Reason::OtherPrompt => {
+            "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
+        }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
         Reason::NoBaseline => "no baseline: time is advisory".into(),
         Reason::NoSession => "the baseline has no session of this case: time is advisory".into(),

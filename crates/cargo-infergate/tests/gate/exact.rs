@@ -203,3 +203,17 @@ fn a_case_the_baseline_has_no_output_of_is_shown() {
     assert_eq!(row.outcome, Outcome::Advisory);
     assert!(note(row).contains("no output of this case"), "{row:?}");
 }
+
+#[test]
+fn another_prompt_is_named_as_the_cause_of_another_output() {
+    let (mut base, mut head) = (base(), head());
+    head.cases[0].output = output(vec![0, 42]);
+    head.cases[0].output.prompt_sha256 = Some("b".into());
+    assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged, "an older baseline knows no prompt");
+    base.exact[0].output.prompt_sha256 = Some("a".into());
+    let verdict = judged(&head, &base);
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::NotComparable, 4));
+    assert!(note(row(&verdict, "decode/p128", "output")).contains("had different prompts"), "{verdict:?}");
+    base.exact[0].output.prompt_sha256 = Some("b".into());
+    assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged);
+}

@@ -81,7 +81,13 @@ pub fn record(id: &str, times_ns: &[u64]) -> CaseRecord {
 }
 
 pub fn output(ids: Vec<u32>) -> Output {
-    Output { sha256: output_sha256(&ids), top2_margins: vec![Some(0.5); ids.len()], ids, fingerprint: None }
+    Output {
+        sha256: output_sha256(&ids),
+        top2_margins: vec![Some(0.5); ids.len()],
+        ids,
+        fingerprint: None,
+        prompt_sha256: None,
+    }
 }
 
 /// A baseline of one session per receipt, oldest first.

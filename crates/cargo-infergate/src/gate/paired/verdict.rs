@@ -119,8 +119,10 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRo
         // Its time was not taken because of a stricter tolerance, and must not pass unseen.
         found.comparison = OutputComparison::Changed;
     }
+    let other_prompt = exact::other_prompt(&case.base_output, &case.head_output);
     let outcome = match found.comparison {
         OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
+        OutputComparison::Changed if other_prompt => Outcome::NotComparable,
         OutputComparison::Changed => Outcome::OutputChanged,
         OutputComparison::Drifted => Outcome::Drifted,
         OutputComparison::Same | OutputComparison::Unknown => Outcome::Pass,
@@ -128,6 +130,7 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRo
     let row = VerdictRow::new(case.id, outcome, Evidence::Output(found));
     match outcome {
         Outcome::Advisory => row.because(Reason::Allowed),
+        Outcome::NotComparable => row.because(Reason::OtherPrompt),
         Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
         _ => row,
     }
