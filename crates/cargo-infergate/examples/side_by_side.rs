@@ -4,8 +4,7 @@
 //! table: for builds that do the same, the share of suites in which any case is called slower; for a slowdown of one
 //! case, the share of runs that call it, for the case found least. Seeded: one receipt gives one table.
 //!
-//! - **This gate**: the figures of `calibrate`, the slowed case beside unchanged others. Interval: outer bootstrap of
-//!   blocks.
+//! - **This gate**: its own looks over suites drawn from the blocks of builds that do the same.
 //! - **criterion** 0.8 (`analysis/compare.rs`, `stats/mod.rs`, `stats/univariate/mixed.rs`, `report.rs`): slower is p <
 //!   0.05, two-sided, in a bootstrap of Welch's t from both runs thrown together, and a 95 % percentile interval of
 //!   mean / mean - 1 wholly above the noise threshold of 1 %. Here with 1000 resamples, the fewest it does not warn of,
@@ -33,16 +32,19 @@
 //! equal time again. It would time one process; these are several, so that the luck of one, which it takes for a
 //! change, is averaged out. Interval: outer bootstrap of gates.
 //!
-//! Slowed heads are measured within one hour. Against stored runs they would show how fast that hour was; so stored
-//! rules are given the later gate's head with every time stretched, which is what an injected slowdown does.
+//! *criterion, interleaved* sees base and head of one gate, whose iterations were taken in turn: most of what a paired gate
+//! gains is in that design, and this line shows how much of it criterion's own rule would have. Interval: exact.
+//!
+//! A slowdown is put in by stretching every time of head, which is what an injected one does. No event at all has the exact
+//! bound of as many gates, never an interval of no width.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, Share, block_difference, stand, summarise};
-use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, PairedCase, read};
-use cargo_infergate::stats::{mean, median, quantile, sample_std};
+use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, Share, block_difference, block_noise, settled};
+use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, Outcome, PairedCase, read};
+use cargo_infergate::stats::{clopper_pearson, mean, median, quantile, sample_std};
 
 const SEED: u64 = 1;
 const SLOWDOWNS: [f64; 4] = [0.02, 0.03, 0.05, 0.10];
@@ -109,14 +111,26 @@ fn lines(calibration: &Calibration) -> Option<(Vec<Line>, f64)> {
         .iter()
         .map(|gate| Gate { rows: whole_rows(&gate.blocks, calibration), iterations: pooled(&gate.blocks, &suite) })
         .collect();
-    let rows = gates.iter().flat_map(|gate| gate.rows.clone()).collect();
-    let limits: Vec<f64> = suite.iter().map(|case| case.threshold).collect();
-    let unchanged = Blocks::new(rows, &limits, suite.len())?;
+    let rows: Vec<Vec<Vec<BlockCase>>> = gates.iter().map(|gate| gate.rows.clone()).collect();
+    let noise: Vec<Option<f64>> = block_noise(calibration).into_iter().map(|noise| noise.std).collect();
+    let limits: Vec<(f64, Option<f64>)> = suite.iter().zip(noise).map(|(case, std)| (case.threshold, std)).collect();
+    let unchanged = Blocks::new(&rows, &limits, suite.len())?;
     let longest: Vec<f64> = unchanged.taken.iter().map(|suite| suite.iter().fold(0, |a, b| a.max(*b)) as f64).collect();
     // By slowdown, then case.
-    let slowed =
-        SLOWDOWNS.map(|slowdown| suite.iter().map(|case| slowed(calibration, case, slowdown, suite.len())).collect());
-    let mut lines = vec![this_gate(calibration), stored("criterion 0.8, stored run", &gates, suite.len(), &criterion)];
+    let slowed: Vec<Vec<Blocks>> = SLOWDOWNS
+        .iter()
+        .map(|slowdown| (0..suite.len()).map(|case| Blocks::slowed(&rows, case, &limits, *slowdown)).collect())
+        .collect::<Option<_>>()?;
+    let paired = |rule, share: &dyn Fn(&Blocks) -> Option<Share>| Line {
+        rule,
+        false_alarms: share(&unchanged),
+        found: slowed.iter().map(|cases| smallest(cases.iter().map(share))).collect(),
+    };
+    let mut lines = vec![
+        paired("this gate", &this_gate_share),
+        stored("criterion 0.8, stored run", &gates, suite.len(), &criterion),
+        interleaved("criterion 0.8, interleaved", &gates, suite.len()),
+    ];
     for (rule, limit) in [("stored median, +5 %", 0.05), ("stored median, +10 %", 0.10)] {
         let calls = move |was: &Gate, is: &Gate, stretch: f64| stored_median(was, is, stretch, limit);
         lines.push(stored(rule, &gates, suite.len(), &calls));
@@ -127,9 +141,7 @@ fn lines(calibration: &Calibration) -> Option<(Vec<Line>, f64)> {
         ("perfgate paired, a pair a block, +5 %", Pair::Block, Some(PERFGATE_LIMIT)),
         ("perfgate paired, a pair an iteration, +5 %", Pair::Iteration, Some(PERFGATE_LIMIT)),
     ] {
-        let share = |blocks: &Blocks| perfgate_share(blocks, pair, limit);
-        let found = |cases: &Vec<Option<Blocks>>| smallest(cases.iter().map(|blocks| share(blocks.as_ref()?)));
-        lines.push(Line { rule, false_alarms: share(&unchanged), found: slowed.iter().map(found).collect() });
+        lines.push(paired(rule, &|blocks| perfgate_share(blocks, pair, limit)));
     }
     Some((lines, median(&longest)?))
 }
@@ -164,8 +176,15 @@ fn smallest(shares: impl Iterator<Item = Option<Share>>) -> Option<Share> {
     shares.into_iter().min_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-fn with_interval(share: f64, outer: &[f64]) -> Option<Share> {
-    Some(Share { share, low: quantile(outer, 0.025)?, high: quantile(outer, 0.975)? })
+/// The ends are those of the outer bootstrap; where it never saw anything else, the exact ones of as many `gates` that all
+/// agree.
+fn with_interval(share: f64, outer: &[f64], gates: usize) -> Option<Share> {
+    let (low, high) = (quantile(outer, 0.025)?, quantile(outer, 0.975)?);
+    if low < high || (share > 0.0 && share < 1.0) {
+        return Some(Share { share, low, high });
+    }
+    let (low, high) = clopper_pearson(if share > 0.0 { gates as u64 } else { 0 }, gates as u64, 0.95)?;
+    Some(Share { share, low, high })
 }
 
 /// The blocks in which every timed case was measured: later ones hold only what was too noisy to be settled before.
@@ -190,13 +209,15 @@ fn floats(times_ns: &[u64]) -> Vec<f64> {
     times_ns.iter().map(|ns| *ns as f64).collect()
 }
 
-fn this_gate(calibration: &Calibration) -> Line {
-    let summary = summarise(calibration);
-    let found = |slowdown: f64| {
-        smallest(summary.found.iter().filter(|found| found.slowdown == slowdown).map(|found| found.called))
-    };
-    let false_alarms = summary.false_alarms.resampled.map(|resampled| resampled.regressed);
-    Line { rule: "this gate", false_alarms, found: SLOWDOWNS.map(found).to_vec() }
+/// The share of drawn suites in which this gate calls any of the blocks' cases.
+fn this_gate_share(blocks: &Blocks) -> Option<Share> {
+    let mut random = fastrand::Rng::with_seed(SEED + 3);
+    blocks.share(|rows, suites| {
+        let called = (0..suites).filter(|_| {
+            blocks.replay(rows, &mut random).iter().flatten().any(|(outcome, _)| *outcome == Outcome::Regressed)
+        });
+        called.count() as f64 / suites as f64
+    })
 }
 
 /// What one live gate leaves for a comparison over time.
@@ -246,7 +267,7 @@ fn over_gates(gates: usize, shares: &[([usize; 2], f64)]) -> Option<Share> {
         return None;
     }
     let outer: Vec<f64> = (0..OUTER).filter_map(|_| resampled()).collect();
-    with_interval(weighted(&vec![1; gates])?, &outer)
+    with_interval(weighted(&vec![1; gates])?, &outer, gates)
 }
 
 fn stored_median(stored: &Gate, current: &Gate, stretch: f64, limit: f64) -> Option<Answers> {
@@ -267,6 +288,26 @@ fn criterion(stored: &Gate, current: &Gate, stretch: f64) -> Option<Answers> {
         criterion_calls(was, &stretched)
     });
     Some(vec![called.collect::<Option<_>>()?])
+}
+
+/// criterion's rule on base and head of one gate, whose iterations were taken in turn.
+fn interleaved(rule: &'static str, gates: &[Gate], cases: usize) -> Line {
+    let calls = |gate: &Gate, case: usize, stretch: f64| {
+        let (base, head) = &gate.iterations[case];
+        criterion_calls(base, &head.iter().map(|ns| stretch * ns).collect::<Vec<f64>>())
+    };
+    let share = |hits: &[bool]| {
+        let (hit, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
+        let (low, high) = clopper_pearson(hit, all, 0.95)?;
+        Some(Share { share: hit as f64 / all as f64, low, high })
+    };
+    let of_case = |case: usize, stretch: f64| {
+        share(&gates.iter().map(|gate| calls(gate, case, stretch)).collect::<Option<Vec<bool>>>()?)
+    };
+    let any = |gate: &Gate| (0..cases).map(|case| calls(gate, case, 1.0)).collect::<Option<Vec<bool>>>();
+    let called: Option<Vec<bool>> = gates.iter().map(|gate| any(gate).map(|calls| calls.contains(&true))).collect();
+    let found = |slowdown: &f64| smallest((0..cases).map(|case| of_case(case, 1.0 + slowdown)));
+    Line { rule, false_alarms: called.and_then(|called| share(&called)), found: SLOWDOWNS.iter().map(found).collect() }
 }
 
 /// Whether criterion calls the times `is` regressed against `was`. `None` below two times of each.
@@ -295,41 +336,78 @@ fn welch_t(a: &[f64], b: &[f64]) -> Option<f64> {
 /// Rows of blocks that a paired rule's suites are drawn from.
 struct Blocks {
     rows: Vec<Vec<BlockCase>>,
-    /// By case: the ratio from which on this gate calls a slowdown.
-    limits: Vec<f64>,
+    /// d of each row, by case.
+    differences: Vec<Vec<f64>>,
+    /// By gate: its rows.
+    gates: Vec<Vec<usize>>,
+    /// By case: the ratio from which on this gate calls a slowdown, and the noise it expects.
+    limits: Vec<(f64, Option<f64>)>,
+    /// Cases of the suite; those beyond `limits` are unchanged and quiet.
+    tests: usize,
     /// By replayed suite, then case: blocks this gate took.
     taken: Vec<Vec<usize>>,
 }
 
 impl Blocks {
-    /// Fills the suite up to `tests` with unchanged cases, as where `calibrate` asks for power. `None` for times that are
-    /// no times.
-    fn new(rows: Vec<Vec<BlockCase>>, limits: &[f64], tests: usize) -> Option<Self> {
-        let differences: Vec<Vec<f64>> =
-            rows.iter().map(|row| row.iter().map(block_difference).collect()).collect::<Option<_>>()?;
-        let mut random = fastrand::Rng::with_seed(SEED);
-        let mut replay = || {
-            let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| random.usize(..rows.len())).collect();
-            let series = |(at, limit): (usize, &f64)| Series {
-                limit: limit.ln(),
-                differences: drawn.iter().map(|&row| differences[row][at]).collect(),
-            };
-            let mut suite: Vec<Series> = limits.iter().enumerate().map(series).collect();
-            suite.resize(tests, Series { limit: limits[0].ln(), differences: vec![0.0; MAX_BLOCKS] });
-            stand(&suite).iter().map(|case| case.blocks).collect()
+    /// `None` for times that are no times.
+    fn new(gates: &[Vec<Vec<BlockCase>>], limits: &[(f64, Option<f64>)], tests: usize) -> Option<Self> {
+        let rows: Vec<Vec<BlockCase>> = gates.iter().flatten().cloned().collect();
+        let differences =
+            rows.iter().map(|row| row.iter().map(block_difference).collect()).collect::<Option<Vec<Vec<f64>>>>()?;
+        let mut at = 0..rows.len();
+        let gates: Vec<Vec<usize>> = gates.iter().map(|gate| at.by_ref().take(gate.len()).collect()).collect();
+        let mut blocks = Self { rows, differences, gates, limits: limits.to_vec(), tests, taken: Vec::new() };
+        let (all, mut random) = ((0..blocks.rows.len()).collect::<Vec<usize>>(), fastrand::Rng::with_seed(SEED));
+        let mut took = || {
+            let ended = blocks.replay(&all, &mut random);
+            ended.iter().map(|case| case.map_or(MAX_BLOCKS, |(_, blocks)| blocks)).collect()
         };
-        let taken = (0..REPLAYED).map(|_| replay()).collect();
-        Some(Self { rows, limits: limits.to_vec(), taken })
+        let taken = (0..REPLAYED).map(|_| took()).collect();
+        blocks.taken = taken;
+        Some(blocks)
     }
-}
 
-/// The blocks of one case under one slowdown. `None` below [`LEAST_ROWS`].
-fn slowed(calibration: &Calibration, case: &PairedCase, slowdown: f64, tests: usize) -> Option<Blocks> {
-    let blocks = calibration.power.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-    let slowed = blocks.flat_map(|block| &block.slowed).filter(|slowed| slowed.slowdown == slowdown);
-    let rows: Vec<Vec<BlockCase>> =
-        slowed.map(|slowed| vec![BlockCase::new(case.id, slowed.base_ns.clone(), slowed.head_ns.clone())]).collect();
-    (rows.len() >= LEAST_ROWS).then(|| Blocks::new(rows, &[case.threshold], tests))?
+    /// One case alone, each time of head stretched.
+    fn slowed(
+        gates: &[Vec<Vec<BlockCase>>],
+        case: usize,
+        limits: &[(f64, Option<f64>)],
+        slowdown: f64,
+    ) -> Option<Self> {
+        let stretched = |row: &Vec<BlockCase>| {
+            let mut block = row[case].clone();
+            block.head_ns.iter_mut().for_each(|ns| *ns = (*ns as f64 * (1.0 + slowdown)).round() as u64);
+            vec![block]
+        };
+        let gates: Vec<Vec<Vec<BlockCase>>> = gates.iter().map(|gate| gate.iter().map(stretched).collect()).collect();
+        Self::new(&gates, &limits[case..=case], limits.len())
+    }
+
+    /// How this gate ends a suite drawn from `rows`.
+    fn replay(&self, rows: &[usize], random: &mut fastrand::Rng) -> Vec<Option<(Outcome, usize)>> {
+        let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
+        let series = |(at, (limit, expected_std)): (usize, &(f64, Option<f64>))| Series {
+            limit: limit.ln(),
+            expected_std: *expected_std,
+            differences: drawn.iter().map(|&row| self.differences[row][at]).collect(),
+        };
+        let mut suite: Vec<Series> = self.limits.iter().enumerate().map(series).collect();
+        let quiet = Series { limit: self.limits[0].0.ln(), expected_std: None, differences: vec![0.0; MAX_BLOCKS] };
+        suite.resize(self.tests, quiet);
+        settled(&suite).into_iter().take(self.limits.len()).collect()
+    }
+
+    /// What `share_of` finds in suites drawn from some rows; the interval redraws whole gates.
+    fn share(&self, mut share_of: impl FnMut(&[usize], usize) -> f64) -> Option<Share> {
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let found = share_of(&all, SUITES);
+        let mut random = fastrand::Rng::with_seed(SEED + 2);
+        let mut redrawn = || -> Vec<usize> {
+            self.gates.iter().flat_map(|_| self.gates[random.usize(..self.gates.len())].clone()).collect()
+        };
+        let outer: Vec<f64> = (0..OUTER).map(|_| share_of(&redrawn(), SUITES_WITHIN)).collect();
+        with_interval(found, &outer, self.gates.len())
+    }
 }
 
 /// What perfgate takes for a pair.
@@ -362,11 +440,11 @@ fn perfgate_slower(pairs: &[(f64, f64)]) -> Option<f64> {
 /// Share of suites in which any case is called; `limit` is perfgate's, or for each case this gate's own. Blocks and
 /// their number are drawn apart, so that where this gate stopped selects nothing.
 fn perfgate_share(blocks: &Blocks, pair: Pair, limit: Option<f64>) -> Option<Share> {
-    let limits: Vec<f64> = blocks.limits.iter().map(|own| limit.unwrap_or(own - 1.0)).collect();
+    let limits: Vec<f64> = blocks.limits.iter().map(|(own, _)| limit.unwrap_or(own - 1.0)).collect();
     let pool: Vec<Vec<Vec<(f64, f64)>>> =
         blocks.rows.iter().map(|row| row.iter().map(|block| pairs(block, pair)).collect()).collect();
     let mut random = fastrand::Rng::with_seed(SEED + 1);
-    let mut share = |rows: &[usize], suites: usize| {
+    blocks.share(|rows, suites| {
         let called = (0..suites).filter(|_| {
             let taken = &blocks.taken[random.usize(..blocks.taken.len())];
             let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
@@ -376,11 +454,5 @@ fn perfgate_share(blocks: &Blocks, pair: Pair, limit: Option<f64>) -> Option<Sha
             })
         });
         called.count() as f64 / suites as f64
-    };
-    let all: Vec<usize> = (0..pool.len()).collect();
-    let called = share(&all, SUITES);
-    let mut outer_random = fastrand::Rng::with_seed(SEED + 2);
-    let mut resampled = || all.iter().map(|_| outer_random.usize(..all.len())).collect::<Vec<usize>>();
-    let outer: Vec<f64> = (0..OUTER).map(|_| share(&resampled(), SUITES_WITHIN)).collect();
-    with_interval(called, &outer)
+    })
 }

@@ -13,6 +13,7 @@ mod early;
 mod flags;
 mod gate;
 mod git;
+mod layouts;
 mod lock_file;
 mod memory;
 mod output;

@@ -116,6 +116,11 @@ impl<'a> PairedRun<'a> {
         Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, block_ns })
     }
 
+    /// The next blocks compare two other builds of the same thing, by the same plan.
+    pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
+        (self.workers.base.file, self.workers.head.file) = (base, head);
+    }
+
     /// What is known so far.
     pub fn receipt(&self) -> &PairedReceipt {
         &self.receipt
@@ -223,7 +228,7 @@ impl<'a> PairedRun<'a> {
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
             progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
-            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, &self.turn_tokens)?);
+            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, done as u64, &self.turn_tokens)?);
         }
         Ok(record)
     }
@@ -261,7 +266,7 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-/// `block 3 of 8, 5 cases open: decode/p128`, up to the next look, where cases may be settled.
+/// `block 3 of 8, 5 cases open: decode/p128`, up to the block at which the first cases may be settled.
 fn label(done: usize, cases: &[Case], what: &str) -> String {
     let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
     format!("block {} of {}, {open}: {what}", done + 1, next_look(done))
@@ -278,5 +283,5 @@ fn step(label: &str, done: usize, at: usize, cases: usize) -> Progress {
 const STEPS_OF_BLOCK: usize = 1000;
 
 fn next_look(done: usize) -> usize {
-    crate::gate::paired::PASS_LOOKS.into_iter().find(|look| *look > done).unwrap_or(done + 1)
+    crate::gate::paired::fewest_to_pass().max(done + 1)
 }

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use schemars::{JsonSchema, schema_for};
 
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
-pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched};
+pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
     TargetEvidence, TimeEvidence, Unit,

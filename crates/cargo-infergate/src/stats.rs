@@ -5,6 +5,7 @@
 mod holm;
 mod proportion;
 mod signed_rank;
+mod simulate;
 mod student;
 
 pub use holm::holm_adjusted;
@@ -14,4 +15,5 @@ pub use signed_rank::{
     MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
     signed_rank_upper_bound, walsh_averages,
 };
+pub use simulate::{normal, pooled_std};
 pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};

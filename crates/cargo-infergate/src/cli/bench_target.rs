@@ -135,7 +135,11 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
 
 /// The executable, `None` when the build failed, and the lines cargo said in another checkout.
 fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<PathBuf>, Vec<String>)> {
-    let mut cargo = command(target, place).spawn().context("cargo cannot be started; is it installed?")?;
+    finish(command(target, place, &["bench", "--no-run"]), target)
+}
+
+fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<PathBuf>, Vec<String>)> {
+    let mut cargo = cargo.spawn().context("cargo cannot be started; is it installed?")?;
     let words = echo(&mut cargo);
     let messages = cargo.stdout.take().context("cargo gives no messages")?;
     let mut executable = None;
@@ -164,9 +168,23 @@ fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
     }))
 }
 
-fn command(target: &BenchTarget, place: Option<&Place>) -> Command {
+/// Builds the bench target of the working tree with more arguments for the last call of the compiler, which is all that is
+/// done again; `None` when that fails.
+///
+/// # Errors
+/// When cargo does not start, or its messages cannot be read.
+pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Option<PathBuf>> {
+    let mut cargo = command(target, None, &["rustc"]);
+    if target.profile.is_none() {
+        cargo.args(["--profile", "bench"]);
+    }
+    cargo.arg("--").args(rustc_arguments);
+    Ok(finish(cargo, target)?.0)
+}
+
+fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Command {
     let mut cargo = Command::new(program(place.map(|place| place.folder.as_path())));
-    cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics", "--bench", &target.target]);
+    cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
     if let Some(package) = &target.package {
         cargo.args(["--package", package]);
     }

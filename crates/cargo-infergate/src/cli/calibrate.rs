@@ -1,23 +1,25 @@
 //! `calibrate`: how often the gate is wrong on this machine, and how small a slowdown it finds.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{bench_target, early, flags, output, progress};
+use super::{bench_target, early, flags, layouts, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{outcomes, series, summarise};
+use crate::gate::paired::{outcomes, series, sides, summarise};
 use crate::machine;
 use crate::paired::{PairedRequest, PairedRun, Program, QUIET_THRESHOLD};
 use crate::receipt::{
-    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
-    read, timestamp, write_json,
+    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
+    file_word, read, timestamp, write_json,
 };
 use crate::report::calibration;
 use infergate::case::Case;
-use infergate::worker::WorkerError;
+use infergate::clock::{Clock, MonotonicClock};
+use infergate::worker::{WorkerError, WorkerFile};
 
 /// Slowdowns that are injected unless told otherwise.
 const SLOWDOWNS: [&str; 5] = ["1", "2", "3", "5", "10"];
@@ -30,7 +32,8 @@ pub fn command() -> Command {
     Command::new("calibrate")
         .about("Find out how often the paired gate is wrong on this machine, and how small a slowdown it finds")
         .args(flags::measure_pairs())
-        .arg(number("gates", "3", "Gates between identical builds"))
+        .arg(number("gates", "3", "Gates between builds that do the same, of one file and of two layouts in turn"))
+        .arg(number("layouts", "10", "Builds that are linked anew with their functions in another order; 0 for none"))
         .arg(number("power-blocks", "12", "Blocks with injected slowdowns; 12 are the fewest that give a share"))
         .arg(
             Arg::new("slowdowns")
@@ -38,12 +41,14 @@ pub fn command() -> Command {
                 .value_name("PERCENT")
                 .value_delimiter(',')
                 .default_values(SLOWDOWNS)
-                .help("Slowdowns to inject into every timed step of head, in percent")
+                .help("Slowdowns to inject into every timed step of head, in percent; 0 is always among them")
                 .value_parser(value_parser!(f64)),
         )
         .arg(flags::program("worker", "Bench binary that was built already").help_heading("Bench target"))
         .arg(
-            flags::program("other-worker", "A separate build of the same; every second gate compares with it")
+            flags::program("other-worker", "A build of the same beside --worker; may be given several times")
+                .action(ArgAction::Append)
+                .requires("worker")
                 .help_heading("Bench target"),
         )
         .arg(
@@ -87,23 +92,19 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if flags::path(matches, "out").is_none() {
         ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
-    let worker = match flags::path(matches, "worker") {
-        Some(worker) => worker,
-        None => bench_target::build(&config.bench)?,
-    };
-    let other = flags::path(matches, "other-worker").unwrap_or_else(|| worker.clone());
-    let same = request(&config, &worker, &worker)?;
-    let separate = request(&config, &worker, &other)?;
+    let builds = builds(&config, matches, &plan)?;
+    let request = request(&config, &builds[0])?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::new();
-    let mut session = Session::begin(&same, &separate, worker != other, &line, &cancelled)?;
+    let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let class = session.calibration.machine.class.clone();
     let out = flags::path(matches, "out").unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
-    ensure_writable(&out)?;
-    if matches.get_flag("add") && out.is_file() {
-        session.add_to(read::<Calibration>(&out)?, &out)?;
+    let unfinished = unfinished(&out);
+    for path in [&out, &unfinished] {
+        ensure_writable(path)?;
     }
-    let outcome = session.measure(&plan, &out, &line);
+    session.go_on(&plan, &out, &unfinished, matches.get_flag("add"))?;
+    let outcome = session.measure(&plan, &unfinished, &line);
     line.finish();
     match outcome {
         Err(error)
@@ -115,19 +116,47 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Err(_) => session.calibration.partial = true,
         Ok(()) => {}
     }
-    write_json(&out, &session.calibration)?;
+    let whole = !session.calibration.partial;
+    write_json(if whole { &out } else { &unfinished }, &session.calibration)?;
+    if whole && unfinished.is_file() {
+        fs::remove_file(&unfinished).with_context(|| format!("{}: cannot be removed", unfinished.display()))?;
+    }
     let summary = summarise(&session.calibration);
     if let Some(json) = json {
         write_json(&json, &summary)?;
     }
     output::report(&calibration::text(&session.calibration, &summary));
-    output::say(&format!("calibration: {}", out.display()));
-    Ok(if session.calibration.partial { Outcome::Partial.exit_code() } else { 0 })
+    if whole {
+        output::say(&format!("calibration: {}", out.display()));
+        return Ok(0);
+    }
+    output::say(&format!("kept in {}; the same command goes on with it", unfinished.display()));
+    Ok(Outcome::Partial.exit_code())
+}
+
+/// Where a calibration is kept until it is whole: an earlier one stays what it is until then.
+fn unfinished(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}
+
+/// The workers that were given, or the bench target in several layouts.
+fn builds(config: &Config, matches: &ArgMatches, plan: &Plan) -> Result<Vec<WorkerFile>> {
+    if let Some(worker) = flags::path(matches, "worker") {
+        let others = matches.get_many::<PathBuf>("other-worker").into_iter().flatten().cloned();
+        return std::iter::once(worker).chain(others).map(|path| Ok(WorkerFile::open(&path)?)).collect();
+    }
+    let worker = bench_target::build(&config.bench)?;
+    // With less than two gates there is none between two builds.
+    let shuffled = if plan.gates < 2 { 0 } else { plan.layouts };
+    layouts::build(&config.bench, &worker, shuffled, &config.measured.target_folder().join("layouts"))
 }
 
 /// How much to measure.
 struct Plan {
     gates: usize,
+    layouts: usize,
     power_blocks: usize,
     slowdowns: Vec<f64>,
 }
@@ -142,17 +171,19 @@ impl Plan {
                 "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
             );
         }
-        let (gates, power_blocks) = (count("gates"), count("power-blocks"));
+        let (gates, layouts, power_blocks) = (count("gates"), count("layouts"), count("power-blocks"));
         ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
-        Ok(Self { gates, power_blocks, slowdowns: percents.iter().map(|percent| percent / 100.0).collect() })
+        // What is measured where nothing was injected is what the others are to be compared with.
+        let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();
+        Ok(Self { gates, layouts, power_blocks, slowdowns })
     }
 }
 
-fn request(config: &Config, base: &Path, head: &Path) -> Result<PairedRequest> {
-    let program = |path: &Path| Program { path: path.to_owned(), commit: None, dirty: None };
+fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
+    let program = Program { path: build.path().to_owned(), commit: None, dirty: None };
     Ok(PairedRequest {
-        base: program(base),
-        head: program(head),
+        base: program.clone(),
+        head: program,
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
@@ -164,24 +195,21 @@ fn request(config: &Config, base: &Path, head: &Path) -> Result<PairedRequest> {
 }
 
 struct Session<'a> {
-    same: PairedRun<'a>,
-    separate: Option<PairedRun<'a>>,
+    run: PairedRun<'a>,
+    builds: &'a [WorkerFile],
     cancelled: &'a AtomicBool,
     calibration: Calibration,
 }
 
 impl<'a> Session<'a> {
     fn begin(
-        same: &'a PairedRequest,
-        separate: &'a PairedRequest,
-        two_builds: bool,
+        request: &'a PairedRequest,
+        builds: &'a [WorkerFile],
         line: &progress::Line,
         cancelled: &'a AtomicBool,
     ) -> Result<Self> {
-        let mut show = |step: &infergate::progress::Progress| line.show(step);
-        let same = PairedRun::begin(same, &mut show, cancelled)?;
-        let separate = two_builds.then(|| PairedRun::begin(separate, &mut show, cancelled)).transpose()?;
-        let receipt = same.receipt();
+        let run = PairedRun::begin(request, &mut |step: &infergate::progress::Progress| line.show(step), cancelled)?;
+        let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             anyhow::bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
         }
@@ -197,12 +225,35 @@ impl<'a> Session<'a> {
             cases: receipt.cases.clone(),
             gates: Vec::new(),
             power: Vec::new(),
+            wanted: None,
         };
-        Ok(Self { same, separate, cancelled, calibration })
+        Ok(Self { run, builds, cancelled, calibration })
+    }
+
+    /// Takes up what there is: a calibration that was cut short, or with `add` one that is whole, to which the plan is added.
+    fn go_on(&mut self, plan: &Plan, out: &Path, unfinished: &Path, add: bool) -> Result<()> {
+        let mut wanted = Wanted { gates: plan.gates, power_blocks: plan.power_blocks };
+        if unfinished.is_file() {
+            let earlier = read::<Calibration>(unfinished)?;
+            wanted = earlier.wanted.unwrap_or(wanted);
+            self.take_up(earlier, unfinished, &format!("delete {} to begin anew", unfinished.display()))?;
+            let gates = self.calibration.gates.len();
+            output::say(&format!(
+                "going on with {}: {gates} of {} gates are there",
+                unfinished.display(),
+                wanted.gates
+            ));
+        } else if add && out.is_file() {
+            self.take_up(read::<Calibration>(out)?, out, "leave --add out to begin anew")?;
+            wanted.gates += self.calibration.gates.len();
+            wanted.power_blocks += self.calibration.power.len();
+        }
+        self.calibration.wanted = Some(wanted);
+        Ok(())
     }
 
     /// Goes on with an earlier calibration of the same thing.
-    fn add_to(&mut self, earlier: Calibration, out: &Path) -> Result<()> {
+    fn take_up(&mut self, earlier: Calibration, path: &Path, remedy: &str) -> Result<()> {
         let now = &self.calibration;
         let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
             calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
@@ -216,52 +267,60 @@ impl<'a> Session<'a> {
             && suite(&earlier) == suite(now);
         ensure!(
             same,
-            "{}: is of another machine class, engine, model, thread count or suite; leave --add out to begin anew",
-            out.display()
+            "{}: is of another machine class, engine, model, thread count or suite; {remedy}",
+            path.display()
         );
-        self.calibration = Calibration { created: now.created.clone(), ..earlier };
+        self.calibration = Calibration { created: now.created.clone(), partial: false, ..earlier };
         Ok(())
     }
 
     /// Gates first, of one file and of two builds in turn; then slowed blocks. The file holds each gate and block as soon as
     /// it is there.
-    fn measure(&mut self, plan: &Plan, out: &Path, line: &progress::Line) -> Result<()> {
-        for gate in 0..plan.gates {
-            let separate_builds = gate % 2 == 1 && self.separate.is_some();
-            let blocks = self.gate(separate_builds, &format!("gate {} of {}", gate + 1, plan.gates), line)?;
-            self.calibration.gates.push(CalibrationGate { separate_builds, blocks });
-            self.keep(out)?;
+    fn measure(&mut self, plan: &Plan, unfinished: &Path, line: &progress::Line) -> Result<()> {
+        let wanted = self.calibration.wanted.unwrap_or(Wanted { gates: plan.gates, power_blocks: plan.power_blocks });
+        while self.calibration.gates.len() < wanted.gates {
+            let gate = self.gate(&format!("gate {} of {}", self.calibration.gates.len() + 1, wanted.gates), line)?;
+            self.calibration.gates.push(gate);
+            self.keep(unfinished)?;
         }
-        for done in 0..plan.power_blocks {
-            let name = format!("slowed block {} of {}", done + 1, plan.power_blocks);
+        self.run.exchange(self.builds[0].clone(), self.builds[0].clone());
+        while self.calibration.power.len() < wanted.power_blocks {
             let kept = self.calibration.power.len();
-            let block = self.same.power_block(&plan.slowdowns, kept, &mut renamed(&name, line))?;
+            let name = format!("slowed block {} of {}", kept + 1, wanted.power_blocks);
+            let block = self.run.power_block(&plan.slowdowns, kept, &mut renamed(&name, line))?;
             self.calibration.power.push(block);
-            self.keep(out)?;
+            self.keep(unfinished)?;
         }
         Ok(())
     }
 
-    fn gate(&mut self, separate_builds: bool, name: &str, line: &progress::Line) -> Result<Vec<BlockRecord>> {
-        let run = match &mut self.separate {
-            Some(separate) if separate_builds => separate,
-            _ => &mut self.same,
-        };
+    fn gate(&mut self, name: &str, line: &progress::Line) -> Result<CalibrationGate> {
+        let (base, head) = sides(self.calibration.gates.len(), self.builds.len());
+        let (base, head) = (&self.builds[base], &self.builds[head]);
+        self.run.exchange(base.clone(), head.clone());
+        let clock = MonotonicClock::new();
+        let start_ns = clock.now_ns();
         let mut blocks = Vec::new();
         loop {
             let cases = open(&self.calibration.cases, &blocks);
             if cases.is_empty() {
-                return Ok(blocks);
+                return Ok(CalibrationGate {
+                    separate_builds: base.path() != head.path(),
+                    base_sha256: Some(base.sha256().to_owned()),
+                    head_sha256: Some(head.sha256().to_owned()),
+                    took_ns: Some(clock.now_ns() - start_ns),
+                    blocks,
+                });
             }
             crate::paired::ensure_not(self.cancelled)?;
-            blocks.push(run.block(&cases, blocks.len(), &mut renamed(name, line))?);
+            blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
         }
     }
 
     /// A calibration that is cut short later is partial; until it ends, it may be.
-    fn keep(&mut self, out: &Path) -> Result<()> {
+    fn keep(&mut self, unfinished: &Path) -> Result<()> {
         self.calibration.partial = true;
-        write_json(out, &self.calibration).context("calibration")?;
+        write_json(unfinished, &self.calibration).context("calibration")?;
         self.calibration.partial = false;
         Ok(())
     }

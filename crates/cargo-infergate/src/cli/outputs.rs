@@ -33,8 +33,8 @@ pub fn begin(matches: &ArgMatches) -> Result<()> {
             ensure!(!same_file(path, known), "--{flag}: {place} is what {} names too; name another file", spelt(other));
         }
         seen.push((flag.to_owned(), path.clone()));
-        // A calibration that is added to is read first.
-        if matches.try_get_one::<bool>("add").ok().flatten().copied().unwrap_or(false) && flag == "out" {
+        // A calibration, which can be added to, stays until a new one is whole.
+        if matches.try_get_one::<bool>("add").is_ok() && flag == "out" {
             ensure_writable(path)?;
         } else {
             fresh(path)?;

@@ -10,7 +10,9 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::revision::{Slot, Tree};
 use super::{bench_target, calibrate, early, flags, memory, output, outputs, progress, terms};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, PASS_LOOKS, PairedPolicy, block_noise, false_alarms, judge, smallest_slowdown};
+use crate::gate::paired::{
+    MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, smallest_slowdown,
+};
 use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired};
@@ -223,7 +225,7 @@ pub fn measure(
             }));
         }
     });
-    let fewest = PASS_LOOKS[0];
+    let fewest = fewest_to_pass();
     ensure!(
         blocks >= fewest,
         "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \

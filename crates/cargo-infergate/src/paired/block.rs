@@ -61,19 +61,25 @@ impl<'a> Pair<'a> {
     }
 
     /// As [`measure`](Self::measure), with head slowed by each of `slowdowns`, and as many pairs for each. Who runs first
-    /// changes from pair to pair as there: a process that follows itself finds its data in the caches.
+    /// changes from pair to pair as there: a process that follows itself finds its data in the caches. The slowdowns come in
+    /// an order drawn anew for each pair, since what follows a long iteration is not what follows a short one.
     pub fn measure_slowed(
         &mut self,
         case: &PairedCase,
         ran_first: Side,
         slowdowns: &[f64],
+        seed: u64,
         turn_tokens: &TurnTokens,
     ) -> Result<PowerCase, WorkerError> {
         let slowed = slowdowns.iter();
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut order: Vec<usize> = (0..slowdowns.len()).collect();
         for pair in 0..case.pairs {
-            for (at, slowed) in record.slowed.iter_mut().enumerate() {
+            random.shuffle(&mut order);
+            for &at in &order {
+                let slowed = &mut record.slowed[at];
                 let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
                 let (base, head) = self.pair(case, first, slowed.slowdown, turn_tokens)?;
                 slowed.base_ns.push(base.ns);

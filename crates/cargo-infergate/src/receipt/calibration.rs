@@ -42,13 +42,34 @@ pub struct Calibration {
     /// Blocks with slowed heads.
     #[serde(default)]
     pub power: Vec<PowerBlock>,
+    /// What it holds when it is whole; `null` where that was not noted.
+    #[serde(default)]
+    pub wanted: Option<Wanted>,
+}
+
+/// How much a calibration is to hold in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wanted {
+    /// Gates.
+    pub gates: usize,
+    /// Slowed blocks.
+    pub power_blocks: usize,
 }
 
 /// One live gate between two builds that do the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationGate {
-    /// Base and head are two builds of the same thing, not one file.
+    /// Base and head are two files. Whether their bytes differ, the hashes say.
     pub separate_builds: bool,
+    /// SHA-256 of base's worker; `null` where it was not noted.
+    #[serde(default)]
+    pub base_sha256: Option<String>,
+    /// SHA-256 of head's worker.
+    #[serde(default)]
+    pub head_sha256: Option<String>,
+    /// The whole time of its blocks, nanoseconds.
+    #[serde(default)]
+    pub took_ns: Option<u64>,
     /// Its blocks.
     pub blocks: Vec<BlockRecord>,
 }
@@ -79,6 +100,13 @@ pub struct Stretched {
     pub base_ns: Vec<u64>,
     /// Head's times, nanoseconds.
     pub head_ns: Vec<u64>,
+}
+
+impl CalibrationGate {
+    /// Whether its two sides are builds of different bytes. Two files whose hashes nobody noted are not: they may be copies.
+    pub fn is_separate(&self) -> bool {
+        self.base_sha256.is_some() && self.head_sha256.is_some() && self.base_sha256 != self.head_sha256
+    }
 }
 
 impl PowerCase {
@@ -118,6 +146,10 @@ impl Calibration {
         self.subject.validate()?;
         at_most(self.gates.len(), MAX_BLOCKS, "gates")?;
         for gate in &self.gates {
+            for hash in [&gate.base_sha256, &gate.head_sha256].into_iter().flatten() {
+                let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+                ensure!(is_hash, "a worker's SHA-256 is not one; the file was edited");
+            }
             at_most(gate.blocks.len(), MAX_BLOCKS, "blocks of a gate")?;
             for block in &gate.blocks {
                 validate_block(block, &known)?;

@@ -12,48 +12,12 @@ use crate::stats::clopper_pearson;
 /// The calibration as text.
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
-    let alarms = &summary.false_alarms;
-    let mut text = format!("\n{}\n\nfalse alarms\n", terminal::engine(&subject.engine, *threads, machine));
-    let _ = writeln!(text, "by design, over the whole suite: at most {}", fine(alarms.design_level));
-    for (name, live) in [("one file against itself", alarms.same_file), ("separate builds", alarms.separate_builds)] {
-        if live.gates > 0 {
-            let _ = writeln!(text, "{}", live_line(name, &live));
-        }
-    }
-    if let Some(resampled) = &alarms.resampled {
-        let _ = writeln!(
-            text,
-            "{} suites resampled from {} live blocks: {} regressed, {} passed",
-            resampled.suites,
-            resampled.rows,
-            share(&resampled.regressed),
-            share(&resampled.passed)
-        );
-    }
-    if !summary.noise.is_empty() && summary.noise.iter().any(|noise| noise.std.is_some()) {
-        text += "\nnoise: standard deviation of a block's median ratio\n";
-        let mut table = Table::new(&["case", "blocks", "std"]);
-        for noise in &summary.noise {
-            let std = noise.std.map_or_else(|| MISSING.into(), fine);
-            table.plain_row(&[&noise.case.to_string(), &noise.blocks.to_string(), &std]);
-        }
-        text += &table.render();
-    }
-    if !summary.found.is_empty() {
-        let percent = (POWER_ASKED * 100.0).round();
-        let _ = writeln!(text, "\nslowdowns called regressed (share of gates; {percent:.0} % is what counts as shown)");
-        let mut table = Table::new(&["case", "injected", "measured", "blocks", "called"]);
-        for found in &summary.found {
-            table.row(vec![
-                (found.case.to_string(), Style::Plain),
-                (units::signed_percent(found.slowdown), Style::Plain),
-                (found.measured.map_or_else(|| MISSING.into(), units::signed_percent), Style::Plain),
-                (found.rows.to_string(), Style::Dim),
-                (found.called.as_ref().map_or_else(|| format!("{MISSING} (takes 12)"), share), Style::Plain),
-            ]);
-        }
-        text += &table.render();
-    }
+    let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
+    text += &alarms(&summary.false_alarms);
+    text += &noise(summary);
+    text += &layout(summary);
+    text += &power(summary);
+    text += &found(summary);
     if calibration.partial {
         let _ = writeln!(text, "\n{} the calibration was cut short", Style::Warn.paint("partial:"));
     }
@@ -65,35 +29,135 @@ pub fn quote(calibration: &Calibration, alarms: &FalseAlarms) -> Option<String> 
     let day = calibration.created.get(..10).unwrap_or(&calibration.created);
     let all = alarms.same_file.gates + alarms.separate_builds.gates;
     let regressed = alarms.same_file.regressed + alarms.separate_builds.regressed;
-    // The upper end alone, at 95 %.
-    let (_, high) = clopper_pearson(regressed, all, 0.90)?;
     let rest = match &alarms.resampled {
-        Some(resampled) => format!(", and {} of resampled suites", share(&resampled.regressed)),
+        Some(resampled) => format!(", and {} of {} suites resampled from them", resampled.regressed, resampled.suites),
         None => String::new(),
     };
     Some(format!(
         "this gate's own error rate here, calibrated {day}: {regressed} of {all} gates between identical builds called \
          regressed (at most {} with 95 % confidence){rest}",
-        fine(high)
+        fine(at_most(regressed, all)?)
     ))
+}
+
+/// The exact upper bound, one-sided, 95 %. `None` without trials.
+fn at_most(hits: u64, trials: u64) -> Option<f64> {
+    clopper_pearson(hits, trials, 0.90).map(|(_, high)| high)
+}
+
+fn alarms(alarms: &FalseAlarms) -> String {
+    let mut text = format!(
+        "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
+        fine(alarms.design_level)
+    );
+    for (name, live) in
+        [("one file against itself", alarms.same_file), ("builds of different layout", alarms.separate_builds)]
+    {
+        if live.gates > 0 {
+            let _ = writeln!(text, "{}", live_line(name, &live));
+        }
+    }
+    if let Some(resampled) = &alarms.resampled {
+        let _ = writeln!(
+            text,
+            "resampled: {} of {} suites regressed, {} passed; drawn by whole gates from {}, so that the true shares may be up \
+             to {} and down to {}",
+            resampled.regressed,
+            resampled.suites,
+            resampled.passed,
+            resampled.gates,
+            fine(resampled.regressed_at_most),
+            fine(resampled.passed_at_least)
+        );
+    }
+    text
 }
 
 fn live_line(name: &str, live: &LiveGates) -> String {
     let interval =
         |share: Option<Share>| share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", fine(s.low), fine(s.high)));
+    let seconds = |name: &str, seconds: Option<f64>| {
+        seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
+    };
     format!(
-        "live, {name}: {} of {} gates regressed ({}), {} passed ({}), median {} blocks",
+        "live, {name}: {} of {} gates regressed ({}), {} passed ({}), median {} blocks{}{}",
         live.regressed,
         live.gates,
         interval(live.regressed_share),
         live.passed,
         interval(live.passed_share),
-        live.blocks.map_or_else(|| MISSING.into(), |blocks| format!("{blocks:.0}"))
+        live.blocks.map_or_else(|| MISSING.into(), |blocks| format!("{blocks:.0}")),
+        seconds("of timed work", live.timed_seconds),
+        seconds("in all", live.wall_seconds)
     )
 }
 
-fn share(share: &Share) -> String {
-    format!("{} ({} to {})", fine(share.share), fine(share.low), fine(share.high))
+fn noise(summary: &Summary) -> String {
+    if summary.noise.iter().all(|noise| noise.std.is_none()) {
+        return String::new();
+    }
+    let mut table = Table::new(&["case", "blocks", "std"]);
+    for noise in &summary.noise {
+        let std = noise.std.map_or_else(|| MISSING.into(), fine);
+        table.plain_row(&[&noise.case.to_string(), &noise.blocks.to_string(), &std]);
+    }
+    format!("\nnoise: standard deviation of a block's median ratio, within a gate\n{}", table.render())
+}
+
+fn layout(summary: &Summary) -> String {
+    if summary.layout.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["case", "builds", "gates", "tau", "at most"]);
+    for layout in &summary.layout {
+        let at_most = layout.tau_at_most.map_or_else(|| MISSING.into(), fine);
+        let (builds, gates) = (layout.builds.to_string(), layout.gates.to_string());
+        table.plain_row(&[&layout.case.to_string(), &builds, &gates, &fine(layout.tau), &at_most]);
+    }
+    format!(
+        "\nlayout: tau, the standard deviation of the difference between two builds that do the same, and its upper bound \
+         (95 %)\n{}",
+        table.render()
+    )
+}
+
+fn power(summary: &Summary) -> String {
+    if summary.power.is_empty() {
+        return String::new();
+    }
+    let percent = (POWER_ASKED * 100.0).round();
+    let mut table = Table::new(&["case", "slowdown", "interval (95 %)", "timed work"]);
+    for power in &summary.power {
+        let ratio = |fraction: Option<f64>| fraction.map_or_else(|| MISSING.into(), units::signed_percent);
+        let interval = format!("{} to {}", ratio(power.low), ratio(power.high));
+        let seconds = units::duration(power.timed_seconds.map(|seconds| seconds * 1e9));
+        table.plain_row(&[&power.case.to_string(), &ratio(power.smallest), &interval, &seconds]);
+    }
+    format!(
+        "\npower: the smallest slowdown called {percent:.0} times of 100, from unchanged live blocks shifted by it\n{}",
+        table.render()
+    )
+}
+
+fn found(summary: &Summary) -> String {
+    if summary.found.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["case", "injected", "measured", "interval (95 %)", "blocks"]);
+    for found in &summary.found {
+        let measured = |of: fn(&Share) -> f64| {
+            found.measured.as_ref().map_or_else(|| MISSING.into(), |share| units::signed_percent(of(share)))
+        };
+        let interval = format!("{} to {}", measured(|share| share.low), measured(|share| share.high));
+        table.row(vec![
+            (found.case.to_string(), Style::Plain),
+            (units::signed_percent(found.slowdown), Style::Plain),
+            (measured(|share| share.share), Style::Plain),
+            (interval, Style::Plain),
+            (found.rows.to_string(), Style::Dim),
+        ]);
+    }
+    format!("\ncheck: slowdowns injected into head, and what was measured of them\n{}", table.render())
 }
 
 /// A percentage with the two digits that small shares need.

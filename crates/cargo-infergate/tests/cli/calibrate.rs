@@ -1,6 +1,8 @@
 //! `calibrate`: what the gate says of itself, and how a later gate quotes it.
 
-use cargo_infergate::receipt::{Calibration, read};
+use std::path::PathBuf;
+
+use cargo_infergate::receipt::{Calibration, Wanted, read, write_json};
 
 use crate::paired::{gate, program};
 use crate::sandbox::{Sandbox, error, stderr, stdout};
@@ -11,28 +13,68 @@ fn calibrate(sandbox: &Sandbox, program_name: &str, arguments: &[&str]) -> asser
     assert_cmd::Command::from_std(process).assert()
 }
 
+/// A program of these bytes.
+fn executable(sandbox: &Sandbox, name: &str, bytes: &[u8]) -> String {
+    let path: PathBuf = sandbox.path(&format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    // A copy first: it brings the permission to be run.
+    std::fs::copy(program(sandbox, "fake"), &path).expect("a copy");
+    std::fs::write(&path, bytes).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
 #[test]
 fn identical_builds_pass_and_injected_slowdowns_are_found() {
     let sandbox = Sandbox::new();
-    let other = program(&sandbox, "fake+faster");
-    std::fs::rename(&other, sandbox.path("other")).expect("a fake under another name");
-    let other = sandbox.path("other").to_string_lossy().into_owned();
+    // The same program, and one byte more that nobody reads.
+    let mut bytes = std::fs::read(program(&sandbox, "fake")).expect("a fake");
+    bytes.push(0);
+    let other = executable(&sandbox, "other", &bytes);
     let said = calibrate(&sandbox, "fake", &["--gates=4", "--out=c.json", "--other-worker", &other]).success();
     let report = stdout(&said);
     assert!(
         report.contains("live, one file against itself: 0 of 2 gates regressed (0.00 % to 84.19 %), 2 passed"),
         "{report}"
     );
-    assert!(report.contains("live, separate builds: 0 of 2 gates regressed"), "{report}");
-    assert!(report.contains("10000 suites resampled from 32 live blocks: 0.00 %"), "{report}");
+    assert!(report.contains("live, builds of different layout: 0 of 2 gates regressed"), "{report}");
+    assert!(
+        report.contains("resampled: 0 of 2000 suites regressed, 2000 passed; drawn by whole gates from 4"),
+        "{report}"
+    );
     let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
     assert!(!calibration.partial);
     assert_eq!((calibration.gates.len(), calibration.power.len()), (4, 12));
-    let row = |injected: &str| {
-        report.lines().find(|line| line.starts_with("decode/p8") && line.contains(injected)).map(str::to_owned)
+    let hashes = |at: usize| (&calibration.gates[at].base_sha256, &calibration.gates[at].head_sha256);
+    assert!(hashes(0).0.is_some() && hashes(0).0 == hashes(0).1 && hashes(1).0 != hashes(1).1, "told apart by hash");
+    let row = |title: &str, words: &str| {
+        let table = report.split_once(title).map_or("", |(_, rest)| rest);
+        table.lines().any(|line| line.starts_with("decode/p8") && line.contains(words))
     };
-    assert!(row("+5.0 %").is_some_and(|row| row.contains("100.00 %")), "{report}");
-    assert!(row("+1.0 %").is_some_and(|row| row.contains(" 0.00 %")), "below the threshold: {report}");
+    assert!(row("layout: tau", "0.00 %"), "{report}");
+    assert!(row("power: the smallest slowdown", "+2.0 %"), "{report}");
+    assert!(row("check: slowdowns injected", "+5.0 %"), "{report}");
+    assert!(row("check: slowdowns injected", "+0.0 %"), "a control: {report}");
+}
+
+#[test]
+fn what_was_cut_short_is_gone_on_with_and_replaces_nothing_before_it_is_whole() {
+    let sandbox = Sandbox::new();
+    let (whole, unfinished) = (sandbox.path("c.json"), sandbox.path("c.json.partial"));
+    calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json"]).success();
+    let earlier = read::<Calibration>(&whole).expect("kept");
+    assert_eq!(earlier.wanted, Some(Wanted { gates: 1, power_blocks: 0 }));
+    let cut = Calibration { partial: true, wanted: Some(Wanted { gates: 3, power_blocks: 1 }), ..earlier.clone() };
+    write_json(&unfinished, &cut).expect("a file");
+    // What is asked for now does not matter: the plan is that of the file.
+    let said = calibrate(&sandbox, "fake", &["--gates=9", "--power-blocks=0", "--out=c.json"]).success();
+    assert!(stderr(&said).contains("1 of 3 gates are there"), "{}", stderr(&said));
+    let now = read::<Calibration>(&whole).expect("kept");
+    assert_eq!((now.gates.len(), now.power.len(), now.partial), (3, 1, false));
+    assert_eq!(now.gates[0], earlier.gates[0]);
+    assert!(!unfinished.exists());
+    write_json(&unfinished, &cut).expect("a file");
+    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json"]));
+    assert!(line.contains("c.json.partial") && line.contains("to begin anew"), "{line}");
+    assert_eq!(read::<Calibration>(&whole).expect("as it was"), now);
 }
 
 #[test]

@@ -1,23 +1,19 @@
-//! What a calibration says of the gate: three numbers on false alarms, never mixed, and what it finds.
+//! What a calibration says of the gate: how often it is wrong, how small a slowdown it finds, and how much builds that do the
+//! same differ.
 
+mod builds;
+mod resample;
+
+pub use builds::{Compared, Layout, layout_spread, sides};
+pub use resample::{Power, Resampled};
+
+use infergate::case::Case;
 use serde::Serialize;
 
-use super::looks::{FAIL_LOOKS, MAX_BLOCKS, Series, outcomes};
+use super::looks::{LEVEL, Series, settled};
 use super::verdict::{block_difference, series};
-use crate::receipt::{BlockRecord, Calibration, Outcome};
-use crate::stats::{clopper_pearson, median, quantile, sample_std};
-use infergate::case::Case;
-
-/// Suites resampled in all, and within each outer resample of the blocks.
-const SUITES: usize = 10_000;
-const OUTER: usize = 200;
-const SUITES_WITHIN: usize = 500;
-
-/// Fewer rows say nothing about a suite of up to [`MAX_BLOCKS`].
-const LEAST_ROWS: usize = 12;
-
-/// The same rows give the same numbers.
-const SEED: u64 = 1;
+use crate::receipt::{BlockCase, Calibration, CalibrationGate, Outcome};
+use crate::stats::{clopper_pearson, mean, median, sample_std, student_t_quantile};
 
 /// How often something happened, with a 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -45,34 +41,24 @@ pub struct LiveGates {
     pub passed_share: Option<Share>,
     /// Median of the blocks a gate took.
     pub blocks: Option<f64>,
+    /// Median of the timed work of a gate, seconds: the iterations themselves, without loading and warming.
+    pub timed_seconds: Option<f64>,
+    /// Median of the whole time of a gate's blocks, seconds; `None` where no gate says it.
+    pub wall_seconds: Option<f64>,
 }
 
-/// Suites drawn from the live blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Resampled {
-    /// Live blocks that measured the whole suite.
-    pub rows: usize,
-    /// Suites drawn.
-    pub suites: usize,
-    /// Share that called any case regressed; its interval is the outer bootstrap's.
-    pub regressed: Share,
-    /// Share that passed.
-    pub passed: Share,
-}
-
-/// What is found of a slowdown of one case.
+/// What slowed blocks measured of a slowdown of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Found {
     /// The case slowed.
     pub case: Case,
-    /// By this fraction.
+    /// By this fraction; 0 is the control.
     pub slowdown: f64,
     /// Live blocks with it.
     pub rows: usize,
-    /// Share of resampled gates that called it, every other case of the suite unchanged. `None` below 12 rows.
-    pub called: Option<Share>,
-    /// What was measured: the median of the blocks' ratios, less one. `None` without blocks.
-    pub measured: Option<f64>,
+    /// What was measured: the mean of the blocks' ln ratios, as a ratio less one, with Student's 95 % interval. `None` below
+    /// two blocks.
+    pub measured: Option<Share>,
 }
 
 /// Noise of one case's blocks.
@@ -91,9 +77,9 @@ pub struct Noise {
 pub struct FalseAlarms {
     /// The level by design, over the whole suite.
     pub design_level: f64,
-    /// Gates of a file against itself.
+    /// Gates of a file against itself, or against a copy with the same bytes.
     pub same_file: LiveGates,
-    /// Gates between two builds of the same thing.
+    /// Gates between two builds of the same thing whose bytes differ.
     pub separate_builds: LiveGates,
     /// `None` below 12 rows.
     pub resampled: Option<Resampled>,
@@ -105,15 +91,19 @@ pub struct Summary {
     /// How often the gate is wrong.
     #[serde(flatten)]
     pub false_alarms: FalseAlarms,
-    /// By slowdown, then case.
+    /// How small a slowdown of each case is found. Empty below 12 rows.
+    pub power: Vec<Power>,
+    /// What was injected and what was measured of it, by slowdown, then case.
     pub found: Vec<Found>,
     /// By case.
     pub noise: Vec<Noise>,
+    /// By case: how much builds that do the same differ. Empty without separate builds.
+    pub layout: Vec<Layout>,
 }
 
-/// The level of all fail looks together, over the whole suite: 0.01.
+/// The level of all looks together, over the whole suite: 0.01.
 pub fn design_level() -> f64 {
-    FAIL_LOOKS.iter().map(|look| look.level).sum()
+    LEVEL
 }
 
 /// Reads a whole calibration. Deterministic: resampling is seeded.
@@ -129,8 +119,10 @@ pub fn summarise(calibration: &Calibration) -> Summary {
     let found = slowdowns.iter().flat_map(|&slowdown| timed.iter().map(move |&case| (slowdown, case)));
     Summary {
         false_alarms: false_alarms(calibration),
-        found: found.map(|(slowdown, case)| find(calibration, slowdown, case, timed.len())).collect(),
+        power: resample::power(calibration),
+        found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
         noise: block_noise(calibration),
+        layout: timed.iter().filter_map(|case| builds::layout(calibration, *case)).collect(),
     }
 }
 
@@ -140,11 +132,11 @@ pub fn false_alarms(calibration: &Calibration) -> FalseAlarms {
         design_level: design_level(),
         same_file: live(calibration, false),
         separate_builds: live(calibration, true),
-        resampled: resampled(calibration),
+        resampled: resample::resampled(calibration),
     }
 }
 
-/// The noise of each timed case's blocks.
+/// The noise of each timed case's blocks: within a gate, so that what separates two builds is left out.
 pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
     timed(calibration).into_iter().map(|case| noise(calibration, case)).collect()
 }
@@ -153,19 +145,33 @@ fn timed(calibration: &Calibration) -> Vec<Case> {
     calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect()
 }
 
-fn live(calibration: &Calibration, separate_builds: bool) -> LiveGates {
-    let of_kind = calibration.gates.iter().filter(|gate| gate.separate_builds == separate_builds);
-    let gates: Vec<(Vec<Option<Outcome>>, usize)> = of_kind
-        .map(|gate| {
-            let suite: Vec<Series> = series(&calibration.cases, &gate.blocks).into_iter().map(|(_, s)| s).collect();
-            (outcomes(&suite), gate.blocks.len())
-        })
-        .collect();
-    let count = |what: &dyn Fn(&[Option<Outcome>]) -> bool| gates.iter().filter(|(gate, _)| what(gate)).count() as u64;
-    let (all, regressed, passed) = (gates.len() as u64, count(&any_regressed), count(&all_pass));
+/// Gates of one kind, in the order they were measured.
+fn of_kind(calibration: &Calibration, separate: bool) -> impl Iterator<Item = &CalibrationGate> {
+    calibration.gates.iter().filter(move |gate| gate.is_separate() == separate)
+}
+
+/// Time of the iterations of a case in a block, both sides, seconds.
+fn seconds(block: &BlockCase) -> f64 {
+    block.base_ns.iter().chain(&block.head_ns).map(|ns| *ns as f64).sum::<f64>() / 1e9
+}
+
+/// How a live gate ended: the outcome of each case.
+fn ended(calibration: &Calibration, gate: &CalibrationGate) -> Vec<Option<Outcome>> {
+    let suite: Vec<Series> = series(&calibration.cases, &gate.blocks).into_iter().map(|(_, s)| s).collect();
+    settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
+}
+
+fn live(calibration: &Calibration, separate: bool) -> LiveGates {
+    let gates: Vec<&CalibrationGate> = of_kind(calibration, separate).collect();
+    let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(calibration, gate)).collect();
+    let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
+    let (all, regressed, passed) = (gates.len() as u64, count(any_regressed), count(all_pass));
     let interval = |hits: u64| {
         let (low, high) = clopper_pearson(hits, all, 0.95)?;
         Some(Share { share: hits as f64 / all as f64, low, high })
+    };
+    let of_gates = |number: &dyn Fn(&CalibrationGate) -> Option<f64>| {
+        median(&gates.iter().filter_map(|gate| number(gate)).collect::<Vec<f64>>())
     };
     LiveGates {
         gates: all,
@@ -173,7 +179,9 @@ fn live(calibration: &Calibration, separate_builds: bool) -> LiveGates {
         passed,
         regressed_share: interval(regressed),
         passed_share: interval(passed),
-        blocks: median(&gates.iter().map(|(_, blocks)| *blocks as f64).collect::<Vec<_>>()),
+        blocks: of_gates(&|gate| Some(gate.blocks.len() as f64)),
+        timed_seconds: of_gates(&|gate| Some(gate.blocks.iter().flat_map(|block| &block.cases).map(seconds).sum())),
+        wall_seconds: of_gates(&|gate| gate.took_ns.map(|ns| ns as f64 / 1e9)),
     }
 }
 
@@ -185,93 +193,20 @@ fn all_pass(gate: &[Option<Outcome>]) -> bool {
     gate.iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
 }
 
-/// The live blocks of one kind of gate in which every case was measured, as d by case: whole rows, so that cases stay
-/// correlated.
-fn rows(calibration: &Calibration, separate_builds: bool) -> Vec<Vec<f64>> {
-    let timed = timed(calibration);
-    let row = |block: &BlockRecord| -> Option<Vec<f64>> {
-        let of = |id: &Case| block.cases.iter().find(|case| case.id == *id).and_then(block_difference);
-        timed.iter().map(of).collect()
-    };
-    let gates = calibration.gates.iter().filter(|gate| gate.separate_builds == separate_builds);
-    gates.flat_map(|gate| &gate.blocks).filter_map(row).collect()
-}
-
-/// A suite is drawn from the rows of one kind, in proportion to their numbers: what separates two builds holds for a whole
-/// gate, and rows of both kinds together would water it down.
-fn resampled(calibration: &Calibration) -> Option<Resampled> {
-    let kinds = [rows(calibration, false), rows(calibration, true)];
-    let all = kinds[0].len() + kinds[1].len();
-    if all < LEAST_ROWS {
-        return None;
-    }
-    let limits: Vec<f64> = calibration.cases.iter().filter(|case| case.timed).map(|case| case.threshold.ln()).collect();
-    let mut random = fastrand::Rng::with_seed(SEED);
-    let mut shares = |kinds: &[Vec<&Vec<f64>>; 2], suites: usize| -> (f64, f64) {
-        let (mut regressed, mut passed) = (0, 0);
-        for _ in 0..suites {
-            let rows = &kinds[usize::from(random.usize(..all) >= kinds[0].len())];
-            let drawn: Vec<&Vec<f64>> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
-            let of_case = |(at, &limit): (usize, &f64)| {
-                let differences = drawn.iter().map(|row| row[at]).collect();
-                Series { limit, differences }
-            };
-            let suite = outcomes(&limits.iter().enumerate().map(of_case).collect::<Vec<_>>());
-            regressed += usize::from(any_regressed(&suite));
-            passed += usize::from(all_pass(&suite));
-        }
-        (regressed as f64 / suites as f64, passed as f64 / suites as f64)
-    };
-    let (regressed, passed) = shares(&[kinds[0].iter().collect(), kinds[1].iter().collect()], SUITES);
-    let mut outer_random = fastrand::Rng::with_seed(SEED + 1);
-    let mut redrawn =
-        |rows: &'_ [Vec<f64>]| -> Vec<usize> { rows.iter().map(|_| outer_random.usize(..rows.len())).collect() };
-    let mut outer = Vec::with_capacity(OUTER);
-    for _ in 0..OUTER {
-        let places = [redrawn(&kinds[0]), redrawn(&kinds[1])];
-        let pool = |kind: usize| places[kind].iter().map(|&at| &kinds[kind][at]).collect();
-        outer.push(shares(&[pool(0), pool(1)], SUITES_WITHIN));
-    }
-    let regressed = interval(regressed, outer.iter().map(|(regressed, _)| *regressed))?;
-    let passed = interval(passed, outer.iter().map(|(_, passed)| *passed))?;
-    Some(Resampled { rows: all, suites: SUITES, regressed, passed })
-}
-
-fn interval(share: f64, outer: impl Iterator<Item = f64>) -> Option<Share> {
-    let outer: Vec<f64> = outer.collect();
-    Some(Share { share, low: quantile(&outer, 0.025)?, high: quantile(&outer, 0.975)? })
-}
-
-fn find(calibration: &Calibration, slowdown: f64, case: Case, tests: usize) -> Found {
-    let limit = calibration.cases.iter().find(|known| known.id == case).map_or(f64::NAN, |known| known.threshold.ln());
+fn find(calibration: &Calibration, slowdown: f64, case: Case) -> Found {
     let blocks = calibration.power.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     let rows: Vec<f64> = blocks.filter_map(|block| median(&block.log_ratios(slowdown)?)).collect();
-    let mut random = fastrand::Rng::with_seed(SEED);
-    let mut share = |rows: &[f64], suites: usize| {
-        let called = (0..suites).filter(|_| {
-            let differences = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
-            let mut suite = vec![Series { limit, differences }];
-            suite.resize(tests.max(1), Series { limit, differences: vec![0.0; MAX_BLOCKS] });
-            outcomes(&suite)[0] == Some(Outcome::Regressed)
-        });
-        called.count() as f64 / suites as f64
+    let measured = || -> Option<Share> {
+        let (middle, std) = (mean(&rows)?, sample_std(&rows)?);
+        let wide = student_t_quantile(0.975, rows.len() as f64 - 1.0)? * std / (rows.len() as f64).sqrt();
+        Some(Share { share: middle.exp_m1(), low: (middle - wide).exp_m1(), high: (middle + wide).exp_m1() })
     };
-    let called = (rows.len() >= LEAST_ROWS).then(|| {
-        let all = share(&rows, SUITES / 5);
-        let mut outer_random = fastrand::Rng::with_seed(SEED + 1);
-        let outer: Vec<f64> = (0..OUTER)
-            .map(|_| {
-                let pool: Vec<f64> = (0..rows.len()).map(|_| rows[outer_random.usize(..rows.len())]).collect();
-                share(&pool, SUITES_WITHIN / 5)
-            })
-            .collect();
-        interval(all, outer.into_iter())
-    });
-    Found { case, slowdown, rows: rows.len(), called: called.flatten(), measured: median(&rows).map(f64::exp_m1) }
+    Found { case, slowdown, rows: rows.len(), measured: measured() }
 }
 
+/// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
-    let blocks = calibration.gates.iter().flat_map(|gate| &gate.blocks).flat_map(|block| &block.cases);
-    let differences: Vec<f64> = blocks.filter(|block| block.id == case).filter_map(block_difference).collect();
-    Noise { case, blocks: differences.len(), std: sample_std(&differences) }
+    let gates = builds::gates_of(calibration.gates.iter(), case);
+    let blocks = gates.iter().map(Vec::len).sum();
+    Noise { case, blocks, std: crate::stats::pooled_std(&gates) }
 }

@@ -3,7 +3,7 @@
 
 use infergate::case::{Case, Phase};
 
-use super::looks::PASS_BETA;
+use super::looks::PASS_LEVEL;
 use crate::receipt::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
 };
@@ -30,13 +30,13 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
     let medians = |values: Vec<Option<f64>>| median(&values.into_iter().flatten().collect::<Vec<f64>>());
-    let ends = signed_rank_lower_bound(&differences, PASS_BETA).zip(signed_rank_upper_bound(&differences, PASS_BETA));
+    let ends = signed_rank_lower_bound(&differences, PASS_LEVEL).zip(signed_rank_upper_bound(&differences, PASS_LEVEL));
     let evidence = TimeEvidence {
         counted: false,
         base_ns: medians(sides.iter().map(|(base, _)| median(base)).collect()),
         head_ns: medians(sides.iter().map(|(_, head)| median(head)).collect()),
         ratio: Some(hodges_lehmann(&differences)?.exp()),
-        interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_BETA)),
+        interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         blocks: Some(differences.len()),
         ..TimeEvidence::new(metric, Against::Base)
     };

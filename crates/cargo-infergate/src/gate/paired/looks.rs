@@ -1,38 +1,26 @@
-//! The looks: when the blocks so far are looked at, and what settles a case.
+//! The looks: after every block, and what settles a case.
 
+use super::evidence::{Bet, fewest_blocks, in_suite};
 use crate::receipt::{Outcome, Shown};
-use crate::stats::{
-    hodges_lehmann, holm_adjusted, sample_std, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
-    signed_rank_upper_bound,
-};
+use crate::stats::{hodges_lehmann, sample_std};
 
-/// One look: after how many blocks, at what one-sided level.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
-    /// Blocks.
-    pub blocks: usize,
-    /// Level of this look, over the whole suite.
-    pub level: f64,
-}
+/// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
+pub const LEVEL: f64 = 0.01;
 
-/// Looks at which a case can be called regressed or improved. Their levels add up to 0.01.
-pub const FAIL_LOOKS: [Look; 3] =
-    [Look { blocks: 12, level: 0.003 }, Look { blocks: 18, level: 0.003 }, Look { blocks: 24, level: 0.004 }];
-
-/// Level of each look at which a case can be called within its limit.
-pub const PASS_BETA: f64 = 0.0125;
-
-/// Blocks after which a case can be called within its limit.
-pub const PASS_LOOKS: [usize; 4] = [8, 12, 18, 24];
+/// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
+pub const PASS_LEVEL: f64 = 0.025;
 
 /// No case is measured for longer.
-pub const MAX_BLOCKS: usize = 24;
+pub const MAX_BLOCKS: usize = 40;
 
 /// The blocks of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
+    /// Standard deviation of a block, as it was expected before the first one. Never that of `differences`: the level rests
+    /// on its being fixed.
+    pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
 }
@@ -46,169 +34,155 @@ pub struct Standing {
     pub blocks: usize,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub theta: Option<f64>,
-    /// One-sided lower bound of theta at [`PASS_BETA`]; `None` below the blocks it takes (7).
+    /// Lower end of an interval of 95 % that holds wherever the looking stopped; `None` below the blocks it takes (6).
     pub low: Option<f64>,
-    /// One-sided upper bound, likewise. Both together are an interval of 97.5 %.
+    /// Upper end.
     pub high: Option<f64>,
     /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
     pub shown: Option<Shown>,
-    /// Holm's adjusted p of "slower" at the last fail look this case took part in; of "faster" where that was shown.
+    /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
     pub p_adjusted: Option<f64>,
     /// Sample standard deviation of the blocks.
     pub block_std: Option<f64>,
 }
 
-/// Whether a fail look can reject anything in a suite of `tests` cases: n >= log2(tests / level). One that cannot is not
-/// taken.
-pub fn fail_look_counts(look: Look, tests: usize) -> bool {
-    look.blocks as f64 >= (tests as f64 / look.level).log2()
+/// The fewest blocks after which a case can pass: 6.
+pub fn fewest_to_pass() -> usize {
+    fewest_blocks(1.0 / PASS_LEVEL)
+}
+
+/// The fewest blocks after which a single slow case of a suite of `tests` can be called: 10 of five.
+pub fn fewest_to_fail(tests: usize) -> usize {
+    fewest_blocks(tests.max(1) as f64 / LEVEL)
 }
 
 /// What is known of a case while the looks are replayed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Case {
+    bet: Bet,
+    /// Wealth of the bets against "no slower", "no faster" and "at or above the limit".
+    above: f64,
+    below: f64,
+    under_limit: f64,
     slower: bool,
     faster: bool,
     within: bool,
+    /// The most that the evidence of "slower" and of "faster" was worth in the suite.
+    most_slower: f64,
+    most_faster: f64,
     settled: Option<(Outcome, usize)>,
-    p_adjusted: Option<f64>,
-    p_faster: Option<f64>,
 }
 
 impl Case {
-    fn settle(&mut self, outcome: Outcome, blocks: usize) {
-        self.settled.get_or_insert((outcome, blocks));
+    fn new(series: &Series) -> Self {
+        Self {
+            bet: Bet::new(series.limit, series.expected_std),
+            above: 1.0,
+            below: 1.0,
+            under_limit: 1.0,
+            slower: false,
+            faster: false,
+            within: false,
+            most_slower: 0.0,
+            most_faster: 0.0,
+            settled: None,
+        }
+    }
+
+    fn take(&mut self, difference: f64, limit: f64) {
+        self.above *= self.bet.factor(difference);
+        self.below *= self.bet.factor(-difference);
+        self.under_limit *= self.bet.factor(limit - difference);
+        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
+    }
+
+    fn settle(&mut self, series: &Series, blocks: usize) {
+        let shown = self.slower || self.faster || self.within;
+        let theta = shown.then(|| hodges_lehmann(&series.differences[..blocks])).flatten();
+        let outcome = match theta {
+            Some(theta) if self.slower && !self.within && theta >= series.limit => Outcome::Regressed,
+            Some(theta) if self.faster && theta <= -series.limit => Outcome::Improved,
+            // It looks improved, and more blocks may say so.
+            Some(theta) if self.within && (theta > -series.limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
+            _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
+                (Some(low), Some(high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
+                _ => Outcome::Unstable,
+            },
+            _ => return,
+        };
+        self.settled = Some((outcome, blocks));
+    }
+
+    fn interval(&self, series: &Series, blocks: usize) -> (Option<f64>, Option<f64>) {
+        let (seen, evidence) = (&series.differences[..blocks], 1.0 / PASS_LEVEL);
+        (self.bet.lower_bound(seen, evidence), self.bet.upper_bound(seen, evidence))
     }
 }
 
 /// Replays the looks over a suite whose cases were fixed before the first block. The answer has the order of `suite`.
 ///
-/// - *Regressed*: the exact signed-rank test of "slower" is rejected by Holm over the suite, at this or an earlier fail
-///   look, and the estimate is at or above the limit. *Improved* is the mirror image.
-/// - *Within limit*: at a pass look the estimate's upper bound is below the limit. A case that also looks improved stays
-///   open for the fail looks, which may say so.
-/// - After the last look: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
+/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, and
+///   the estimate is at or above the limit. *Improved* is the mirror image.
+/// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
+///   open, since more blocks may say so.
+/// - After the last block: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
 pub fn stand(suite: &[Series]) -> Vec<Standing> {
-    suite.iter().zip(replay(suite)).map(|(series, case)| standing(series, case)).collect()
+    suite.iter().zip(replay(suite)).map(|(series, case)| standing(series, &case)).collect()
 }
 
 /// The outcomes of [`stand`] alone, without its numbers: what a simulation of many suites asks for.
 pub fn outcomes(suite: &[Series]) -> Vec<Option<Outcome>> {
-    replay(suite).into_iter().map(|case| case.settled.map(|(outcome, _)| outcome)).collect()
+    settled(suite).into_iter().map(|settled| settled.map(|(outcome, _)| outcome)).collect()
+}
+
+/// The outcome of each case and the blocks it took, without the other numbers of [`stand`].
+pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
+    replay(suite).into_iter().map(|case| case.settled).collect()
 }
 
 fn replay(suite: &[Series]) -> Vec<Case> {
-    let mut cases = vec![Case::default(); suite.len()];
-    let mut counts: Vec<usize> = PASS_LOOKS.into_iter().chain(FAIL_LOOKS.map(|look| look.blocks)).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    for blocks in counts {
+    let mut cases: Vec<Case> = suite.iter().map(Case::new).collect();
+    for blocks in 1..=MAX_BLOCKS {
+        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled.is_none()).collect();
         // A look is taken when every open case has its blocks; a run that was cut short ends before it.
-        let open = |case: &Case| case.settled.is_none();
-        if suite.iter().zip(&cases).any(|(series, case)| open(case) && series.differences.len() < blocks) {
+        if open.is_empty() || open.iter().any(|&at| suite[at].differences.len() < blocks) {
             break;
         }
-        if let Some(look) = FAIL_LOOKS.into_iter().find(|look| look.blocks == blocks)
-            && fail_look_counts(look, suite.len())
-        {
-            fail_look(suite, &mut cases, look);
+        for &at in &open {
+            cases[at].take(suite[at].differences[blocks - 1], suite[at].limit);
         }
-        if PASS_LOOKS.contains(&blocks) {
-            pass_look(suite, &mut cases, blocks);
-        }
-        if blocks == MAX_BLOCKS {
-            last_look(suite, &mut cases);
+        // What was settled before stays in the suite with what it had.
+        let above = in_suite(&cases.iter().map(|case| case.above).collect::<Vec<f64>>());
+        let below = in_suite(&cases.iter().map(|case| case.below).collect::<Vec<f64>>());
+        for &at in &open {
+            let case = &mut cases[at];
+            case.most_slower = case.most_slower.max(above[at]);
+            case.most_faster = case.most_faster.max(below[at]);
+            case.slower |= above[at] >= 1.0 / LEVEL;
+            case.faster |= below[at] >= 1.0 / LEVEL;
+            case.settle(&suite[at], blocks);
         }
     }
     cases
 }
 
-fn fail_look(suite: &[Series], cases: &mut [Case], look: Look) {
-    let passed = |case: &Case| case.settled.is_some();
-    let slower =
-        family(suite, cases, look, |case| case.slower, |case| passed(case) || case.within, signed_rank_p_above);
-    let faster = family(suite, cases, look, |case| case.faster, passed, signed_rank_p_below);
-    for (at, p) in slower {
-        if cases[at].settled.is_none() {
-            cases[at].p_adjusted = Some(p);
-        }
-        cases[at].slower |= p <= look.level;
-    }
-    for (at, p) in faster {
-        if cases[at].settled.is_none() {
-            cases[at].p_faster = Some(p);
-        }
-        cases[at].faster |= p <= look.level;
-    }
-    for (series, case) in suite.iter().zip(cases) {
-        let Some(theta) = series.differences.get(..look.blocks).and_then(hodges_lehmann) else { continue };
-        if case.slower && !case.within && theta >= series.limit {
-            case.settle(Outcome::Regressed, look.blocks);
-        } else if case.faster && theta <= -series.limit {
-            case.settle(Outcome::Improved, look.blocks);
-        }
-    }
-}
-
-/// Adjusted p values by case: Holm over the cases not `rejected` before, of which the `passed` ones count as p = 1.
-fn family(
-    suite: &[Series],
-    cases: &[Case],
-    look: Look,
-    rejected: impl Fn(&Case) -> bool,
-    passed: impl Fn(&Case) -> bool,
-    p: impl Fn(&[f64]) -> Option<f64>,
-) -> Vec<(usize, f64)> {
-    let members: Vec<usize> = (0..cases.len()).filter(|&at| !rejected(&cases[at])).collect();
-    let p_of = |at: usize| match suite[at].differences.get(..look.blocks) {
-        Some(seen) if !passed(&cases[at]) => p(seen).unwrap_or(1.0),
-        _ => 1.0,
-    };
-    let p_values: Vec<f64> = members.iter().map(|&at| p_of(at)).collect();
-    members.into_iter().zip(holm_adjusted(&p_values).unwrap_or_default()).collect()
-}
-
-fn pass_look(suite: &[Series], cases: &mut [Case], blocks: usize) {
-    for (series, case) in suite.iter().zip(cases) {
-        let Some(seen) = series.differences.get(..blocks).filter(|_| case.settled.is_none()) else { continue };
-        // The bound lies below the limit exactly when this test rejects "at or above the limit".
-        let shifted: Vec<f64> = seen.iter().map(|d| d - series.limit).collect();
-        case.within |= signed_rank_p_below(&shifted).is_some_and(|p| p <= PASS_BETA);
-        let looks_improved = hodges_lehmann(seen).is_some_and(|theta| theta <= -series.limit);
-        if case.within && (!looks_improved || blocks == MAX_BLOCKS) {
-            case.settle(Outcome::WithinLimit, blocks);
-        }
-    }
-}
-
-fn last_look(suite: &[Series], cases: &mut [Case]) {
-    for (series, case) in suite.iter().zip(cases).filter(|(_, case)| case.settled.is_none()) {
-        let seen = &series.differences[..MAX_BLOCKS];
-        let bounds = (signed_rank_lower_bound(seen, PASS_BETA), signed_rank_upper_bound(seen, PASS_BETA));
-        let wide = match bounds {
-            (Some(low), Some(high)) => (high - low) / 2.0 > series.limit,
-            _ => true,
-        };
-        case.settle(if wide { Outcome::Unstable } else { Outcome::Inconclusive }, MAX_BLOCKS);
-    }
-}
-
-fn standing(series: &Series, case: Case) -> Standing {
+fn standing(series: &Series, case: &Case) -> Standing {
     let blocks = case.settled.map_or(series.differences.len(), |(_, blocks)| blocks).min(series.differences.len());
     let seen = &series.differences[..blocks];
-    let shown = match (case.slower, case.faster) {
-        (true, _) => Some(Shown::Slower),
-        (false, true) => Some(Shown::Faster),
-        (false, false) => None,
+    let (low, high) = case.interval(series, blocks);
+    let (shown, most) = match (case.slower, case.faster) {
+        (true, _) => (Some(Shown::Slower), case.most_slower),
+        (false, true) => (Some(Shown::Faster), case.most_faster),
+        (false, false) => (None, case.most_slower),
     };
     Standing {
         outcome: case.settled.map(|(outcome, _)| outcome),
-        shown,
         blocks,
         theta: hodges_lehmann(seen),
-        low: signed_rank_lower_bound(seen, PASS_BETA),
-        high: signed_rank_upper_bound(seen, PASS_BETA),
-        p_adjusted: if shown == Some(Shown::Faster) { case.p_faster } else { case.p_adjusted },
+        low,
+        high,
+        shown,
+        p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
         block_std: sample_std(seen),
     }
 }

@@ -1,9 +1,8 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use super::looks::{MAX_BLOCKS, Series, outcomes};
 use crate::receipt::Outcome;
+use crate::stats::normal;
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
 pub const POWER_ASKED: f64 = 0.95;
@@ -25,7 +24,7 @@ pub fn called_share(slowdown: f64, limit: f64, block_std: f64, blocks: usize, te
     if !(block_std.is_finite() && block_std >= 0.0 && slowdown.is_finite() && slowdown > 0.0) {
         return None;
     }
-    let noise = noise(blocks)?;
+    let noise = noise(blocks);
     let called = noise.iter().filter(|noise| is_called(slowdown.ln(), limit, block_std, noise, tests));
     Some(called.count() as f64 / noise.len() as f64)
 }
@@ -52,17 +51,17 @@ pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, tests: usize
 
 fn is_called(theta: f64, limit: f64, block_std: f64, noise: &[f64], tests: usize) -> bool {
     let differences = noise.iter().map(|z| theta + block_std * z).collect();
-    let mut suite = vec![Series { limit, differences }];
-    // Unchanged cases pass at the first look and count as p = 1 from then on.
-    suite.resize(tests.max(1), Series { limit, differences: vec![0.0; noise.len()] });
+    let expected_std = Some(block_std);
+    let mut suite = vec![Series { limit, expected_std, differences }];
+    // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
+    suite.resize(tests.max(1), Series { limit, expected_std: None, differences: vec![0.0; noise.len()] });
     outcomes(&suite)[0] == Some(Outcome::Regressed)
 }
 
-fn noise(blocks: usize) -> Option<Vec<Vec<f64>>> {
-    let normal = Normal::new(0.0, 1.0).ok()?;
+fn noise(blocks: usize) -> Vec<Vec<f64>> {
     let mut random = fastrand::Rng::with_seed(SEED);
-    let mut draw = || normal.inverse_cdf(random.f64().clamp(1e-12, 1.0 - 1e-12));
     // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
-    let runs = (0..RUNS).map(|_| (0..MAX_BLOCKS).map(|_| draw()).collect::<Vec<f64>>());
-    Some(runs.map(|run| run[..blocks.min(MAX_BLOCKS)].to_vec()).collect())
+    let mut run = || (0..MAX_BLOCKS).map(|_| normal(&mut random)).collect::<Vec<f64>>();
+    let mut cut = || run()[..blocks.min(MAX_BLOCKS)].to_vec();
+    (0..RUNS).map(|_| cut()).collect()
 }

@@ -1,7 +1,7 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::further;
-use super::looks::{MAX_BLOCKS, PASS_BETA, Series, Standing, stand};
+use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing, stand};
 use super::power::smallest_slowdown;
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
@@ -62,7 +62,7 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
         let differences = found.filter_map(block_difference).collect();
-        (case.id, Series { limit: case.threshold.ln(), differences })
+        (case.id, Series { limit: case.threshold.ln(), expected_std: case.expected_std, differences })
     };
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
@@ -153,8 +153,8 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
         head_ns: median(&head),
         cv: coefficient_of_variation(&head),
         ratio: standing.theta.map(f64::exp),
-        // Each end is a one-sided bound at PASS_BETA.
-        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_BETA)),
+        // Each end is a one-sided bound at PASS_LEVEL.
+        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         shown: standing.shown,
         p_adjusted: standing.p_adjusted,
         threshold: Some(series.limit.exp()),

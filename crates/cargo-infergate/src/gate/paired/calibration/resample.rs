@@ -1,0 +1,249 @@
+//! Suites drawn from what live gates measured: false alarms, and the slowdowns that are found.
+
+use infergate::case::Case;
+use serde::Serialize;
+
+use super::{all_pass, any_regressed, block_difference, block_noise, of_kind, seconds, timed};
+use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
+use crate::gate::paired::power::POWER_ASKED;
+use crate::receipt::{BlockRecord, Calibration, CalibrationGate, Outcome};
+use crate::stats::{clopper_pearson, median, quantile};
+
+/// Suites drawn in all, and within each outer resample of the gates.
+const SUITES: usize = 2_000;
+const OUTER: usize = 100;
+const SUITES_WITHIN: usize = 100;
+
+/// The same for a search of the smallest slowdown, which draws anew for each step of the search.
+const POWER_SUITES: usize = 400;
+const POWER_OUTER: usize = 20;
+const POWER_SUITES_WITHIN: usize = 100;
+
+/// No slowdown beyond this is looked for, nor told apart from one this much larger.
+const LARGEST: f64 = 0.5;
+const FINENESS: f64 = 0.001;
+
+/// Fewer rows say nothing about a suite.
+const LEAST_ROWS: usize = 12;
+
+/// The same rows give the same numbers.
+const SEED: u64 = 1;
+
+/// Suites drawn from the live gates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Resampled {
+    /// Live blocks that measured the whole suite.
+    pub rows: usize,
+    /// Live gates they are from.
+    pub gates: usize,
+    /// Suites drawn.
+    pub suites: usize,
+    /// Those that called any case regressed.
+    pub regressed: u64,
+    /// Those that passed.
+    pub passed: u64,
+    /// Upper bound, 95 %, of the share regressed: that of an outer bootstrap of gates or, where it is larger, the exact one of
+    /// the live gates, for no resampling knows more than they do.
+    pub regressed_at_most: f64,
+    /// Lower bound of the share passed, likewise.
+    pub passed_at_least: f64,
+}
+
+/// How small a slowdown of one case is found, from unchanged live blocks shifted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Power {
+    /// The case that is slowed; the others of the suite stay as they were measured.
+    pub case: Case,
+    /// The smallest slowdown, as a fraction, that is called 95 times of 100. `None` when none up to 50 % is.
+    pub smallest: Option<f64>,
+    /// Lower and upper end of a 95 % interval, from an outer bootstrap of gates.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Median of the timed work until such a slowdown is called, seconds, loading and warming left out.
+    pub timed_seconds: Option<f64>,
+}
+
+/// One case in one live block.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    difference: f64,
+    seconds: f64,
+}
+
+/// Whole blocks of one gate, cases in suite order, so that cases stay correlated.
+type Rows = Vec<Vec<Cell>>;
+
+/// What is drawn from, and how it is judged.
+struct Pool {
+    /// Gates of one file, gates between builds.
+    kinds: [Vec<Rows>; 2],
+    limits: Vec<f64>,
+    stds: Vec<Option<f64>>,
+}
+
+impl Pool {
+    fn new(calibration: &Calibration) -> Option<Self> {
+        let ids = timed(calibration);
+        let row = |block: &BlockRecord| -> Option<Vec<Cell>> {
+            let of = |id: &Case| {
+                let case = block.cases.iter().find(|case| case.id == *id)?;
+                Some(Cell { difference: block_difference(case)?, seconds: seconds(case) })
+            };
+            ids.iter().map(of).collect()
+        };
+        let rows = |gate: &CalibrationGate| gate.blocks.iter().filter_map(row).collect::<Rows>();
+        let kind = |separate| of_kind(calibration, separate).map(rows).filter(|rows| !rows.is_empty()).collect();
+        let cases = calibration.cases.iter().filter(|case| case.timed);
+        let pool = Self {
+            kinds: [kind(false), kind(true)],
+            limits: cases.map(|case| case.threshold.ln()).collect(),
+            // What a gate here expects before its first block.
+            stds: block_noise(calibration).into_iter().map(|noise| noise.std).collect(),
+        };
+        (pool.rows() >= LEAST_ROWS && !ids.is_empty()).then_some(pool)
+    }
+
+    fn gates(&self) -> usize {
+        self.kinds.iter().map(Vec::len).sum()
+    }
+
+    fn rows(&self) -> usize {
+        self.kinds.iter().flatten().map(Vec::len).sum()
+    }
+
+    /// As many gates of each kind, drawn with replacement.
+    fn redrawn(&self, random: &mut fastrand::Rng) -> Self {
+        let mut again = |gates: &Vec<Rows>| gates.iter().map(|_| gates[random.usize(..gates.len())].clone()).collect();
+        let kinds = [again(&self.kinds[0]), again(&self.kinds[1])];
+        Self { kinds, limits: self.limits.clone(), stds: self.stds.clone() }
+    }
+
+    /// The blocks of one suite, of one kind in proportion to the gates. Of one file: whole gates, one after the other. Between
+    /// builds: blocks of a single gate, since what separates two builds holds for a whole gate and others would water it
+    /// down.
+    fn draw(&self, random: &mut fastrand::Rng) -> Vec<&Vec<Cell>> {
+        let at = random.usize(..self.gates());
+        if let Some(separate) = at.checked_sub(self.kinds[0].len()) {
+            let gate = &self.kinds[1][separate];
+            return (0..MAX_BLOCKS).map(|_| &gate[random.usize(..gate.len())]).collect();
+        }
+        let mut drawn: Vec<&Vec<Cell>> = Vec::with_capacity(MAX_BLOCKS + MAX_BLOCKS);
+        while drawn.len() < MAX_BLOCKS {
+            drawn.extend(&self.kinds[0][random.usize(..self.kinds[0].len())]);
+        }
+        drawn.truncate(MAX_BLOCKS);
+        drawn
+    }
+
+    /// The end of a drawn suite in which `slowed` is slower by `ln`.
+    fn judge(&self, drawn: &[&Vec<Cell>], slowed: usize, ln: f64) -> Vec<Option<(Outcome, usize)>> {
+        let of_case = |(at, &limit): (usize, &f64)| {
+            let shift = if at == slowed { ln } else { 0.0 };
+            let differences = drawn.iter().map(|row| row[at].difference + shift).collect();
+            Series { limit, expected_std: self.stds[at], differences }
+        };
+        settled(&self.limits.iter().enumerate().map(of_case).collect::<Vec<_>>())
+    }
+
+    /// Suites that regressed and that passed, nothing slowed.
+    fn alarms(&self, random: &mut fastrand::Rng, suites: usize) -> (u64, u64) {
+        let (mut regressed, mut passed) = (0, 0);
+        for _ in 0..suites {
+            let ended = self.judge(&self.draw(random), 0, 0.0);
+            let suite: Vec<Option<Outcome>> = ended.into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect();
+            regressed += u64::from(any_regressed(&suite));
+            passed += u64::from(all_pass(&suite));
+        }
+        (regressed, passed)
+    }
+
+    /// The smallest slowdown of `case`, as ln, that enough of `suites` suites call. The same draws for every size, so that a
+    /// larger one never has the smaller share but for the looks' own sake.
+    fn smallest(&self, case: usize, suites: usize) -> Option<f64> {
+        let enough = |ln: f64| {
+            let mut random = fastrand::Rng::with_seed(SEED);
+            let mut called = 0;
+            for _ in 0..suites {
+                let ended = self.judge(&self.draw(&mut random), case, ln);
+                called += usize::from(matches!(ended[case], Some((Outcome::Regressed, _))));
+            }
+            called as f64 >= POWER_ASKED * suites as f64
+        };
+        let (mut low, mut high) = (0.0, LARGEST.ln_1p());
+        if !enough(high) {
+            return None;
+        }
+        while high - low > FINENESS {
+            let middle = low.midpoint(high);
+            if enough(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(high)
+    }
+
+    /// Median of the timed work of suites in which `case` is slower by `ln`, seconds.
+    fn timed_seconds(&self, case: usize, ln: f64, suites: usize) -> Option<f64> {
+        let mut random = fastrand::Rng::with_seed(SEED);
+        let mut took = || {
+            let drawn = self.draw(&mut random);
+            let ended = self.judge(&drawn, case, ln);
+            let blocks = ended.iter().map(|case| case.map_or(MAX_BLOCKS, |(_, blocks)| blocks));
+            let of_case = |(at, blocks): (usize, usize)| drawn[..blocks].iter().map(|row| row[at].seconds).sum::<f64>();
+            blocks.enumerate().map(of_case).sum::<f64>()
+        };
+        median(&(0..suites).map(|_| took()).collect::<Vec<f64>>())
+    }
+}
+
+pub fn resampled(calibration: &Calibration) -> Option<Resampled> {
+    let pool = Pool::new(calibration)?;
+    let (regressed, passed) = pool.alarms(&mut fastrand::Rng::with_seed(SEED), SUITES);
+    let mut random = fastrand::Rng::with_seed(SEED + 1);
+    let outer: Vec<(f64, f64)> = (0..OUTER)
+        .map(|_| {
+            let (regressed, passed) = pool.redrawn(&mut random).alarms(&mut random, SUITES_WITHIN);
+            (regressed as f64 / SUITES_WITHIN as f64, passed as f64 / SUITES_WITHIN as f64)
+        })
+        .collect();
+    let live = calibration.gates.iter().map(|gate| super::ended(calibration, gate)).collect::<Vec<_>>();
+    let count = |what: fn(&[Option<Outcome>]) -> bool| live.iter().filter(|gate| what(gate)).count() as u64;
+    let all = live.len() as u64;
+    // One end of an interval of 90 % is a bound of 95 %.
+    let most = clopper_pearson(count(any_regressed), all, 0.90)?.1;
+    let least = clopper_pearson(count(all_pass), all, 0.90)?.0;
+    let outer_most = quantile(&outer.iter().map(|(regressed, _)| *regressed).collect::<Vec<_>>(), 0.95)?;
+    let outer_least = quantile(&outer.iter().map(|(_, passed)| *passed).collect::<Vec<_>>(), 0.05)?;
+    Some(Resampled {
+        rows: pool.rows(),
+        gates: pool.gates(),
+        suites: SUITES,
+        regressed,
+        passed,
+        regressed_at_most: most.max(outer_most),
+        passed_at_least: least.min(outer_least),
+    })
+}
+
+pub fn power(calibration: &Calibration) -> Vec<Power> {
+    let Some(pool) = Pool::new(calibration) else { return Vec::new() };
+    let of_case = |(at, case): (usize, Case)| {
+        let smallest = pool.smallest(at, POWER_SUITES);
+        let mut random = fastrand::Rng::with_seed(SEED + 1);
+        // One that finds nothing is the largest there is.
+        let within = |pool: Pool| pool.smallest(at, POWER_SUITES_WITHIN).unwrap_or(f64::MAX);
+        let outer: Vec<f64> = (0..POWER_OUTER).map(|_| within(pool.redrawn(&mut random))).collect();
+        let end = |p: f64| quantile(&outer, p).filter(|ln| *ln <= LARGEST.ln_1p()).map(f64::exp_m1);
+        Power {
+            case,
+            smallest: smallest.map(f64::exp_m1),
+            low: smallest.and_then(|_| end(0.025)),
+            high: smallest.and_then(|_| end(0.975)),
+            timed_seconds: smallest.and_then(|ln| pool.timed_seconds(at, ln, POWER_SUITES)),
+        }
+    };
+    timed(calibration).into_iter().enumerate().map(of_case).collect()
+}

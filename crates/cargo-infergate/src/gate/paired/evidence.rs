@@ -1,0 +1,99 @@
+//! Evidence that grows block by block and may be looked at after each of them.
+//!
+//! A bet against "the location is no higher than s" starts with a wealth of 1. Each block multiplies it by
+//! 1 + 0.9 tanh(a (d - s)). Where d is symmetric, given the blocks before, about a point at or below s, no factor is above 1
+//! in expectation: tanh is odd and rises, so its values at two points that mirror each other about that point never add up to
+//! more than zero. Then the wealth ever reaches w with a probability of at most 1 / w, however often one looks (Ville 1939).
+//! This holds whatever a is, as long as it was fixed before the first block; a = limit / std^2 makes the wealth grow fastest
+//! when the change is as large as the limit and blocks are normal (1 + tanh is then the likelihood ratio against the mirror
+//! image). A std that is too small or too large by half costs blocks, never the level.
+
+use crate::stats::finite;
+
+/// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
+const STAKE: f64 = 0.9;
+
+/// The noise of a block where nothing is known before the first one.
+const USUAL_STD: f64 = 0.01;
+
+/// Halvings of an interval: to a billionth of where it began.
+const HALVINGS: usize = 40;
+
+/// How a block's difference moves the wealth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bet {
+    scale: f64,
+}
+
+impl Bet {
+    /// For changes about as large as `limit`, on blocks that vary by `expected_std`; what is no deviation counts as unknown.
+    pub fn new(limit: f64, expected_std: Option<f64>) -> Self {
+        let std = expected_std.filter(|std| std.is_finite() && *std >= 0.0).unwrap_or(USUAL_STD);
+        // Blocks without any noise still leave a scale that can be computed with.
+        Self { scale: limit / std.max(limit / 10.0).powi(2) }
+    }
+
+    /// The wealth after a block that lay `above` what the bet is against is that before times this. What is no number ends
+    /// the bet: it shows nothing any more.
+    pub fn factor(self, above: f64) -> f64 {
+        if above.is_finite() { 1.0 + STAKE * (self.scale * above).tanh() } else { 0.0 }
+    }
+
+    /// The lower end of the values that the blocks so far leave possible: below it, some look had at least `evidence`. `None`
+    /// without values, when one is not finite, or while no blocks of that number could give so much.
+    pub fn lower_bound(self, differences: &[f64], evidence: f64) -> Option<f64> {
+        let differences = finite(differences)?;
+        if differences.len() < fewest_blocks(evidence) {
+            return None;
+        }
+        let reached = |shift: f64| {
+            let mut wealth = 1.0;
+            differences.iter().any(|d| {
+                wealth *= self.factor(d - shift);
+                wealth >= evidence
+            })
+        };
+        let (smallest, largest) =
+            differences.iter().fold((f64::MAX, f64::MIN), |(low, high), d| (low.min(*d), high.max(*d)));
+        // So far below all of them each factor is the largest there is; above all of them none is above 1.
+        let (mut low, mut high) = (smallest - 20.0 / self.scale, largest);
+        for _ in 0..HALVINGS {
+            let middle = low.midpoint(high);
+            if reached(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    /// The upper end, likewise.
+    pub fn upper_bound(self, differences: &[f64], evidence: f64) -> Option<f64> {
+        let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
+        self.lower_bound(&mirrored, evidence).map(|bound| -bound)
+    }
+}
+
+/// The fewest blocks that can give a wealth of `evidence`: each wins at most the whole stake.
+pub fn fewest_blocks(evidence: f64) -> usize {
+    (evidence.ln() / (1.0 + STAKE).ln()).ceil().max(0.0) as usize
+}
+
+/// What each case's evidence is worth in a suite whose cases were fixed before the first block: the smallest mean over all
+/// groups of cases that hold it. Whatever cases are unchanged, their mean reaches w with a probability of at most 1 / w, so
+/// that reporting every case with at least w errs in at most 1 / w of suites (Vovk and Wang 2021: closed testing with means).
+pub fn in_suite(evidence: &[f64]) -> Vec<f64> {
+    let mut ascending: Vec<usize> = (0..evidence.len()).collect();
+    ascending.sort_by(|a, b| evidence[*a].total_cmp(&evidence[*b]));
+    let worst = |at: usize| {
+        let (mut sum, mut cases, mut least) = (evidence[at], 1.0, evidence[at]);
+        for &other in ascending.iter().filter(|other| **other != at) {
+            sum += evidence[other];
+            cases += 1.0;
+            least = least.min(sum / cases);
+        }
+        least
+    };
+    (0..evidence.len()).map(worst).collect()
+}

@@ -1,0 +1,181 @@
+//! What a calibration says: gates by kind, what is resampled from them, power, and how much builds differ.
+
+use std::collections::BTreeSet;
+
+use cargo_infergate::gate::paired::{Compared, Share, layout_spread, sides, summarise};
+use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, output_sha256};
+use cargo_infergate::stats::{clopper_pearson, normal, pooled_std};
+use infergate::engine::EngineInfo;
+use infergate::receipt::{Build, Machine};
+use serde_json::{Value, json};
+
+fn quiet(blocks: usize) -> Vec<f64> {
+    (0..blocks).map(|i| 0.005 * (((i * 7 % 24) as f64 + 0.5) / 12.0 - 1.0)).collect()
+}
+
+/// Two cases. Gates, each with whether its builds are separate and by what ln ratio its prefill differs, and blocks whose
+/// prefill was slowed by 5 %.
+fn calibration(gates: &[(bool, f64)], power_blocks: usize) -> Calibration {
+    let case = |id: &str| {
+        let said = json!({ "sha256": output_sha256(&[1]), "ids": [1] });
+        json!({ "id": id, "threshold": 1.02, "pairs": 2, "timed": true, "base_output": said, "head_output": said })
+    };
+    let times = |id: &str, difference: f64| {
+        let head_ns = (1e9 * difference.exp()).round() as u64;
+        json!({ "id": id, "slowdown": 0.05, "base_ns": [1_000_000_000, 1_000_000_000], "head_ns": [head_ns, head_ns] })
+    };
+    let gate = |&(separate_builds, difference): &(bool, f64)| {
+        let noise = quiet(if difference == 0.0 { 8 } else { 12 });
+        let hash = |build: char| build.to_string().repeat(64);
+        let block = |(at, noise): (usize, f64)| {
+            let mut cases = vec![times("prefill/p128", difference + noise), times("decode/p128", noise)];
+            // What has passed is not measured any more.
+            cases.truncate(if at < 8 { 2 } else { 1 });
+            json!({ "started_first": "base", "ran_first": "head", "cases": cases })
+        };
+        let blocks: Vec<Value> = noise.into_iter().enumerate().map(block).collect();
+        let head = hash(if separate_builds { 'b' } else { 'a' });
+        json!({ "separate_builds": separate_builds, "base_sha256": hash('a'), "head_sha256": head, "blocks": blocks })
+    };
+    let slowed = |noise| json!({ "cases": [{ "id": "prefill/p128", "slowed": [times("", 1.05_f64.ln() + noise)] }] });
+    let document = json!({
+        "schema": CALIBRATION_SCHEMA, "created": "2026-11-21T07:00:00Z", "tool": "0.1.0", "threads": 2, "seed": 0,
+        "machine": Machine::default(),
+        "subject": { "tool": "0.1.0", "build": Build::default(), "engine": EngineInfo::default() },
+        "cases": [case("prefill/p128"), case("decode/p128")],
+        "gates": gates.iter().map(gate).collect::<Vec<Value>>(),
+        "power": quiet(power_blocks).into_iter().map(slowed).collect::<Vec<Value>>(),
+    });
+    serde_json::from_value(document).expect("a calibration")
+}
+
+#[test]
+fn a_calibration_counts_its_gates_by_kind() {
+    let mut calibration = calibration(&[(true, 0.1), (true, 0.0)], 0);
+    // Neither regressed nor passed: cut short.
+    calibration.gates[1].blocks.truncate(3);
+    calibration.gates[0].took_ns = Some(7_000_000_000);
+    let summary = summarise(&calibration);
+    let (same, separate) = (summary.false_alarms.same_file, summary.false_alarms.separate_builds);
+    assert_eq!((same.gates, same.regressed_share, same.passed_share, same.blocks), (0, None, None, None));
+    assert_eq!((separate.gates, separate.regressed, separate.passed, separate.blocks), (2, 1, 0, Some(7.5)));
+    assert_eq!(separate.wall_seconds, Some(7.0));
+    // Two pairs of about a second a case: 20 cases in one gate and 6 in the other.
+    assert!(separate.timed_seconds.is_some_and(|seconds| (50.0..60.0).contains(&seconds)), "{separate:?}");
+    let interval = |share: Option<Share>| share.map(|share| (share.low, share.high));
+    assert_eq!(interval(separate.regressed_share), clopper_pearson(1, 2, 0.95));
+    assert_eq!(interval(separate.passed_share), clopper_pearson(0, 2, 0.95));
+    // Whole blocks: eight before the quiet case passed, and three.
+    assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));
+    assert!(summary.power.is_empty());
+}
+
+#[test]
+fn two_files_are_separate_builds_only_when_their_bytes_differ() {
+    let mut calibration = calibration(&[(true, 0.0), (true, 0.0), (true, 0.0)], 0);
+    calibration.gates[1].head_sha256 = calibration.gates[1].base_sha256.clone();
+    (calibration.gates[2].base_sha256, calibration.gates[2].head_sha256) = (None, None);
+    let alarms = summarise(&calibration).false_alarms;
+    assert_eq!((alarms.same_file.gates, alarms.separate_builds.gates), (2, 1), "a copy, and what nobody noted");
+}
+
+#[test]
+fn a_quiet_calibration_resamples_no_alarm_and_claims_no_more_than_its_gates() {
+    let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0), (true, 0.0)], 12));
+    let alarms = summary.false_alarms;
+    let resampled = alarms.resampled.expect("rows enough");
+    assert_eq!((resampled.rows, resampled.gates, resampled.suites), (24, 3, 2_000));
+    assert_eq!((resampled.regressed, resampled.passed), (0, 2_000));
+    // The exact bounds of 0 and 3 of 3: 1 - 0.05^(1/3).
+    let exact = 1.0 - 0.05_f64.powf(1.0 / 3.0);
+    assert!((resampled.regressed_at_most - exact).abs() < 1e-9, "{resampled:?}");
+    assert!((resampled.passed_at_least - (1.0 - exact)).abs() < 1e-9, "{resampled:?}");
+    assert_eq!((alarms.same_file.gates, alarms.same_file.regressed, alarms.same_file.passed), (2, 0, 2));
+    assert!((0.002..0.004).contains(&summary.noise[0].std.expect("a deviation")), "{:?}", summary.noise);
+}
+
+#[test]
+fn power_comes_from_unchanged_blocks_and_slowed_ones_check_it() {
+    let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0)], 12));
+    let [prefill, decode] = &summary.power[..] else { panic!("a row a case: {:?}", summary.power) };
+    for power in [prefill, decode] {
+        let (smallest, high) = (power.smallest.expect("one"), power.high.expect("an end"));
+        // Blocks of 0.3 %: hardly more than the limit of 2 % itself.
+        assert!((0.02..0.024).contains(&smallest) && smallest <= high + 0.001, "{power:?}");
+        // Ten blocks or so of the slow case and six of the other, two seconds each of either side.
+        assert!(power.timed_seconds.is_some_and(|seconds| (50.0..90.0).contains(&seconds)), "{power:?}");
+    }
+    let [prefill, decode] = &summary.found[..] else { panic!("a row a case: {:?}", summary.found) };
+    let measured = prefill.measured.expect("a ratio");
+    assert!(measured.low < 0.05 && 0.05 < measured.high && (measured.share - 0.05).abs() < 0.002, "{prefill:?}");
+    assert_eq!((prefill.rows, decode.rows, decode.measured), (12, 0, None));
+    assert_eq!(summarise(&calibration(&[(false, 0.0)], 0)).power.len(), 0, "eight rows");
+}
+
+/// Gates between builds whose difference has the standard deviation `tau`, with blocks that vary by `std`.
+fn gates_between_builds(seed: u64, tau: f64, std: f64, builds: usize, gates: usize, blocks: usize) -> Vec<Compared> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let luck: Vec<f64> = (0..builds).map(|_| tau / 2.0_f64.sqrt() * normal(&mut random)).collect();
+    let mut gate = |at: usize| {
+        let (base, head) = (at % builds, (at + 1 + at / builds) % builds);
+        let differences = (0..blocks).map(|_| luck[head] - luck[base] + std * normal(&mut random)).collect();
+        Compared { base, head, differences }
+    };
+    (0..gates).map(&mut gate).collect()
+}
+
+#[test]
+fn tau_is_found_again_and_its_bound_holds_nineteen_times_of_twenty() {
+    for (tau, std) in [(0.0, 0.008), (0.01, 0.008)] {
+        let found: Vec<(f64, f64)> = (0..60)
+            .map(|seed| {
+                let (found, at_most, _) =
+                    layout_spread(&gates_between_builds(seed, tau, std, 10, 20, 8)).expect("gates");
+                (found, at_most.expect("a bound"))
+            })
+            .collect();
+        let squares = found.iter().map(|(tau, _)| tau * tau).sum::<f64>() / 60.0;
+        // Cut off at zero, the estimate of nothing is a little above it.
+        assert!((squares.sqrt() - tau).abs() < 0.002, "{tau}: {}", squares.sqrt());
+        let held = found.iter().filter(|(_, at_most)| *at_most >= tau).count();
+        assert!(held >= 52 && (tau == 0.0 || held < 60), "{tau}: {held} of 60");
+    }
+}
+
+/// The numbers of scripts beside the fixtures: `tests/fixtures/make_tau.py`, with NumPy and SciPy.
+#[test]
+fn tau_agrees_with_a_reference() {
+    let gate =
+        |base: usize, head: usize, differences: &[f64]| Compared { base, head, differences: differences.to_vec() };
+    let gates = [
+        gate(0, 1, &[0.011, 0.004, 0.009, 0.014, 0.002, 0.008]),
+        gate(2, 3, &[-0.006, 0.001, -0.009, -0.003, -0.012, -0.001, -0.004]),
+        gate(4, 5, &[0.003, -0.002, 0.006, 0.001, -0.004, 0.002]),
+        gate(6, 7, &[0.001, 0.012, 0.006, 0.004, 0.009, 0.007, 0.003, 0.008]),
+        gate(8, 9, &[-0.011, -0.002, -0.007, -0.013, -0.006, -0.009]),
+    ];
+    let (tau, at_most, block_std) = layout_spread(&gates).expect("gates");
+    assert!((block_std - 0.004_001_594_070_122_657_5).abs() < 1e-12, "{block_std}");
+    assert!((tau - 0.005_989_304_272_664_224_5).abs() < 1e-12, "{tau}");
+    // No build is in two gates, so that the bound has a closed form but for the unequal numbers of blocks; simulated here.
+    assert!((at_most.expect("a bound") / 0.012_839_594_8 - 1.0).abs() < 0.05, "{at_most:?}");
+    let pooled = pooled_std(&gates.map(|gate| gate.differences)).expect("a deviation");
+    assert_eq!(pooled, block_std);
+    assert_eq!(layout_spread(&[gate(0, 1, &[0.01])]), None);
+}
+
+#[test]
+fn gates_use_every_build_before_any_twice_and_every_pair_in_the_end() {
+    for builds in [2, 3, 10, 11] {
+        let separate = |gates: usize| (0..gates).map(move |turn| sides(2 * turn + 1, builds));
+        assert!(separate(200).all(|(base, head)| base != head && base.max(head) < builds), "{builds}");
+        let first: BTreeSet<usize> = separate(builds / 2).flat_map(|(base, head)| [base, head]).collect();
+        assert_eq!(first.len(), builds / 2 * 2, "{builds}");
+        let pairs: BTreeSet<(usize, usize)> =
+            separate(builds * (builds - 1)).map(|(a, b)| (a.min(b), a.max(b))).collect();
+        assert_eq!(pairs.len(), builds * (builds - 1) / 2, "{builds}");
+        let alone: BTreeSet<(usize, usize)> = (0..builds).map(|turn| sides(2 * turn, builds)).collect();
+        assert!(alone.len() == builds && alone.iter().all(|(base, head)| base == head), "{builds}");
+    }
+    assert_eq!((sides(0, 1), sides(1, 1), sides(7, 1)), ((0, 0), (0, 0), (0, 0)));
+}
