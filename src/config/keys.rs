@@ -124,6 +124,20 @@ pub const KEYS: &[Key] = &[
         "Against a revision, the ratio from which on a slowdown fails; left out: 1.02 where a case is quiet, 1.03 elsewhere",
     ),
     key(
+        "anchor",
+        Kind::Text,
+        None,
+        "\"v0.1.0\"",
+        "Against a revision, an older one that head is compared with in the same blocks, so that no sum of small slowdowns passes",
+    ),
+    key(
+        "anchor_limit",
+        Kind::Number(1.001, 100.0),
+        Some("1.05"),
+        "",
+        "The ratio to the anchor from which on a slowdown fails",
+    ),
+    key(
         "stored_floor",
         Kind::Number(1.001, 100.0),
         Some("1.10"),

@@ -21,6 +21,7 @@ use infergate::engine::LoadRequest;
 use infergate::progress::Progress;
 use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
 
+use block::Who;
 pub(crate) use infergate::worker::ensure_not;
 use order::Order;
 pub use pilot::QUIET_THRESHOLD;
@@ -32,7 +33,9 @@ pub struct PairedRequest {
     pub base: Program,
     /// What is judged.
     pub head: Program,
-    /// The model, for both.
+    /// What head may not drift away from.
+    pub anchor: Option<AnchorRequest>,
+    /// The model, for all.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,
@@ -46,6 +49,15 @@ pub struct PairedRequest {
     pub allow_output_change: bool,
     /// No block is begun that would not end within this time from the start of the pilot.
     pub budget: Option<Duration>,
+}
+
+/// An older revision in the same blocks.
+#[derive(Debug, Clone)]
+pub struct AnchorRequest {
+    /// Its worker; `None` where it is base's own commit, which is not measured twice.
+    pub program: Option<Program>,
+    /// The ratio head / anchor from which on a slowdown fails.
+    pub limit: f64,
 }
 
 /// A worker to start.
@@ -77,22 +89,28 @@ pub struct PairedRun<'a> {
 /// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
 type TurnTokens = BTreeMap<Case, usize>;
 
-/// The files of both sides, and how long their answers may take.
+/// The files of all, and how long their answers may take.
 struct Workers {
     base: Worker,
     head: Worker,
+    anchor: Option<Worker>,
 }
 
 struct Worker {
     file: WorkerFile,
     patience: Patience,
+    /// What it said in the pilot, and has to say in every block.
+    outputs: BTreeMap<Case, Vec<u32>>,
 }
 
 impl Workers {
-    fn of(&self, side: Side) -> &Worker {
-        match side {
-            Side::Base => &self.base,
-            Side::Head => &self.head,
+    fn of(&self, who: Who) -> Result<&Worker, WorkerError> {
+        match who {
+            Who::Base => Ok(&self.base),
+            Who::Head => Ok(&self.head),
+            Who::Anchor => {
+                self.anchor.as_ref().ok_or_else(|| WorkerError::Protocol("anchor: there is no worker of it".into()))
+            }
         }
     }
 }
@@ -199,11 +217,13 @@ impl<'a> PairedRun<'a> {
     ) -> Result<BlockRecord, WorkerError> {
         let start_ns = self.clock.now_ns();
         let (started_first, ran_first) = self.order.next();
-        let mut pair = self.start_pair(started_first, cases, &label(done, cases, "loading"), progress)?;
-        let mut record = BlockRecord { started_first, ran_first, cases: Vec::new() };
+        let anchor_place = self.workers.anchor.is_some().then_some(done % 3);
+        progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
+        let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases)?;
+        let mut record = BlockRecord { started_first, ran_first, anchor_place, cases: Vec::new() };
         for (at, case) in self.planned(cases).into_iter().enumerate() {
             progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
-            record.cases.push(pair.measure(&case, ran_first, &self.turn_tokens)?);
+            record.cases.push(pair.measure(&case, ran_first, done % 3, &self.turn_tokens)?);
         }
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
@@ -224,7 +244,8 @@ impl<'a> PairedRun<'a> {
         let side = |head: bool| if head { Side::Head } else { Side::Base };
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
         let all: Vec<Case> = self.receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
-        let mut pair = self.start_pair(started_first, &all, "loading", progress)?;
+        progress(&step("loading", self.receipt.blocks.len(), 0, all.len()));
+        let mut pair = self.start_pair(&block::order(started_first, None), &all)?;
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
             progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
@@ -237,30 +258,27 @@ impl<'a> PairedRun<'a> {
         self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
     }
 
-    /// Fresh processes of both sides, loaded and warm, one after the other.
-    fn start_pair(
-        &self,
-        first: Side,
-        cases: &[Case],
-        label: &str,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<block::Pair<'a>, WorkerError> {
-        progress(&step(label, self.receipt.blocks.len(), 0, cases.len()));
-        let start = |side: Side| self.start(side, cases).map_err(|error| error.of(side.name()));
-        let (one, two) = (start(first)?, start(first.other())?);
-        Ok(match first {
-            Side::Base => block::Pair { base: one, head: two },
-            Side::Head => block::Pair { base: two, head: one },
-        })
+    /// Fresh processes, loaded and warm, one after the other in the order asked for.
+    fn start_pair(&self, order: &[Who], cases: &[Case]) -> Result<block::Pair<'a>, WorkerError> {
+        let (mut base, mut head, mut anchor) = (None, None, None);
+        for &who in order {
+            let client = self.start(who, cases).map_err(|error| error.of(who.name()))?;
+            match who {
+                Who::Base => base = Some(client),
+                Who::Head => head = Some(client),
+                Who::Anchor => anchor = Some(client),
+            }
+        }
+        let missing = || WorkerError::Protocol("a block needs base and head".into());
+        Ok(block::Pair { base: base.ok_or_else(missing)?, head: head.ok_or_else(missing)?, anchor })
     }
 
-    fn start(&self, side: Side, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
-        let Worker { file, patience } = self.workers.of(side);
+    fn start(&self, who: Who, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
+        let Worker { file, patience, outputs } = self.workers.of(who)?;
         let (mut client, _) = Client::spawn(file, &self.request.load, patience.clone(), self.cancelled)?;
         client.load(&self.request.load, self.request.prompt_text.as_deref())?;
         for case in self.planned(cases) {
-            let output = if side == Side::Base { case.base_output } else { case.head_output };
-            client.prepare(case.id, Some(output.ids))?;
+            client.prepare(case.id, outputs.get(&case.id).cloned())?;
         }
         Ok(client)
     }

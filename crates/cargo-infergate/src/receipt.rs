@@ -26,7 +26,7 @@ pub use evidence::{
 pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
-pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};

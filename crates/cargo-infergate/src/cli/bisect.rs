@@ -140,7 +140,7 @@ impl Search<'_> {
             }
         };
         let asked = Asked { budget: self.budget, allow_output_change: true, power: false };
-        let request = paired_gate::request(self.config, self.good.clone(), head, &asked)?;
+        let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         let bar = progress::Line::new();
         let measured = paired_gate::measure(&request, self.config, false, &bar, self.cancelled);
         bar.finish();

@@ -184,6 +184,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
     Ok(PairedRequest {
         base: program.clone(),
         head: program,
+        anchor: None,
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,

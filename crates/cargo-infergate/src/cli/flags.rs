@@ -136,6 +136,7 @@ fn value_name(key: &Key) -> &'static str {
         "cases" => "GLOB",
         "options" => "NAME=VALUE",
         "targets" => "LIMIT",
+        "anchor" => "REV",
         "prompt" | "baselines" | "base_folder" => "PATH",
         _ => "NAME",
     }

@@ -7,15 +7,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::git::commit_of;
 use super::revision::{Slot, Tree};
 use super::{bench_target, calibrate, early, flags, memory, output, outputs, progress, terms};
 use crate::config::Config;
 use crate::gate::paired::{
-    MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, smallest_slowdown,
+    MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
 };
-use crate::paired::{PairedRequest, PairedRun, Program, ensure_not};
+use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
-use crate::report::{calibration, paired};
+use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Flags that make a gate a paired one, and those that only make sense then.
@@ -47,7 +48,11 @@ pub fn args() -> Vec<Arg> {
                 .help("Show a changed output and judge time all the same"),
         ),
     ];
-    args.extend(flags::one("threshold").into_iter().chain(flags::one("base_folder")).map(needs));
+    args.push(needs(
+        flags::program("anchor-bin", "Bench binary that head may not drift away from, built elsewhere")
+            .requires("base-bin"),
+    ));
+    args.extend(["threshold", "anchor", "anchor_limit", "base_folder"].into_iter().flat_map(flags::one).map(needs));
     args
 }
 
@@ -96,8 +101,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let programs = programs(matches, config);
     ensure_not(&cancelled)?;
-    let Programs { base, head, base_memory, head_memory, notes } = programs?;
-    let request = request(config, base, head, &asked)?;
+    let Programs { base, head, anchor, base_memory, head_memory, notes } = programs?;
+    let request = request(config, base, head, anchor, &asked)?;
     let line = progress::Line::new();
     let measured = measure(&request, config, asked.power, &line, &cancelled);
     line.finish();
@@ -112,7 +117,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
     let mut verdict = judge(&receipt, &policy);
     // First of all notes: whoever reads only one should read these.
-    verdict.notes.splice(0..0, notes.into_iter().map(Note::from));
+    verdict.notes.splice(0..0, notes);
     verdict.notes.extend(own_errors.map(Note::from));
     if let Some(json) = json {
         write_json(&json, &verdict)?;
@@ -136,10 +141,11 @@ pub struct Asked {
 struct Programs {
     base: Program,
     head: Program,
+    anchor: Option<AnchorRequest>,
     base_memory: Option<Program>,
     head_memory: Option<Program>,
     /// What head changes of the gate, and what differs in how both were built.
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// All workers: given, or built from the revision and from the working tree.
@@ -148,35 +154,51 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
     let head_memory = flags::path(matches, "memory-worker").map(given);
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
         let (base, head) = (given(base), given(head));
-        return Ok(Programs { base, head, base_memory: None, head_memory, notes: Vec::new() });
+        let limit = config.anchor_limit;
+        let anchor = flags::path(matches, "anchor-bin");
+        let anchor = anchor.map(|path| AnchorRequest { program: Some(given(path)), limit });
+        let mut notes = Vec::new();
+        if let (Some(revision), None) = (&config.anchor, &anchor) {
+            let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
+            notes.push(Note::from(text));
+        }
+        return Ok(Programs { base, head, anchor, base_memory: None, head_memory, notes });
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let mut notes = head_changes(&tree)?;
+    let anchor_tree = match &config.anchor {
+        // Base's own commit is not measured twice.
+        Some(revision) if commit_of(std::path::Path::new("."), revision)? != tree.commit => {
+            Some(Tree::checkout(revision, Slot::Anchor, config)?)
+        }
+        _ => None,
+    };
     let base = tree.build(config)?;
+    let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
+    let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
     let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let head_memory = memory::worker(config, matches)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let built_here = flags::path(matches, "worker").is_none();
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
-        notes.extend(tree.unlocked_dependencies()?);
+        notes.extend(tree.unlocked_dependencies()?.map(Note::from));
     }
-    Ok(Programs { base, head, base_memory, head_memory, notes })
+    Ok(Programs { base, head, anchor, base_memory, head_memory, notes })
 }
 
-/// What head's infergate.toml says otherwise than base's, a sentence each; said at once, too.
-fn head_changes(base: &Tree) -> Result<Vec<String>> {
+/// What head's infergate.toml says otherwise than base's; said at once, too.
+fn head_changes(base: &Tree) -> Result<Vec<Note>> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let notes: Vec<String> = match terms::changes(&base.folder()?, &here) {
-        Ok(changes) => changes
-            .iter()
-            .map(|change| format!("head changes the gate: {} {} -> {}", change.key, change.was, change.is))
-            .collect(),
-        Err(error) => vec![format!("base's infergate.toml cannot be compared with head's: {error:#}")],
+    let notes: Vec<Note> = match terms::changes(&base.folder()?, &here) {
+        Ok(changes) => changes,
+        Err(error) => {
+            vec![Note::from(format!("base's infergate.toml cannot be compared with head's: {error:#}"))]
+        }
     };
-    notes.iter().for_each(|note| output::say(note));
+    notes.iter().for_each(|note| output::say(&words::note(note)));
     Ok(notes)
 }
 
@@ -184,10 +206,17 @@ fn head_changes(base: &Tree) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// When the prompt's file cannot be read.
-pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> Result<PairedRequest> {
+pub fn request(
+    config: &Config,
+    base: Program,
+    head: Program,
+    anchor: Option<AnchorRequest>,
+    asked: &Asked,
+) -> Result<PairedRequest> {
     Ok(PairedRequest {
         base,
         head,
+        anchor,
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
@@ -232,7 +261,7 @@ pub fn measure(
          give more time or fewer --cases",
         run.block_ns() as f64 * fewest as f64 / 1e9
     );
-    let receipt = run.run(&|receipt| calibrate::open(&receipt.cases, &receipt.blocks), &mut show)?;
+    let receipt = run.run(&open, &mut show)?;
     Ok((receipt, own_errors(calibrated.as_ref())))
 }
 
@@ -251,7 +280,7 @@ fn own_errors(calibrated: Option<&Calibration>) -> Option<String> {
     match calibrated {
         Some(calibration) => calibration::quote(calibration, &false_alarms(calibration)),
         None => Some(
-            "this gate's own error rate was never measured on this machine class; find it with `cargo xtask calibrate`"
+            "this gate's own error rate was never measured on this machine class; find it with the command `calibrate`"
                 .into(),
         ),
     }

@@ -40,6 +40,8 @@ pub enum Slot {
     Base,
     /// A step of a bisection.
     Step,
+    /// What head may not drift away from.
+    Anchor,
 }
 
 impl Tree {
@@ -61,6 +63,7 @@ impl Tree {
         let folder = folder(&repository, config)?.join(match slot {
             Slot::Base => "base",
             Slot::Step => "step",
+            Slot::Anchor => "anchor",
         });
         if folder.starts_with(&repository) && repository.join(".cargo").exists() {
             bail!(

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::receipt::Note;
 use anyhow::{Context, Result};
 use infergate::config::keys::{KEYS, Key, Value, commented_file};
 use infergate::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
@@ -17,29 +18,18 @@ const NOT_A_TERM: &str = "base_folder";
 /// As many characters of a value are shown.
 const SHOWN: usize = 300;
 
-/// A key that base's file and head's give other values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The key.
-    pub key: String,
-    /// Its value by base's file, as TOML.
-    pub was: String,
-    /// Its value by head's file.
-    pub is: String,
-}
-
 /// The keys whose values differ between the files that hold for both folders; defaults count as given.
 ///
 /// # Errors
 /// A file that cannot be read or understood.
-pub fn changes(base: &Path, head: &Path) -> Result<Vec<Change>> {
+pub fn changes(base: &Path, head: &Path) -> Result<Vec<Note>> {
     let (was, is) = (Written::of(base).context("base")?, Written::of(head)?);
     let text = |written: &Written, key: &Key| {
         let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml);
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
     let differs = |key: &&Key| key.name != NOT_A_TERM && was.0.get(key.name) != is.0.get(key.name);
-    let change = |key: &Key| Change { key: key.name.to_owned(), was: text(&was, key), is: text(&is, key) };
+    let change = |key: &Key| Note::GateChanged { key: key.name.to_owned(), was: text(&was, key), is: text(&is, key) };
     Ok(KEYS.iter().filter(differs).map(change).collect())
 }
 

@@ -4,6 +4,7 @@
 //! are the sample, since iterations of one process share that process's luck. Everything here is a function of the blocks
 //! measured so far: asked again with one block more it decides the same at the looks before.
 
+mod anchor;
 mod calibration;
 mod evidence;
 mod further;
@@ -11,6 +12,7 @@ mod looks;
 mod power;
 mod verdict;
 
+pub use anchor::{anchor_series, open};
 pub use calibration::{
     Compared, FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, Share, Summary, block_noise,
     design_level, false_alarms, layout_spread, sides, summarise,

@@ -1,9 +1,46 @@
-//! Two processes in turn.
+//! Two processes in turn, or three.
 
 use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate::case::{Case, Phase};
 use infergate::worker::{Capability, Client, WorkerError};
+
+/// Whose process it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Base,
+    Head,
+    Anchor,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Head => "head",
+            Self::Anchor => "anchor",
+        }
+    }
+}
+
+impl From<Side> for Who {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Base => Self::Base,
+            Side::Head => Self::Head,
+        }
+    }
+}
+
+/// All of a block in the order they start or run: `first`, the other side, and the anchor at `anchor_place` among them. Where
+/// `first` changes from one to the next and the place moves on by one, six in a row hold each order of three once.
+pub fn order(first: Side, anchor_place: Option<usize>) -> Vec<Who> {
+    let mut order = vec![first.into(), first.other().into()];
+    if let Some(place) = anchor_place {
+        order.insert(place % 3, Who::Anchor);
+    }
+    order
+}
 
 /// A fresh process of each side.
 pub struct Pair<'a> {
@@ -11,12 +48,14 @@ pub struct Pair<'a> {
     pub base: Client<'a>,
     /// What is judged.
     pub head: Client<'a>,
+    /// What head may not drift away from, where there is one.
+    pub anchor: Option<Client<'a>>,
 }
 
 /// One sample of one contestant: a side, and how much it is slowed.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
-    side: Side,
+    who: Who,
     slowdown: f64,
 }
 
@@ -29,8 +68,8 @@ struct Sample {
 }
 
 impl Sample {
-    fn of_tokens(tokens_ns: Vec<u64>, case: Case, side: Side) -> Result<Self, WorkerError> {
-        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, side)?;
+    fn of_tokens(tokens_ns: Vec<u64>, case: Case, who: Who) -> Result<Self, WorkerError> {
+        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, who)?;
         Ok(Self { ns, tokens_ns: Some(tokens_ns) })
     }
 }
@@ -38,24 +77,36 @@ impl Sample {
 impl<'a> Pair<'a> {
     /// Whether both sides can.
     pub fn can(&self, capability: Capability) -> bool {
-        self.base.can(capability) && self.head.can(capability)
+        let anchor_can = self.anchor.as_ref().is_none_or(|anchor| anchor.can(capability));
+        self.base.can(capability) && self.head.can(capability) && anchor_can
     }
 
-    /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
+    /// The pairs of one case; who runs first changes from pair to pair and from turn to turn, and the
+    /// anchor's place with it.
     pub fn measure(
         &mut self,
         case: &PairedCase,
         ran_first: Side,
+        anchor_place: usize,
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let (base, head) = self.pair(case, first, 0.0, turn_tokens)?;
-            record.base_ns.push(base.ns);
-            record.head_ns.push(head.ns);
-            record.base_tokens_ns.extend(base.tokens_ns);
-            record.head_tokens_ns.extend(head.tokens_ns);
+            let order = order(first, self.anchor.is_some().then_some(anchor_place + pair));
+            for (who, sample) in self.samples(case, &order, 0.0, turn_tokens)? {
+                match who {
+                    Who::Base => {
+                        record.base_ns.push(sample.ns);
+                        record.base_tokens_ns.extend(sample.tokens_ns);
+                    }
+                    Who::Head => {
+                        record.head_ns.push(sample.ns);
+                        record.head_tokens_ns.extend(sample.tokens_ns);
+                    }
+                    Who::Anchor => record.anchor_ns.push(sample.ns),
+                }
+            }
         }
         Ok(record)
     }
@@ -75,48 +126,49 @@ impl<'a> Pair<'a> {
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut order: Vec<usize> = (0..slowdowns.len()).collect();
+        let mut lanes: Vec<usize> = (0..slowdowns.len()).collect();
         for pair in 0..case.pairs {
-            random.shuffle(&mut order);
-            for &at in &order {
+            random.shuffle(&mut lanes);
+            for &at in &lanes {
                 let slowed = &mut record.slowed[at];
                 let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
-                let (base, head) = self.pair(case, first, slowed.slowdown, turn_tokens)?;
-                slowed.base_ns.push(base.ns);
-                slowed.head_ns.push(head.ns);
+                for (who, sample) in self.samples(case, &order(first, None), slowed.slowdown, turn_tokens)? {
+                    if who == Who::Head { &mut slowed.head_ns } else { &mut slowed.base_ns }.push(sample.ns);
+                }
             }
         }
         Ok(record)
     }
 
-    /// One sample of base and one of head, slowed by `slowdown`: base's, then head's, whoever ran `first`.
-    fn pair(
+    /// One sample of each, in the order asked for; head is slowed by `slowdown`.
+    fn samples(
         &mut self,
         case: &PairedCase,
-        first: Side,
+        order: &[Who],
         slowdown: f64,
         turn_tokens: &TurnTokens,
-    ) -> Result<(Sample, Sample), WorkerError> {
-        let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
-        let lanes = [lane(first), lane(first.other())];
-        let [one, two] = match turn_tokens.get(&case.id) {
-            Some(&tokens) => self.in_turns(case.id, tokens, lanes)?,
-            None => [self.whole(case, lanes[0])?, self.whole(case, lanes[1])?],
+    ) -> Result<Vec<(Who, Sample)>, WorkerError> {
+        let lane = |&who: &Who| Lane { who, slowdown: if who == Who::Head { slowdown } else { 0.0 } };
+        let lanes: Vec<Lane> = order.iter().map(lane).collect();
+        let samples = match turn_tokens.get(&case.id) {
+            Some(&tokens) => self.in_turns(case.id, tokens, &lanes)?,
+            None => lanes.iter().map(|lane| self.whole(case, *lane)).collect::<Result<_, _>>()?,
         };
-        Ok(if first == Side::Base { (one, two) } else { (two, one) })
+        Ok(order.iter().copied().zip(samples).collect())
     }
 
     /// One generation of each lane, in turns of so many tokens, in the order of `lanes`.
-    fn in_turns(&mut self, case: Case, tokens: usize, lanes: [Lane; 2]) -> Result<[Sample; 2], WorkerError> {
-        let mut tokens_ns = [Vec::new(), Vec::new()];
+    fn in_turns(&mut self, case: Case, tokens: usize, lanes: &[Lane]) -> Result<Vec<Sample>, WorkerError> {
+        let mut tokens_ns = vec![Vec::new(); lanes.len()];
         let turns = case.output_tokens().div_ceil(tokens);
         for turn in 0..turns {
-            for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
-                let Lane { side, slowdown } = lanes[at];
-                let steps_ns = self.side(side).turn(case, tokens, slowdown).map_err(|error| error.of(side.name()))?;
+            for place in 0..lanes.len() {
+                let at = if turn % 2 == 0 { place } else { lanes.len() - 1 - place };
+                let Lane { who, slowdown } = lanes[at];
+                let steps_ns = self.client(who)?.turn(case, tokens, slowdown).map_err(|error| error.of(who.name()))?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
                 if steps_ns.len() != expected {
-                    let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
+                    let text = format!("{}: {case}: {} tokens instead of {expected}", who.name(), steps_ns.len());
                     return Err(WorkerError::Protocol(text));
                 }
                 for step_ns in steps_ns {
@@ -125,38 +177,40 @@ impl<'a> Pair<'a> {
                 }
             }
         }
-        let [one, two] = tokens_ns;
-        Ok([Sample::of_tokens(one, case, lanes[0].side)?, Sample::of_tokens(two, case, lanes[1].side)?])
+        tokens_ns.into_iter().zip(lanes).map(|(tokens_ns, lane)| Sample::of_tokens(tokens_ns, case, lane.who)).collect()
     }
 
     /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
     fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<Sample, WorkerError> {
-        let Lane { side, slowdown } = lane;
+        let Lane { who, slowdown } = lane;
         let (count, iterations) = if self.can(Capability::Iterations) {
             (1, case.iterations_per_sample)
         } else {
             (case.iterations_per_sample, 1)
         };
-        let samples = self.side(side).sample_slowed(case.id, count, iterations, slowdown);
-        let mut samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
+        let samples = self.client(who)?.sample_slowed(case.id, count, iterations, slowdown);
+        let mut samples = samples.map_err(|error| error.of(who.name()))?.samples_ns;
         if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
-            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, side);
+            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, who);
         }
         let sum_ns = samples.iter().filter_map(|sample| sample.last()).fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-        Ok(Sample { ns: positive(sum_ns, case.id, side)?, tokens_ns: None })
+        Ok(Sample { ns: positive(sum_ns, case.id, who)?, tokens_ns: None })
     }
 
-    fn side(&mut self, side: Side) -> &mut Client<'a> {
-        match side {
-            Side::Base => &mut self.base,
-            Side::Head => &mut self.head,
+    fn client(&mut self, who: Who) -> Result<&mut Client<'a>, WorkerError> {
+        match who {
+            Who::Base => Ok(&mut self.base),
+            Who::Head => Ok(&mut self.head),
+            Who::Anchor => {
+                self.anchor.as_mut().ok_or_else(|| WorkerError::Protocol("anchor: no process was started".into()))
+            }
         }
     }
 }
 
-fn positive(ns: u64, case: Case, side: Side) -> Result<u64, WorkerError> {
+fn positive(ns: u64, case: Case, who: Who) -> Result<u64, WorkerError> {
     if ns == 0 {
-        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", side.name());
+        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", who.name());
         return Err(WorkerError::Protocol(text));
     }
     Ok(ns)

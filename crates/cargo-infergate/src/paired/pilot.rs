@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::block::Pair;
-use super::{PairedRequest, Program, TurnTokens, Worker, Workers};
+use super::block::{Pair, Who};
+use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::receipt::{BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
+use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{median, median_absolute_deviation};
 use infergate::case::Phase;
 use infergate::case::choose;
@@ -64,14 +64,6 @@ pub struct Pilot {
     pub block_ns: u64,
 }
 
-/// The worker of one side.
-pub fn program(request: &PairedRequest, side: Side) -> &Program {
-    match side {
-        Side::Base => &request.base,
-        Side::Head => &request.head,
-    }
-}
-
 /// One process of each side, loaded, with the time that took.
 struct Started<'a> {
     client: Client<'a>,
@@ -89,27 +81,44 @@ pub fn run(
 ) -> Result<Pilot, WorkerError> {
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
-    let (mut head, machine) = start(request, Side::Head, cancelled)?;
+    let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
     let cases = choose(&request.cases, head.record.engine.context_tokens)?;
     say("pilot: loading base");
-    let (mut base, _) = start(request, Side::Base, cancelled)?;
-    ensure_same_model(&base.record, &head.record)?;
+    let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
+    ensure_same_model("base", &base.record, &head.record)?;
+    let mut anchor = None;
+    if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
+        say("pilot: loading the anchor");
+        let (started, _) = start(request, Who::Anchor, program, cancelled)?;
+        ensure_same_model("anchor", &started.record, &head.record)?;
+        anchor = Some(started);
+    }
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
         let in_head = head.client.prepare(case, None).map_err(|error| error.of("head"))?;
-        // Both read the same text, so that their numbers can be compared at every position.
-        let in_base = base.client.prepare_beside(case, &in_head.output);
+        // All read the same text, so that their numbers can be compared at every position.
+        for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
+            let Some(other) = other else { continue };
+            let said = other.client.prepare_beside(case, &in_head.output);
+            other.outputs.push(said.map_err(|error| only_in_head(name, error, &format!("run {case}")))?);
+        }
         head.outputs.push(in_head);
-        let in_base = in_base.map_err(|error| not_in_base(error, &format!("run {case}")))?;
-        base.outputs.push(in_base);
     }
 
-    let stepwise = [&base.record, &head.record].iter().all(|side| side.engine.pacing == Pacing::Stepwise);
+    let stepwise = [Some(&base), Some(&head), anchor.as_ref()]
+        .into_iter()
+        .flatten()
+        .all(|started| started.record.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
-    let mut pair = Pair { base: base.client, head: head.client };
+    let outputs = |said: &[PreparedReply]| {
+        cases.iter().zip(said).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
+    };
+    let (anchor_client, anchor) =
+        anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.load_ns, anchor.outputs))).unzip();
+    let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
         let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
@@ -133,9 +142,17 @@ pub fn run(
         planned.push(plan);
     }
     // Twice the whole output was computed here: nothing a block asks for takes longer.
+    let (mut anchor_worker, mut anchor_side, mut anchor_load_ns) = (None, None, 0);
+    if let (Some((file, record, load_ns, said)), Some(client)) = (anchor, &pair.anchor) {
+        anchor_worker = Some(Worker { file, patience: client.patience().clone(), outputs: outputs(&said) });
+        (anchor_side, anchor_load_ns) = (Some(record), load_ns);
+        // Of three that take as long as each other, two were counted.
+        sampling_ns *= 1.5;
+    }
     let workers = Workers {
-        base: Worker { file: base.file, patience: pair.base.patience().clone() },
-        head: Worker { file: head.file, patience: pair.head.patience().clone() },
+        base: Worker { file: base.file, patience: pair.base.patience().clone(), outputs: outputs(&base.outputs) },
+        head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
+        anchor: anchor_worker,
     };
     let receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
@@ -152,32 +169,36 @@ pub fn run(
         cases: planned,
         blocks: Vec::new(),
         memory: None,
+        anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
     };
-    let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns;
+    let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns + anchor_load_ns;
     Ok(Pilot { receipt, workers, turn_tokens, block_ns })
 }
 
 fn start<'a>(
     request: &PairedRequest,
-    side: Side,
+    who: Who,
+    program: &Program,
     cancelled: &'a AtomicBool,
 ) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
     ensure_not(cancelled)?;
-    let program = program(request, side);
-    let file = WorkerFile::open(&program.path).map_err(|error| error.of(side.name()))?;
+    let name = who.name();
+    let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?;
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
-            if side == Side::Base =>
+            if who != Who::Head =>
         {
-            let remedy = "build base from a revision whose bench target calls infergate::bench::main";
-            WorkerError::NotComparable(format!("base does not speak the worker protocol ({why}); {remedy}"))
+            let remedy = "from a revision whose bench target calls infergate::bench::main";
+            WorkerError::NotComparable(format!(
+                "{name} does not speak the worker protocol ({why}); build {name} {remedy}"
+            ))
         }
-        error => error.of(side.name()),
+        error => error.of(name),
     })?;
-    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match side {
-        Side::Base => not_in_base(error, &format!("load {}", request.load.model)),
-        Side::Head => error.of("head"),
+    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match who {
+        Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
+        Who::Head => error.of("head"),
     })?;
     let mut build = hello.build;
     build.worker_sha256 = Some(file.sha256().to_owned());
@@ -190,26 +211,27 @@ fn start<'a>(
 }
 
 /// Another model is another question, however fast it is answered.
-fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
+fn ensure_same_model(name: &str, base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
     let (was, is) = (&base.engine, &head.engine);
     let weights = was.weights_sha256.as_ref().zip(is.weights_sha256.as_ref());
     let reason = if was.model != is.model {
-        format!("base loads the model '{}' and head '{}'", was.model, is.model)
+        format!("{name} loads the model '{}' and head '{}'", was.model, is.model)
     } else if weights.is_some_and(|(was, is)| was != is) {
-        format!("base and head load other weights of {}", is.model)
+        format!("{name} and head load other weights of {}", is.model)
     } else {
         return Ok(());
     };
     Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
 }
 
-/// What only base refuses cannot be compared; what breaks is a failed run on either side.
-fn not_in_base(error: WorkerError, what: &str) -> WorkerError {
+/// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.
+fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
     match error {
         WorkerError::Refused(why) => {
-            WorkerError::NotComparable(format!("base cannot {what}: {why}; choose what both can run, or another base"))
+            let remedy = format!("choose what both can run, or another {name}");
+            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}"))
         }
-        error => error.of("base"),
+        error => error.of(name),
     }
 }
 
@@ -261,11 +283,11 @@ fn divide(
 fn sample(pair: &mut Pair, plan: &PairedCase, turn_tokens: &TurnTokens) -> Result<BlockCase, WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
-    let mut seen = pair.measure(&one, Side::Base, turn_tokens)?;
+    let mut seen = pair.measure(&one, Side::Base, 0, turn_tokens)?;
     let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0);
     one.pairs = ((PILOT_NS / pair_ns) as usize).min(PILOT_PAIRS).saturating_sub(seen.base_ns.len());
     if one.pairs > 0 {
-        let more = pair.measure(&one, Side::Base, turn_tokens)?;
+        let more = pair.measure(&one, Side::Base, 0, turn_tokens)?;
         seen.base_ns.extend(more.base_ns);
         seen.head_ns.extend(more.head_ns);
     }

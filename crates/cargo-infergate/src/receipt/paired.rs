@@ -51,6 +51,18 @@ pub struct PairedReceipt {
     /// Head's memory phase, in a process of its own; `null` where there was none.
     #[serde(default)]
     pub memory: Option<MemoryRecord>,
+    /// An older revision in the same blocks, that head may not drift away from; `null` where there was none.
+    #[serde(default)]
+    pub anchor: Option<AnchorRecord>,
+}
+
+/// The older revision that head is compared with beside base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnchorRecord {
+    /// The ratio head / anchor from which on a slowdown fails, for example 1.05.
+    pub limit: f64,
+    /// What was measured; `null` where the anchor is base's own commit, whose times then count for both.
+    pub side: Option<SideRecord>,
 }
 
 /// Base or head.
@@ -147,6 +159,10 @@ pub struct BlockRecord {
     pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
+    /// The anchor's place among the three processes when they were started, and in the first pair of each case: 0 first, 2
+    /// last; it moves on by one from pair to pair. `null` where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor_place: Option<usize>,
     /// The cases not settled when the block began.
     pub cases: Vec<BlockCase>,
 }
@@ -169,17 +185,25 @@ pub struct BlockCase {
     /// The same of head's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_tokens_ns: Vec<Vec<u64>>,
+    /// Gated time of the anchor's samples, nanoseconds; empty where none was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchor_ns: Vec<u64>,
 }
 
 impl BlockCase {
     /// Times of samples alone.
     pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
-        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new() }
+        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new(), anchor_ns: Vec::new() }
     }
 
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.
     pub fn log_ratios(&self) -> Option<Vec<f64>> {
         log_ratios(&self.base_ns, &self.head_ns)
+    }
+
+    /// ln(head / anchor) of each sample; `None` also where no anchor was measured.
+    pub fn anchor_log_ratios(&self) -> Option<Vec<f64>> {
+        log_ratios(&self.anchor_ns, &self.head_ns)
     }
 }
 
@@ -207,7 +231,31 @@ impl PairedReceipt {
         for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
             record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
         }
+        if let Some(anchor) = &self.anchor {
+            anchor.validate(&self.blocks).map_err(|error| anyhow!("anchor: {error:#}"))?;
+        }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
+    }
+}
+
+impl AnchorRecord {
+    fn validate(&self, blocks: &[BlockRecord]) -> Result<()> {
+        let limit = self.limit;
+        ensure!(
+            limit > 1.0 && limit <= MAX_RATIO,
+            "its limit is {limit}, which is no ratio above 1 and up to {MAX_RATIO}"
+        );
+        let Some(side) = &self.side else { return Ok(()) };
+        side.validate()?;
+        for case in blocks.iter().flat_map(|block| &block.cases) {
+            validate_times(case.id, &case.anchor_ns, &case.head_ns)?;
+            ensure!(
+                case.anchor_log_ratios().is_some(),
+                "{}: a time is zero, or there are not as many times as of head; measure again",
+                case.id
+            );
+        }
+        Ok(())
     }
 }
 

@@ -173,6 +173,15 @@ pub enum Note {
         #[schemars(with = "Vec<String>")]
         subjects: Vec<Subject>,
     },
+    /// Head's infergate.toml gives a key another value than base's.
+    GateChanged {
+        /// The key.
+        key: String,
+        /// Its value in base's file, as TOML.
+        was: String,
+        /// Its value in head's file.
+        is: String,
+    },
     /// Base's allocations were not counted.
     BaseNotCounted,
     /// A sentence of the command's own: how often this gate is wrong here.

@@ -65,7 +65,7 @@ fn times(verdict: &Verdict) -> String {
             _ => None,
         });
         // A further metric stands below the one that counts, and has no output of its own.
-        let name = if time.counted { row.subject.to_string() } else { format!("  {}", words::metric(time.metric)) };
+        let name = if time.counted { words::compared(row, time) } else { format!("  {}", words::metric(time.metric)) };
         let output = output.filter(|_| time.counted);
         let plain = [name, units::duration(time.base_ns), units::duration(time.head_ns)];
         let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();

@@ -79,13 +79,20 @@ pub fn sentence(row: &VerdictRow) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
+/// What a row's time is of: the subject, and the anchor where that is what it is compared with.
+pub fn compared(row: &VerdictRow, time: &TimeEvidence) -> String {
+    let anchor = if time.against == Against::Anchor { " (anchor)" } else { "" };
+    format!("{}{anchor}", row.subject)
+}
+
 /// Why a row decided, in a clause that begins with its subject.
 pub fn decided(row: &VerdictRow) -> String {
     let numbers = row.time().and_then(|time| {
         let (change, limit) = (time.ratio? - 1.0, time.threshold? - 1.0);
         let from = if time.against == Against::Baseline { "above" } else { "from" };
-        let name = time.metric.name();
-        Some(format!("{name} {}, and it fails {from} {}", units::signed_percent(change), units::signed_percent(limit)))
+        let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
+        let (name, change) = (time.metric.name(), units::signed_percent(change));
+        Some(format!("{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
     if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
@@ -262,6 +269,7 @@ pub fn note(note: &Note) -> String {
             let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();
             format!("in the baseline and not run, so not judged: {}", names.join(", "))
         }
+        Note::GateChanged { key, was, is } => format!("head changes the gate: {key} {was} -> {is}"),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
         Note::Said { text } => text.clone(),
     }

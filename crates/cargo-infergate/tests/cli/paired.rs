@@ -258,3 +258,48 @@ fn a_full_disk_leaves_nothing_half_written() {
     assert!(line.contains("paired.json: cannot be written") && line.contains("space left"), "{line}");
     assert!(!sandbox.path("paired.json").exists());
 }
+
+/// `gate` against base, and against an anchor in the same blocks.
+fn gate_with_anchor(sandbox: &Sandbox, anchor: &str, base: &str, head: &str, arguments: &[&str]) -> Assert {
+    let anchor = program(sandbox, anchor).to_string_lossy().into_owned();
+    gate(sandbox, base, head, &[&["--anchor-bin", &anchor, "--out=paired.json"], arguments].concat())
+}
+
+#[test]
+fn an_anchor_shares_the_blocks_of_base_and_head() {
+    let sandbox = Sandbox::new();
+    let said = gate_with_anchor(&sandbox, "fake", "fake", "fake", &[]).success();
+    let report = stdout(&said);
+    assert!(report.contains("decode/p8 (anchor)") && report.contains("verdict: pass (exit 0)"), "{report}");
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some()));
+    assert_eq!(receipt.blocks.len(), 8);
+    for (at, block) in receipt.blocks.iter().enumerate() {
+        assert_eq!(block.anchor_place, Some(at % 3));
+        assert!(block.cases.iter().all(|case| case.anchor_ns.len() == case.head_ns.len()));
+    }
+}
+
+#[test]
+fn a_creep_that_base_already_has_is_stopped_by_the_anchor() {
+    let sandbox = Sandbox::new();
+    let slow = "fake+slower";
+    let said = gate_with_anchor(&sandbox, "fake", slow, slow, &["--anchor-limit=1.03"]).code(1);
+    let decision = decision(&said);
+    assert!(decision.contains("decode/p8: itl_ns +5.0 % against the anchor, and it fails from +3.0 %"), "{decision}");
+    gate_with_anchor(&sandbox, "fake", slow, slow, &["--anchor-limit=1.10"]).success();
+    gate(&sandbox, slow, slow, &[]).success();
+}
+
+#[test]
+fn what_only_the_anchor_cannot_do_is_not_comparable() {
+    let sandbox = Sandbox::new();
+    for (anchor, why) in [
+        ("fake+small-context", "anchor cannot run"),
+        ("fake+other-model", "anchor loads the model 'other' and head 'fake'"),
+        ("fake+garbage", "anchor does not speak the worker protocol"),
+    ] {
+        let said = gate_with_anchor(&sandbox, anchor, "fake", "fake", &[]).code(4);
+        assert!(stderr(&said).contains(why), "{anchor}: {}", stderr(&said));
+    }
+}

@@ -1,5 +1,6 @@
 //! The gate decides what gate.md says it decides.
 
+mod anchor;
 mod channels;
 mod compare;
 mod exact;

@@ -28,6 +28,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let block = |slower: &f64| BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
+        anchor_place: None,
         cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
     };
     PairedReceipt {
@@ -45,6 +46,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         cases: vec![suite],
         blocks: slower.iter().map(block).collect(),
         memory: None,
+        anchor: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the blocks of a paired run to its verdict.
 
+use super::anchor::anchor_series;
 use super::further;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing, stand};
 use super::power::smallest_slowdown;
@@ -78,8 +79,12 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         let blocks = standing.blocks;
-        rows.push(time(receipt, *id, series, standing, suite.len()));
+        rows.push(time(receipt, *id, series, standing, suite.len(), Against::Base));
         rows.extend(further::rows(receipt, *id, blocks));
+    }
+    let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();
+    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
+        rows.push(time(receipt, *id, series, standing, suite.len(), Against::Anchor));
     }
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
     for was in &base.counted {
@@ -136,7 +141,14 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRo
     }
 }
 
-fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, tests: usize) -> VerdictRow {
+fn time(
+    receipt: &PairedReceipt,
+    id: Case,
+    series: &Series,
+    standing: Standing,
+    tests: usize,
+    against: Against,
+) -> VerdictRow {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
     let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
     let case = receipt.cases.iter().find(|case| case.id == id);
@@ -145,7 +157,10 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
         let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
         ns.filter_map(|ns| median(&ns)).collect()
     };
-    let (base, head) = (medians(|block| &block.base_ns), medians(|block| &block.head_ns));
+    // An anchor that is base's own commit was measured as base.
+    let apart = against == Against::Anchor && receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some());
+    let base = if apart { medians(|block| &block.anchor_ns) } else { medians(|block| &block.base_ns) };
+    let head = medians(|block| &block.head_ns);
     let interval = standing.low.zip(standing.high);
     let slowdown = |std| smallest_slowdown(series.limit, std, MAX_BLOCKS, tests);
     let evidence = TimeEvidence {
@@ -160,7 +175,7 @@ fn time(receipt: &PairedReceipt, id: Case, series: &Series, standing: Standing, 
         threshold: Some(series.limit.exp()),
         blocks: Some(standing.blocks),
         smallest_slowdown: standing.block_std.and_then(slowdown),
-        ..TimeEvidence::new(Metric::of(&id), Against::Base)
+        ..TimeEvidence::new(Metric::of(&id), against)
     };
     let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
     let more = MAX_BLOCKS.saturating_sub(standing.blocks);
