@@ -51,11 +51,16 @@ fn run(factory: &dyn EngineFactory) -> Result<()> {
     }
     let config = Config::load(&env::current_dir()?)?;
     process::ensure_environment(&factory.environment(&config.load_request()))?;
-    criterion_front::run(factory, &config, &Arguments::parse(env::args().skip(1)))
+    criterion_front::run(factory, &config, &Arguments::parse(arguments()))
 }
 
 fn is_worker() -> bool {
-    env::args().any(|argument| argument == WORKER_ARGUMENT)
+    arguments().any(|argument| argument == WORKER_ARGUMENT)
+}
+
+/// The arguments after the program's name. One that is not UTF-8 names no bench, and is no reason to panic.
+fn arguments() -> impl Iterator<Item = String> {
+    env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned())
 }
 
 /// Answers requests until there are no more.

@@ -42,7 +42,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
         return super::work(factory).map(|()| 0);
     }
     let config = Config::load(&env::current_dir()?)?;
-    let arguments = Arguments::parse(env::args().skip(1));
+    let arguments = Arguments::parse(super::arguments());
     if arguments.list {
         println!("{NAME}: benchmark");
         return Ok(0);

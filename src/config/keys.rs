@@ -128,7 +128,7 @@ pub const KEYS: &[Key] = &[
         Kind::Text,
         None,
         "\"v0.1.0\"",
-        "Against a revision, an older one that head is compared with in the same blocks, so that no sum of small slowdowns passes",
+        "Against a revision, an older one that head is compared with in the same blocks, so that no sum of small slowdowns passes; left out: none",
     ),
     key(
         "anchor_limit",

@@ -287,7 +287,12 @@ impl<'a> PairedRun<'a> {
 /// `block 3 of 8, 5 cases open: decode/p128`, up to the block at which the first cases may be settled.
 fn label(done: usize, cases: &[Case], what: &str) -> String {
     let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
-    format!("block {} of {}, {open}: {what}", done + 1, next_look(done))
+    // Before the first block that can decide, that one is the end in sight; behind it any block may be the last.
+    let (fewest, block) = (crate::gate::paired::fewest_to_pass(), done + 1);
+    if block <= fewest {
+        return format!("block {block} of {fewest}, {open}: {what}");
+    }
+    format!("block {block} of at most {}, {open}: {what}", crate::gate::paired::MAX_BLOCKS)
 }
 
 /// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.

@@ -92,7 +92,9 @@ fn an_improvement_is_the_mirror_image() {
     let (slower, faster) = (among_quiet(&slow, 5), among_quiet(&fast, 5));
     assert_eq!(settled(&faster), (Some(Outcome::Improved), 10));
     assert_eq!((slower.shown, faster.shown), (Some(Shown::Slower), Some(Shown::Faster)));
-    assert_eq!(faster.p_adjusted, slower.p_adjusted);
+    // The quiet cases beside it are not their own mirror image, so the two are near each other and not the same.
+    let p = |standing: &Standing| standing.p_adjusted.expect("a p");
+    assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
     assert_eq!(faster.theta, slower.theta.map(|theta| -theta));
     assert_eq!((faster.low, faster.high), (slower.high.map(|high| -high), slower.low.map(|low| -low)));
     // Looks faster, and is not shown to be: it passes in the end.

@@ -27,7 +27,7 @@ fn a_bisection_names_the_first_slower_commit_and_skips_what_does_not_build() {
     let said = bisect(&sandbox, good.trim(), "HEAD").success();
     let report = stdout(&said);
     assert!(decision(&said).starts_with("first slower commit: ") && decision(&said).ends_with(" slower"), "{report}");
-    assert!(report.contains("+20.0 % (+20.0 % to +20.0 %)"), "each step has its interval: {report}");
+    assert!(report.contains("+20.0 % (+19.9 % to +20.1 %)"), "each step has its interval: {report}");
     assert_eq!(left_behind(&sandbox), before);
     assert_eq!(git(&sandbox, &["branch", "--show-current"]).trim(), "main");
 }

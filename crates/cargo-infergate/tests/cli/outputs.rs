@@ -14,7 +14,6 @@ fn a_run_that_fails_early_leaves_no_file_of_an_earlier_one() {
         ("bench", "--out"),
         ("bench", "--json"),
         ("memory", "--json"),
-        ("calibrate", "--out"),
         ("doctor", "--json"),
     ] {
         sandbox.write("old.json", "of an earlier run");
@@ -22,6 +21,16 @@ fn a_run_that_fails_early_leaves_no_file_of_an_earlier_one() {
         assert!(line.contains("not TOML"), "{line}");
         assert!(!sandbox.path("old.json").exists(), "{command} {flag}");
     }
+}
+
+/// Hours of measuring: the calibration that is there stays until a new one is whole.
+#[test]
+fn a_calibration_outlives_a_run_that_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.write("infergate.toml", "runs = = 5\n");
+    let kept = sandbox.write("old.json", "of an earlier run");
+    error(sandbox.run(&["calibrate", "--out", "old.json"]));
+    assert_eq!(fs::read_to_string(kept).expect("still there"), "of an earlier run");
 }
 
 #[test]

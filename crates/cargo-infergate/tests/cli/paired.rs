@@ -273,7 +273,7 @@ fn an_anchor_shares_the_blocks_of_base_and_head() {
     assert!(report.contains("decode/p8 (anchor)") && report.contains("verdict: pass (exit 0)"), "{report}");
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert!(receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some()));
-    assert_eq!(receipt.blocks.len(), 8);
+    assert_eq!(receipt.blocks.len(), 6);
     for (at, block) in receipt.blocks.iter().enumerate() {
         assert_eq!(block.anchor_place, Some(at % 3));
         assert!(block.cases.iter().all(|case| case.anchor_ns.len() == case.head_ns.len()));

@@ -27,7 +27,9 @@ fn a_gate_that_head_loosens_is_named_in_the_verdict() {
         assert!(report.contains(&line), "{line}: {report}");
         assert!(words.contains(&line), "said before anything is built: {words}");
     }
-    assert!(verdict.contains("head changes the gate: threshold 1.02 -> 1.5"), "{verdict}");
+    let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
+    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.02", "is": "1.5"});
+    assert!(verdict["notes"].as_array().is_some_and(|notes| notes.contains(&threshold)), "{verdict}");
     assert!(!report.contains("seed"), "the default, whether written or not: {report}");
     let note = report.find("head changes the gate").unwrap_or(usize::MAX);
     assert!(note < report.find("error rate").unwrap_or(0), "first of the notes: {report}");

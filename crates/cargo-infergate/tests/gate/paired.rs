@@ -56,7 +56,7 @@ fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
 
 #[test]
 fn slower_below_the_limit_is_said_and_passes() {
-    // Around +1.5 %, from 0.5 to 2.5: eight blocks do not bound it below 2 %, twelve show that it is slower.
+    // Around +1.5 %, from 0.5 to 2.5: it is shown to be slower before it is shown to be below 2 %.
     let slower: Vec<f64> = [0.025, 0.005, 0.024, 0.006, 0.023, 0.007, 0.025, 0.005].into_iter().collect();
     let settled = [0.015; 16];
     let receipt = measured("decode/p8", 10_000_000, &[slower, settled.to_vec()].concat());
@@ -64,9 +64,9 @@ fn slower_below_the_limit_is_said_and_passes() {
     let row = row(&verdict, "decode/p8", "itl_ns");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::WithinLimit, 0), "{row:?}");
     assert_eq!(time(row).shown, Some(Shown::Slower), "{row:?}");
-    assert!(time(row).p_adjusted.expect("a p") <= 0.003 && time(row).ratio.expect("a ratio") < 1.02, "{row:?}");
-    assert!(note(row).starts_with("slower (p = 0.0002), by less than the limit"), "{}", note(row));
-    assert_near(time(row).interval.map(|interval| interval.level), 0.975);
+    assert!(time(row).p_adjusted.expect("a p") <= 0.01 && time(row).ratio.expect("a ratio") < 1.02, "{row:?}");
+    assert!(note(row).starts_with("slower (p < 0.0001), by less than the limit"), "{}", note(row));
+    assert_near(time(row).interval.map(|interval| interval.level), 0.95);
 
     let faster: Vec<f64> = receipt.blocks.iter().map(|_| -0.015).collect();
     let wild = [-0.04, 0.01, -0.04, 0.01, -0.035, 0.005, -0.04, 0.01];
