@@ -1,6 +1,6 @@
 //! The memory phase: what loading takes, what a generation takes, and whether a hundred of them take more and more.
 //!
-//! It runs in a process of its own, never one that is timed. A binary that installs the [`CountingAllocator`] counts its heap
+//! It runs in a process of its own, never one that is timed. A binary that installs the [`struct@CountingAllocator`] counts its heap
 //! to the byte and names the places of a leak; any other worker still shows its resident set.
 //!
 //! A bench target of it is three lines, in `benches/memory.rs` with `harness = false`:

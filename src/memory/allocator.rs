@@ -75,7 +75,7 @@ pub struct Heap {
     pub peak_bytes: u64,
 }
 
-/// The heap now; `None` in a process without the [`CountingAllocator`].
+/// The heap now; `None` in a process without the [`struct@CountingAllocator`].
 pub fn heap() -> Option<Heap> {
     let allocations = ALLOCATIONS.0.load(Relaxed);
     // Rust's own start allocates.
