@@ -1,7 +1,6 @@
 //! Case ids: what they mean, how cases are chosen, what is refused.
 
 use infergate::case::{Case, full_grid, gate_suite, select};
-use proptest::prelude::*;
 
 fn error_of(id: &str) -> String {
     id.parse::<Case>().expect_err(id).to_string()
@@ -98,33 +97,4 @@ fn a_case_is_its_id_in_json() {
     assert_eq!(serde_json::to_string(&case).expect("JSON"), "\"decode/p128\"");
     let error = serde_json::from_str::<Case>("\"decode/p0\"").expect_err("zero").to_string();
     assert!(error.contains("zero tokens"), "{error}");
-}
-
-proptest! {
-    #[test]
-    fn every_case_survives_its_id(prompt_tokens in 1usize.., output_tokens in 1usize..) {
-        let cases = [
-            Case::Prefill { prompt_tokens },
-            Case::Decode { prompt_tokens },
-            Case::Generate { prompt_tokens, output_tokens },
-        ];
-        for case in cases {
-            prop_assert_eq!(case.to_string().parse::<Case>().unwrap(), case);
-        }
-    }
-
-    #[test]
-    fn any_text_is_a_case_or_an_error(id in "\\PC{0,24}", context in any::<usize>()) {
-        if let Ok(case) = id.parse::<Case>() {
-            prop_assert!(case.prompt_tokens() > 0 && case.output_tokens() > 0);
-            let _ = case.ensure_fits(context);
-        }
-    }
-
-    #[test]
-    fn no_token_count_wraps_around_the_context(prompt_tokens in usize::MAX - 4.., output_tokens in usize::MAX - 4..) {
-        for case in [Case::Generate { prompt_tokens, output_tokens }, Case::Decode { prompt_tokens }] {
-            prop_assert!(case.ensure_fits(1024).is_err());
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! The numbers behind a token: which are kept, and that a file gives them back to the last bit.
 
 use infergate::receipt::{Fingerprint, StepLogits};
-use proptest::prelude::*;
 
 #[test]
 fn the_best_eight_are_kept_and_the_lower_id_comes_first() {
@@ -63,19 +62,4 @@ fn positions_that_nobody_measured_are_refused() {
     }
     let fed = Fingerprint { more_ids: Vec::new(), fed: Some(vec![1; 40]), steps: Vec::new() };
     assert!(fed.validate(2).is_err() && fed.validate(41).is_ok());
-}
-
-proptest! {
-    #[test]
-    fn a_file_gives_back_every_bit(position in 0..10_000_usize, bits in prop::collection::vec(any::<u32>(), 1..40)) {
-        let logits: Vec<f32> = bits.iter().map(|bits| f32::from_bits(*bits)).collect();
-        let step = StepLogits::of(position, &logits);
-        let text = serde_json::to_string(&step).unwrap();
-        prop_assert_eq!(serde_json::from_str::<StepLogits>(&text).unwrap(), step);
-    }
-
-    #[test]
-    fn no_line_makes_the_reader_panic(line in "[0-9a-f: +-]{0,60}") {
-        let _ = line.parse::<StepLogits>();
-    }
 }

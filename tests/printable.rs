@@ -1,10 +1,6 @@
 //! Text of others on a terminal: one line, and nothing that a terminal obeys.
 
 use infergate::printable::{printable, printable_report, printable_within};
-use proptest::prelude::*;
-
-const NEWLINE: char = '\n';
-const ESCAPE: char = '\u{1b}';
 
 #[test]
 fn what_a_terminal_obeys_is_shown_instead() {
@@ -37,16 +33,4 @@ fn a_report_keeps_its_lines_and_colours_and_nothing_else() {
     assert_eq!(printable_report(cursor), "\\u{1b}[2A\\u{1b}]0;title\\u{7}\u{1b}[38;5;1m\u{1b}[;m\\u{1b}[1\\u{1b}");
     let long = format!("\u{1b}[{}m", "1;".repeat(100_000));
     assert!(printable_report(&long).starts_with("\\u{1b}[1;"));
-}
-
-proptest! {
-    #[test]
-    fn whatever_comes_it_is_one_line_and_stays_what_it_is(text in any::<String>()) {
-        let shown = printable(&text);
-        prop_assert!(!shown.chars().any(char::is_control));
-        prop_assert_eq!(printable(&shown), shown.clone());
-        let report = printable_report(&text);
-        let foreign = report.chars().any(|c| c.is_control() && c != NEWLINE && c != ESCAPE);
-        prop_assert!(!foreign);
-    }
 }

@@ -2,7 +2,6 @@
 
 use infergate::case::Case;
 use infergate::receipt::{Name, Subject};
-use proptest::prelude::*;
 
 #[test]
 fn a_subject_reads_as_it_prints() {
@@ -23,17 +22,4 @@ fn what_is_no_subject_says_how_to_write_one() {
         assert!(!error.contains(['\n', '\u{1b}']), "{error:?}");
     }
     assert!(Name::new("criterion", &"x".repeat(201)).is_err(), "a receipt is someone else's file");
-}
-
-proptest! {
-    #[test]
-    fn every_subject_survives_its_text(source in "[a-z0-9-]{1,9}", name in "\\PC{1,40}", prompt in 1usize..9999) {
-        let case = Case::Prefill { prompt_tokens: prompt };
-        let named = Name::new(&source, &name).map(Subject::Named);
-        for subject in named.into_iter().chain([Subject::Case(case), Subject::Model, Subject::Process]) {
-            prop_assert_eq!(subject.to_string().parse::<Subject>().unwrap(), subject.clone());
-            let json = serde_json::to_string(&subject).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Subject>(&json).unwrap(), subject);
-        }
-    }
 }

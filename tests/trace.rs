@@ -1,7 +1,6 @@
 //! The times of one request: what is derived from them, and what is undefined.
 
 use infergate::trace::Trace;
-use proptest::prelude::*;
 
 #[test]
 fn one_request_by_hand() {
@@ -42,32 +41,4 @@ fn speed_is_undefined_when_no_time_passed() {
 fn times_that_fall_are_refused() {
     let error = Trace::new(vec![10, 9]).expect_err("falling times");
     assert!(error.to_string().contains("token times decrease"), "{error}");
-}
-
-proptest! {
-    #[test]
-    fn the_parts_add_up(gaps in prop::collection::vec(0u64..1 << 40, 1..300)) {
-        let token_ns: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
-        let trace = Trace::new(token_ns).unwrap();
-        let (ttft, e2e) = (trace.ttft_ns().unwrap(), trace.e2e_ns().unwrap());
-        prop_assert!(ttft <= e2e);
-        prop_assert_eq!(ttft + trace.itl_ns().iter().sum::<u64>(), e2e);
-        prop_assert_eq!(trace.itl_ns(), &gaps[1..]);
-        if gaps.len() > 1 {
-            let itl = trace.itl_ns();
-            let mean = itl.iter().sum::<u64>() as f64 / itl.len() as f64;
-            prop_assert!((trace.tpot_ns().unwrap() - mean).abs() <= 1e-9 * mean.max(1.0));
-        } else {
-            prop_assert_eq!(trace.tpot_ns(), None);
-        }
-    }
-
-    #[test]
-    fn any_fall_is_refused(mut token_ns in prop::collection::vec(any::<u64>(), 2..50)) {
-        token_ns.sort_unstable();
-        let last = token_ns.len() - 1;
-        prop_assume!(token_ns[0] != token_ns[last]);
-        token_ns.swap(0, last);
-        prop_assert!(Trace::new(token_ns).is_err());
-    }
 }

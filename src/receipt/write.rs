@@ -1,8 +1,9 @@
 //! Writing: a value becomes a file, the old one or the new one, never half of one.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -50,20 +51,20 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     let folder = folder_of(path);
     let write = || -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        let mut file = new_file(folder)?;
-        file.write_all(text.as_bytes())?;
+        let mut beside = Beside::new(folder)?;
+        beside.file.write_all(text.as_bytes())?;
         if let Some(old) = &old {
-            file.as_file().set_permissions(old.permissions())?;
+            beside.file.set_permissions(old.permissions())?;
         }
-        file.as_file().sync_all()?;
-        file.persist(path)?;
+        beside.file.sync_all()?;
+        beside.rename(path)?;
         sync_folder(folder)
     };
     write().with_context(|| cannot(path))
 }
 
 /// Whether [`write_json`] could write `path` now. Minutes of measuring should not end at a file that cannot be written.
-/// Nothing is made, changed or left behind: a file without a name is opened in the nearest folder that exists.
+/// Nothing is changed or left behind: a file is made in the nearest folder that exists, and removed.
 ///
 /// # Errors
 /// As [`write_json`].
@@ -78,7 +79,7 @@ pub fn ensure_writable(path: &Path) -> Result<()> {
                 None => break Err(error),
             },
             Err(error) => break Err(error),
-            Ok(_) => break tempfile::tempfile_in(folder),
+            Ok(_) => break Beside::new(folder),
         }
     };
     probe.map(drop).with_context(|| cannot(path))
@@ -114,12 +115,39 @@ fn cannot(path: &Path) -> String {
     format!("{}: cannot be written; check the folder's permissions and the space left", path.display())
 }
 
-/// A temporary file would be private to its owner; a receipt is as readable as the user's other files.
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+/// A new file in a folder, with the permissions the user's umask leaves. It is gone when it was not renamed.
+struct Beside {
+    path: PathBuf,
+    file: File,
+}
+
+impl Beside {
+    fn new(folder: &Path) -> io::Result<Self> {
+        let mut number = 0_u32;
+        loop {
+            let path = folder.join(format!(".infergate-{}-{number}.tmp", process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Self { path, file }),
+                // Another thread's, or what a killed process of the same number left behind.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn rename(mut self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.path, to)?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// A rename is kept by the folder's own blocks. Some file systems cannot be asked to write them; they keep renames anyhow.

@@ -42,8 +42,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, Share, block_difference, block_noise, settled};
-use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, Outcome, PairedCase, read};
+use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, block_difference, block_noise, settled};
+use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, Outcome, PairedCase, Share, read};
 use cargo_infergate::stats::{clopper_pearson, mean, median, quantile, sample_std};
 
 const SEED: u64 = 1;

@@ -6,9 +6,11 @@
 
 mod baseline;
 mod calibration;
+mod checkup;
 mod evidence;
 mod paired;
 mod reason;
+mod summary;
 mod target;
 mod verdict;
 
@@ -19,6 +21,7 @@ use schemars::{JsonSchema, schema_for};
 
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
+pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
 pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
     TargetEvidence, TimeEvidence, Unit,
@@ -28,6 +31,7 @@ pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
+pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 
@@ -95,5 +99,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("paired-1.schema.json", schema::<PairedReceipt>()),
         ("calibration-1.schema.json", schema::<Calibration>()),
         ("memory-1.schema.json", schema::<MemoryReceipt>()),
+        ("calibration-summary-1.schema.json", schema::<Summary>()),
+        ("checkup-1.schema.json", schema::<Checkup>()),
     ]
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::gate::paired::{Compared, Share, layout_spread, sides, summarise};
-use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, output_sha256};
+use cargo_infergate::gate::paired::{Compared, layout_spread, sides, summarise};
+use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Share, output_sha256};
 use cargo_infergate::stats::{clopper_pearson, normal, pooled_std};
 use infergate::engine::EngineInfo;
 use infergate::receipt::{Build, Machine};

@@ -162,17 +162,39 @@ fn the_evidence_of_a_case_is_the_least_mean_of_any_group_that_holds_it() {
 #[test]
 fn a_factor_is_fair_against_every_symmetric_block() {
     for std in [None, Some(0.0), Some(0.004), Some(0.05), Some(f64::NAN)] {
-        let bet = Bet::new(limit(), std);
+        let scale = Bet::new(limit(), std).scale(&[]);
         for below in [0.0, 0.001, 0.02] {
             for half in [0.0, 1e-4, 0.003, 0.01, 0.3] {
                 // Two mirror images about a point at or below zero: together no more than they were put in.
-                let sum = bet.factor(half - below) + bet.factor(-half - below);
+                let sum = Bet::factor(scale, half - below) + Bet::factor(scale, -half - below);
                 assert!(sum <= 2.0 + 1e-12, "{std:?}: {sum}");
             }
         }
-        assert!(bet.factor(0.5) > 1.89 && bet.factor(-0.5) < 0.11 && bet.factor(0.0) == 1.0);
-        assert_eq!((bet.factor(f64::NAN), bet.factor(f64::INFINITY)), (0.0, 0.0));
+        let factor = |above| Bet::factor(scale, above);
+        assert!(factor(0.5) > 1.89 && factor(-0.5) < 0.11 && factor(0.0) == 1.0);
+        assert_eq!((factor(f64::NAN), factor(f64::INFINITY)), (0.0, 0.0));
     }
+}
+
+#[test]
+fn what_blocks_vary_by_takes_the_place_of_what_was_expected() {
+    let quiet = spread(0.0, 0.01, MAX_BLOCKS);
+    // A pilot in a noisy second expects eight times what comes: 40 blocks by that alone show nothing.
+    let far_off = Series { expected_std: Some(0.08), ..series(&quiet) };
+    let (outcome, blocks) = settled(&stand(&vec![far_off; 5])[0]);
+    assert!(outcome == Some(Outcome::WithinLimit) && blocks <= 16, "{outcome:?} after {blocks} blocks");
+    let slow = Series { expected_std: Some(0.08), ..series(&spread(0.035, 0.01, MAX_BLOCKS)) };
+    let (outcome, blocks) = settled(&stand(&vec![slow; 5])[0]);
+    assert!(outcome == Some(Outcome::Regressed) && blocks <= 16, "{outcome:?} after {blocks} blocks");
+
+    let bet = Bet::new(limit(), Some(0.02));
+    let expected = limit() / 0.02_f64.powi(2);
+    assert_eq!((bet.scale(&[]), bet.scale(&quiet[..2])), (expected, expected));
+    // Blocks that vary as expected change nothing, and a wild one among many little.
+    let mad = 0.02 / 1.4826;
+    let as_expected = [-mad, 0.0, mad, -mad, 0.0, mad, 0.0, -2.0 * mad, 2.0 * mad];
+    assert!((bet.scale(&as_expected) / expected - 1.0).abs() < 1e-9);
+    assert_eq!(bet.scale(&[&as_expected[..8], &[9.0]].concat()), bet.scale(&as_expected));
 }
 
 #[test]
@@ -184,8 +206,8 @@ fn bounds_are_where_the_evidence_begins() {
         let low = bet.lower_bound(&differences, 40.0).expect("a bound");
         let most = |shift: f64| {
             let mut wealth = 1.0;
-            differences.iter().fold(0.0_f64, |most, d| {
-                wealth *= bet.factor(d - shift);
+            differences.iter().enumerate().fold(0.0_f64, |most, (at, d)| {
+                wealth *= Bet::factor(bet.scale(&differences[..at]), d - shift);
                 most.max(wealth)
             })
         };
@@ -199,6 +221,12 @@ fn bounds_are_where_the_evidence_begins() {
     assert_eq!((fewest_blocks(40.0), fewest_blocks(500.0), fewest_blocks(1.0)), (6, 10, 0));
 }
 
+/// The median.
+fn middle(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+}
+
 /// gate.md, word by word: products from the first block on, every group of cases, bounds instead of flags.
 fn literal(suite: &[Series]) -> Vec<Option<Outcome>> {
     let m = suite.len();
@@ -206,7 +234,18 @@ fn literal(suite: &[Series]) -> Vec<Option<Outcome>> {
     let (mut slower, mut faster) = (vec![false; m], vec![false; m]);
     let wealth = |series: &Series, n: usize, above: &dyn Fn(f64) -> f64| -> f64 {
         let std = series.expected_std.expect("a deviation");
-        series.differences[..n].iter().map(|d| 1.0 + 0.9 * (series.limit * above(*d) / std.powi(2)).tanh()).product()
+        let of_block = |at: usize| {
+            let mut before = series.differences[..at].to_vec();
+            let std = if at < 3 {
+                std
+            } else {
+                let centre = middle(&mut before);
+                let seen = 1.4826 * middle(&mut before.iter().map(|d| (d - centre).abs()).collect::<Vec<f64>>());
+                (std.powi(3) * seen.powi(at as i32)).powf(1.0 / (3 + at) as f64)
+            };
+            1.0 + 0.9 * (series.limit * above(series.differences[at]) / std.powi(2)).tanh()
+        };
+        (0..n).map(of_block).product()
     };
     for n in 1..=MAX_BLOCKS {
         let had = |i: usize| verdicts[i].map_or(n, |(_, blocks)| blocks);
@@ -316,7 +355,8 @@ fn shown_slower(
         // By the bets themselves: in a gate a case that passes ends before it can be shown to be slower.
         let (bet, mut wealth) = (Bet::new(limit(), Some(expected_std)), [1.0; 5]);
         (0..MAX_BLOCKS).any(|at| {
-            wealth.iter_mut().zip(&cases).for_each(|(wealth, case)| *wealth *= bet.factor(case[at]));
+            let factor = |case: &Vec<f64>| Bet::factor(bet.scale(&case[..at]), case[at]);
+            wealth.iter_mut().zip(&cases).for_each(|(wealth, case)| *wealth *= factor(case));
             in_suite(&wealth).iter().any(|worth| *worth >= 1.0 / LEVEL)
         })
     });

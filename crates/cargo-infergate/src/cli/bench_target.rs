@@ -100,16 +100,32 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
 
 /// Whether the package has the memory bench target, by cargo's own metadata.
 fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
+    let packages = packages_with(&target.memory_target, place)?;
+    Ok(packages.iter().any(|package| target.package.as_ref().is_none_or(|name| package == name)))
+}
+
+/// The package to build: the one that was named, or the only one with such a bench target; `None` leaves the choice to cargo.
+/// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
+/// package only where that alone is asked for.
+fn package(target: &BenchTarget, place: Option<&Place>) -> Result<Option<String>> {
+    if target.package.is_some() {
+        return Ok(target.package.clone());
+    }
+    let mut packages = packages_with(&target.target, place)?;
+    Ok(packages.pop().filter(|_| packages.is_empty()))
+}
+
+/// The workspace's packages that have a bench target of this name. None where cargo cannot tell: it says why when it builds.
+fn packages_with(bench: &str, place: Option<&Place>) -> Result<Vec<String>> {
     let folder = place.map(|place| place.folder.as_path());
     let mut cargo = Command::new(program(folder));
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(folder.unwrap_or(Path::new(".")));
     let output = cargo.output().context("cargo cannot be started; is it installed?")?;
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
-    let mut own =
-        packages.iter().filter(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
-    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == *target.memory_target;
-    Ok(own.any(|package| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench))))
+    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == bench;
+    let has = |package: &&Value| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench));
+    let packages = metadata["packages"].as_array().into_iter().flatten().filter(has);
+    Ok(packages.filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.
@@ -135,7 +151,7 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
 
 /// The executable, `None` when the build failed, and the lines cargo said in another checkout.
 fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<PathBuf>, Vec<String>)> {
-    finish(command(target, place, &["bench", "--no-run"]), target)
+    finish(command(target, place, &["bench", "--no-run"])?, target)
 }
 
 fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<PathBuf>, Vec<String>)> {
@@ -174,7 +190,7 @@ fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
 /// # Errors
 /// When cargo does not start, or its messages cannot be read.
 pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Option<PathBuf>> {
-    let mut cargo = command(target, None, &["rustc"]);
+    let mut cargo = command(target, None, &["rustc"])?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);
     }
@@ -182,11 +198,11 @@ pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Op
     Ok(finish(cargo, target)?.0)
 }
 
-fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Command {
+fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
     let mut cargo = Command::new(program(place.map(|place| place.folder.as_path())));
     cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
-    if let Some(package) = &target.package {
-        cargo.args(["--package", package]);
+    if let Some(package) = package(target, place)? {
+        cargo.args(["--package", &package]);
     }
     if let Some(profile) = &target.profile {
         cargo.args(["--profile", profile]);
@@ -213,7 +229,7 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Comman
         }
     }
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
-    cargo
+    Ok(cargo)
 }
 
 /// This process's cargo; a checkout that names its own toolchain is built by the one that finds it.

@@ -11,8 +11,8 @@ use crate::gate::paired::{MAX_BLOCKS, block_noise, smallest_slowdown};
 use crate::gate::{stored_limit, summary_ns};
 use crate::machine::{self, doctor};
 use crate::paired::QUIET_THRESHOLD;
-use crate::receipt::{Baseline, Calibration, read, write_json};
-use crate::report::checkup::{self, Checkup, PairedSight, Sight};
+use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read, write_json};
+use crate::report::checkup;
 
 /// Its flags.
 pub fn command() -> Command {
@@ -29,7 +29,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let machine = machine::detect();
     let sight = sight(&config, &machine.class)?;
     let paired = paired_sight(&config, &machine.class)?;
-    let checkup = Checkup { machine, findings: doctor::examine(), sight, paired };
+    let checkup = Checkup { schema: CHECKUP_SCHEMA, machine, findings: doctor::examine(), sight, paired };
     if let Some(json) = flags::path(matches, "json") {
         write_json(&json, &checkup)?;
     }

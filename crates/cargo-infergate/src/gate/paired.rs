@@ -13,10 +13,7 @@ mod power;
 mod verdict;
 
 pub use anchor::{anchor_series, open};
-pub use calibration::{
-    Compared, FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, Share, Summary, block_noise,
-    design_level, false_alarms, layout_spread, sides, summarise,
-};
+pub use calibration::{Compared, block_noise, design_level, false_alarms, layout_spread, sides, summarise};
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcomes, settled, stand,

@@ -9,7 +9,7 @@ mod memory;
 use std::path::Path;
 use std::{env, fs, thread, time};
 
-use serde::Serialize;
+pub use crate::receipt::Finding;
 
 /// What a finding says when the operating system does not tell.
 pub const NOT_READABLE: &str = "not readable here";
@@ -19,19 +19,6 @@ const MAX_SHOWN_CHARS: usize = 120;
 
 /// How long steal time is watched.
 const STEAL_WINDOW: time::Duration = time::Duration::from_millis(500);
-
-/// One thing looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What was looked at, for example `frequency governor`.
-    pub subject: String,
-    /// What was found, or [`NOT_READABLE`].
-    pub found: String,
-    /// What to do, or what it means for a measurement.
-    pub advice: Option<String>,
-    /// It makes times of identical builds differ.
-    pub noisy: bool,
-}
 
 impl Finding {
     fn quiet(subject: &str, found: impl Into<String>) -> Self {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::gate::paired::{FalseAlarms, LiveGates, POWER_ASKED, Share, Summary};
-use crate::receipt::Calibration;
+use crate::gate::paired::POWER_ASKED;
+use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
 use crate::stats::clopper_pearson;
 
 /// The calibration as text.

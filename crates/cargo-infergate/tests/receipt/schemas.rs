@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use cargo_infergate::receipt::json_schemas;
-use serde_json::Value;
+use cargo_infergate::gate::paired::summarise;
+use cargo_infergate::machine::{detect, doctor};
+use cargo_infergate::receipt::{CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, json_schemas};
+use serde_json::{Value, json, to_value};
 
 use crate::support::golden_value;
 
@@ -39,6 +41,31 @@ fn golden_files_keep_to_the_schemas() {
 }
 
 #[test]
+fn what_calibrate_and_doctor_write_keeps_to_its_schema() {
+    let calibration: Calibration = serde_json::from_value(golden_value("calibration-1.json")).expect("a calibration");
+    let checkup = Checkup {
+        schema: CHECKUP_SCHEMA,
+        machine: detect(),
+        findings: doctor::examine_at(Path::new("/nonexistent/infergate")),
+        sight: vec![Sight { baseline: "a.json".into(), case: "decode/p128".into(), sessions: 2, ratio: None }],
+        paired: vec![PairedSight {
+            calibration: "a.json".into(),
+            case: "decode/p128".into(),
+            std: Some(0.01),
+            ratio: Some(1.025),
+        }],
+    };
+    for (kind, value) in [("calibration-summary", to_value(summarise(&calibration))), ("checkup", to_value(checkup))] {
+        let (schema, mut value) = (schema(kind), value.expect("plain JSON"));
+        assert_eq!(violation(&schema, &schema, &value), None, "{kind}");
+        assert_eq!(value["schema"], json!(format!("infergate.{kind}/1")));
+        let all = value.as_object_mut().expect("an object");
+        all.retain(|field, _| field == "schema");
+        assert!(violation(&schema, &schema, &value).is_some(), "{kind}");
+    }
+}
+
+#[test]
 fn the_schemas_refuse_what_is_broken() {
     let schema = schema("receipt");
     type Change = fn(&mut Value);
@@ -57,7 +84,8 @@ fn the_schemas_refuse_what_is_broken() {
 }
 
 fn schema(kind: &str) -> Value {
-    let found = json_schemas().into_iter().find(|(name, _)| name.starts_with(kind));
+    let found =
+        json_schemas().into_iter().find(|(name, _)| name.rsplit_once('-').is_some_and(|(found, _)| found == kind));
     serde_json::from_str(&found.expect("a schema").1).expect("a schema is JSON")
 }
 

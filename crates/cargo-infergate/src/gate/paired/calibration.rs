@@ -4,102 +4,17 @@
 mod builds;
 mod resample;
 
-pub use builds::{Compared, Layout, layout_spread, sides};
-pub use resample::{Power, Resampled};
+pub use builds::{Compared, layout_spread, sides};
 
 use infergate::case::Case;
-use serde::Serialize;
 
 use super::looks::{LEVEL, Series, settled};
 use super::verdict::{block_difference, series};
-use crate::receipt::{BlockCase, Calibration, CalibrationGate, Outcome};
+use crate::receipt::{
+    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, SUMMARY_SCHEMA, Share,
+    Summary,
+};
 use crate::stats::{clopper_pearson, mean, median, sample_std, student_t_quantile};
-
-/// How often something happened, with a 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
-    /// Share, 0 to 1.
-    pub share: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-/// Live gates of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LiveGates {
-    /// Whole gates.
-    pub gates: u64,
-    /// Those that called any case regressed.
-    pub regressed: u64,
-    /// Those that passed (exit 0).
-    pub passed: u64,
-    /// Clopper-Pearson interval of the share regressed; `None` without gates.
-    pub regressed_share: Option<Share>,
-    /// Clopper-Pearson interval of the share passed; `None` without gates.
-    pub passed_share: Option<Share>,
-    /// Median of the blocks a gate took.
-    pub blocks: Option<f64>,
-    /// Median of the timed work of a gate, seconds: the iterations themselves, without loading and warming.
-    pub timed_seconds: Option<f64>,
-    /// Median of the whole time of a gate's blocks, seconds; `None` where no gate says it.
-    pub wall_seconds: Option<f64>,
-}
-
-/// What slowed blocks measured of a slowdown of one case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Found {
-    /// The case slowed.
-    pub case: Case,
-    /// By this fraction; 0 is the control.
-    pub slowdown: f64,
-    /// Live blocks with it.
-    pub rows: usize,
-    /// What was measured: the mean of the blocks' ln ratios, as a ratio less one, with Student's 95 % interval. `None` below
-    /// two blocks.
-    pub measured: Option<Share>,
-}
-
-/// Noise of one case's blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Noise {
-    /// The case.
-    pub case: Case,
-    /// Blocks.
-    pub blocks: usize,
-    /// Sample standard deviation of a block's median ln ratio. `None` below two blocks.
-    pub std: Option<f64>,
-}
-
-/// How often the gate is wrong: three numbers, never mixed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct FalseAlarms {
-    /// The level by design, over the whole suite.
-    pub design_level: f64,
-    /// Gates of a file against itself, or against a copy with the same bytes.
-    pub same_file: LiveGates,
-    /// Gates between two builds of the same thing whose bytes differ.
-    pub separate_builds: LiveGates,
-    /// `None` below 12 rows.
-    pub resampled: Option<Resampled>,
-}
-
-/// Everything a calibration says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
-    /// How often the gate is wrong.
-    #[serde(flatten)]
-    pub false_alarms: FalseAlarms,
-    /// How small a slowdown of each case is found. Empty below 12 rows.
-    pub power: Vec<Power>,
-    /// What was injected and what was measured of it, by slowdown, then case.
-    pub found: Vec<Found>,
-    /// By case.
-    pub noise: Vec<Noise>,
-    /// By case: how much builds that do the same differ. Empty without separate builds.
-    pub layout: Vec<Layout>,
-}
 
 /// The level of all looks together, over the whole suite: 0.01.
 pub fn design_level() -> f64 {
@@ -118,6 +33,7 @@ pub fn summarise(calibration: &Calibration) -> Summary {
     let timed = timed(calibration);
     let found = slowdowns.iter().flat_map(|&slowdown| timed.iter().map(move |&case| (slowdown, case)));
     Summary {
+        schema: SUMMARY_SCHEMA,
         false_alarms: false_alarms(calibration),
         power: resample::power(calibration),
         found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),

@@ -4,11 +4,12 @@
 //! 1 + 0.9 tanh(a (d - s)). Where d is symmetric, given the blocks before, about a point at or below s, no factor is above 1
 //! in expectation: tanh is odd and rises, so its values at two points that mirror each other about that point never add up to
 //! more than zero. Then the wealth ever reaches w with a probability of at most 1 / w, however often one looks (Ville 1939).
-//! This holds whatever a is, as long as it was fixed before the first block; a = limit / std^2 makes the wealth grow fastest
+//! This holds whatever a is, as long as it was fixed before its own block; a = limit / std^2 makes the wealth grow fastest
 //! when the change is as large as the limit and blocks are normal (1 + tanh is then the likelihood ratio against the mirror
-//! image). A std that is too small or too large by half costs blocks, never the level.
+//! image). The std is at first the expected one, and more and more what the blocks so far vary by: a pilot in a noisy second
+//! can expect far too much, and costs a few blocks instead of the verdict.
 
-use crate::stats::finite;
+use crate::stats::{finite, median_absolute_deviation};
 
 /// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
 const STAKE: f64 = 0.9;
@@ -19,24 +20,46 @@ const USUAL_STD: f64 = 0.01;
 /// Halvings of an interval: to a billionth of where it began.
 const HALVINGS: usize = 40;
 
+/// From so many blocks on they say what blocks vary by.
+const TELLING_BLOCKS: usize = 3;
+
+/// The expected deviation counts as much as so many blocks.
+const EXPECTED_BLOCKS: f64 = 3.0;
+
+/// The standard deviation of normal values by their median absolute deviation.
+const MAD_TO_STD: f64 = 1.4826;
+
 /// How a block's difference moves the wealth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bet {
-    scale: f64,
+    limit: f64,
+    expected_std: f64,
 }
 
 impl Bet {
-    /// For changes about as large as `limit`, on blocks that vary by `expected_std`; what is no deviation counts as unknown.
+    /// For changes about as large as `limit`, on blocks that are expected to vary by `expected_std`; what is no deviation
+    /// counts as unknown.
     pub fn new(limit: f64, expected_std: Option<f64>) -> Self {
         let std = expected_std.filter(|std| std.is_finite() && *std >= 0.0).unwrap_or(USUAL_STD);
         // Blocks without any noise still leave a scale that can be computed with.
-        Self { scale: limit / std.max(limit / 10.0).powi(2) }
+        Self { limit, expected_std: std.max(limit / 10.0) }
+    }
+
+    /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
+    /// 3 blocks, and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of theirs.
+    pub fn scale(self, before: &[f64]) -> f64 {
+        let seen = median_absolute_deviation(before).filter(|_| before.len() >= TELLING_BLOCKS);
+        let std = seen.map_or(self.expected_std, |mad| {
+            let (seen, blocks) = ((MAD_TO_STD * mad).max(self.limit / 10.0), before.len() as f64);
+            ((EXPECTED_BLOCKS * self.expected_std.ln() + blocks * seen.ln()) / (EXPECTED_BLOCKS + blocks)).exp()
+        });
+        self.limit / std.powi(2)
     }
 
     /// The wealth after a block that lay `above` what the bet is against is that before times this. What is no number ends
     /// the bet: it shows nothing any more.
-    pub fn factor(self, above: f64) -> f64 {
-        if above.is_finite() { 1.0 + STAKE * (self.scale * above).tanh() } else { 0.0 }
+    pub fn factor(scale: f64, above: f64) -> f64 {
+        if above.is_finite() { 1.0 + STAKE * (scale * above).tanh() } else { 0.0 }
     }
 
     /// The lower end of the values that the blocks so far leave possible: below it, some look had at least `evidence`. `None`
@@ -46,17 +69,19 @@ impl Bet {
         if differences.len() < fewest_blocks(evidence) {
             return None;
         }
+        let scales: Vec<f64> = (0..differences.len()).map(|at| self.scale(&differences[..at])).collect();
         let reached = |shift: f64| {
             let mut wealth = 1.0;
-            differences.iter().any(|d| {
-                wealth *= self.factor(d - shift);
+            differences.iter().zip(&scales).any(|(d, scale)| {
+                wealth *= Self::factor(*scale, d - shift);
                 wealth >= evidence
             })
         };
         let (smallest, largest) =
             differences.iter().fold((f64::MAX, f64::MIN), |(low, high), d| (low.min(*d), high.max(*d)));
         // So far below all of them each factor is the largest there is; above all of them none is above 1.
-        let (mut low, mut high) = (smallest - 20.0 / self.scale, largest);
+        let least_scale = scales.iter().copied().fold(f64::MAX, f64::min);
+        let (mut low, mut high) = (smallest - 20.0 / least_scale, largest);
         for _ in 0..HALVINGS {
             let middle = low.midpoint(high);
             if reached(middle) {

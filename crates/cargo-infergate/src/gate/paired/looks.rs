@@ -18,8 +18,7 @@ pub const MAX_BLOCKS: usize = 40;
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
-    /// Standard deviation of a block, as it was expected before the first one. Never that of `differences`: the level rests
-    /// on its being fixed.
+    /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
@@ -89,10 +88,12 @@ impl Case {
         }
     }
 
-    fn take(&mut self, difference: f64, limit: f64) {
-        self.above *= self.bet.factor(difference);
-        self.below *= self.bet.factor(-difference);
-        self.under_limit *= self.bet.factor(limit - difference);
+    /// The block after `before`.
+    fn take(&mut self, before: &[f64], difference: f64, limit: f64) {
+        let scale = self.bet.scale(before);
+        self.above *= Bet::factor(scale, difference);
+        self.below *= Bet::factor(scale, -difference);
+        self.under_limit *= Bet::factor(scale, limit - difference);
         self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
     }
 
@@ -149,7 +150,8 @@ fn replay(suite: &[Series]) -> Vec<Case> {
             break;
         }
         for &at in &open {
-            cases[at].take(suite[at].differences[blocks - 1], suite[at].limit);
+            let Series { differences, limit, .. } = &suite[at];
+            cases[at].take(&differences[..blocks - 1], differences[blocks - 1], *limit);
         }
         // What was settled before stays in the suite with what it had.
         let above = in_suite(&cases.iter().map(|case| case.above).collect::<Vec<f64>>());

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use infergate::case::Case;
-use serde::Serialize;
 
 use super::{block_difference, of_kind};
-use crate::receipt::{Calibration, CalibrationGate};
+use crate::receipt::{Calibration, CalibrationGate, Layout};
 use crate::stats::{mean, normal, pooled_std, quantile};
 
 /// Experiments simulated to find what is compatible with what was seen.
@@ -16,24 +15,6 @@ const SIMULATED: usize = 1_000;
 const HALVINGS: usize = 20;
 /// The same calibration gives the same numbers.
 const SEED: u64 = 1;
-
-/// Spread of one case between builds, apart from that between blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Layout {
-    /// The case.
-    pub case: Case,
-    /// Builds that were compared, told apart by their bytes.
-    pub builds: usize,
-    /// Gates between two of them.
-    pub gates: usize,
-    /// tau: the standard deviation of the difference between two builds, of ln ratios. 0 where the gates differ no more than
-    /// their blocks explain.
-    pub tau: f64,
-    /// Upper bound of tau, 95 %, one-sided. `None` where nothing bounds it.
-    pub tau_at_most: Option<f64>,
-    /// Standard deviation of a block within a gate.
-    pub block_std: f64,
-}
 
 /// One gate between two builds: which, and what it measured.
 #[derive(Debug, Clone, PartialEq)]

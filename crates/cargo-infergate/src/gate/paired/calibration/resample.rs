@@ -1,12 +1,11 @@
 //! Suites drawn from what live gates measured: false alarms, and the slowdowns that are found.
 
 use infergate::case::Case;
-use serde::Serialize;
 
 use super::{all_pass, any_regressed, block_difference, block_noise, of_kind, seconds, timed};
 use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
 use crate::gate::paired::power::POWER_ASKED;
-use crate::receipt::{BlockRecord, Calibration, CalibrationGate, Outcome};
+use crate::receipt::{BlockRecord, Calibration, CalibrationGate, Outcome, Power, Resampled};
 use crate::stats::{clopper_pearson, median, quantile};
 
 /// Suites drawn in all, and within each outer resample of the gates.
@@ -28,41 +27,6 @@ const LEAST_ROWS: usize = 12;
 
 /// The same rows give the same numbers.
 const SEED: u64 = 1;
-
-/// Suites drawn from the live gates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Resampled {
-    /// Live blocks that measured the whole suite.
-    pub rows: usize,
-    /// Live gates they are from.
-    pub gates: usize,
-    /// Suites drawn.
-    pub suites: usize,
-    /// Those that called any case regressed.
-    pub regressed: u64,
-    /// Those that passed.
-    pub passed: u64,
-    /// Upper bound, 95 %, of the share regressed: that of an outer bootstrap of gates or, where it is larger, the exact one of
-    /// the live gates, for no resampling knows more than they do.
-    pub regressed_at_most: f64,
-    /// Lower bound of the share passed, likewise.
-    pub passed_at_least: f64,
-}
-
-/// How small a slowdown of one case is found, from unchanged live blocks shifted by it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Power {
-    /// The case that is slowed; the others of the suite stay as they were measured.
-    pub case: Case,
-    /// The smallest slowdown, as a fraction, that is called 95 times of 100. `None` when none up to 50 % is.
-    pub smallest: Option<f64>,
-    /// Lower and upper end of a 95 % interval, from an outer bootstrap of gates.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Median of the timed work until such a slowdown is called, seconds, loading and warming left out.
-    pub timed_seconds: Option<f64>,
-}
 
 /// One case in one live block.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,153 @@
+//! What a calibration says, as `calibrate --json` writes it.
+
+use infergate::case::Case;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Schema name of a [`Summary`].
+pub const SUMMARY_SCHEMA: &str = "infergate.calibration-summary/1";
+
+/// How often something happened, with a 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Share {
+    /// Share, 0 to 1.
+    pub share: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Live gates of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct LiveGates {
+    /// Whole gates.
+    pub gates: u64,
+    /// Those that called any case regressed.
+    pub regressed: u64,
+    /// Those that passed (exit 0).
+    pub passed: u64,
+    /// Clopper-Pearson interval of the share regressed; `None` without gates.
+    pub regressed_share: Option<Share>,
+    /// Clopper-Pearson interval of the share passed; `None` without gates.
+    pub passed_share: Option<Share>,
+    /// Median of the blocks a gate took.
+    pub blocks: Option<f64>,
+    /// Median of the timed work of a gate, seconds: the iterations themselves, without loading and warming.
+    pub timed_seconds: Option<f64>,
+    /// Median of the whole time of a gate's blocks, seconds; `None` where no gate says it.
+    pub wall_seconds: Option<f64>,
+}
+
+/// What slowed blocks measured of a slowdown of one case.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Found {
+    /// The case slowed.
+    #[schemars(with = "String")]
+    pub case: Case,
+    /// By this fraction; 0 is the control.
+    pub slowdown: f64,
+    /// Live blocks with it.
+    pub rows: usize,
+    /// What was measured: the mean of the blocks' ln ratios, as a ratio less one, with Student's 95 % interval. `None` below
+    /// two blocks.
+    pub measured: Option<Share>,
+}
+
+/// Noise of one case's blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Noise {
+    /// The case.
+    #[schemars(with = "String")]
+    pub case: Case,
+    /// Blocks.
+    pub blocks: usize,
+    /// Sample standard deviation of a block's median ln ratio. `None` below two blocks.
+    pub std: Option<f64>,
+}
+
+/// How often the gate is wrong: three numbers, never mixed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct FalseAlarms {
+    /// The level by design, over the whole suite.
+    pub design_level: f64,
+    /// Gates of a file against itself, or against a copy with the same bytes.
+    pub same_file: LiveGates,
+    /// Gates between two builds of the same thing whose bytes differ.
+    pub separate_builds: LiveGates,
+    /// `None` below 12 rows.
+    pub resampled: Option<Resampled>,
+}
+
+/// Everything a calibration says.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: &'static str,
+    /// How often the gate is wrong.
+    #[serde(flatten)]
+    pub false_alarms: FalseAlarms,
+    /// How small a slowdown of each case is found. Empty below 12 rows.
+    pub power: Vec<Power>,
+    /// What was injected and what was measured of it, by slowdown, then case.
+    pub found: Vec<Found>,
+    /// By case.
+    pub noise: Vec<Noise>,
+    /// By case: how much builds that do the same differ. Empty without separate builds.
+    pub layout: Vec<Layout>,
+}
+
+/// Spread of one case between builds, apart from that between blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Layout {
+    /// The case.
+    #[schemars(with = "String")]
+    pub case: Case,
+    /// Builds that were compared, told apart by their bytes.
+    pub builds: usize,
+    /// Gates between two of them.
+    pub gates: usize,
+    /// tau: the standard deviation of the difference between two builds, of ln ratios. 0 where the gates differ no more than
+    /// their blocks explain.
+    pub tau: f64,
+    /// Upper bound of tau, 95 %, one-sided. `None` where nothing bounds it.
+    pub tau_at_most: Option<f64>,
+    /// Standard deviation of a block within a gate.
+    pub block_std: f64,
+}
+
+/// Suites drawn from the live gates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Resampled {
+    /// Live blocks that measured the whole suite.
+    pub rows: usize,
+    /// Live gates they are from.
+    pub gates: usize,
+    /// Suites drawn.
+    pub suites: usize,
+    /// Those that called any case regressed.
+    pub regressed: u64,
+    /// Those that passed.
+    pub passed: u64,
+    /// Upper bound, 95 %, of the share regressed: that of an outer bootstrap of gates or, where it is larger, the exact one of
+    /// the live gates, for no resampling knows more than they do.
+    pub regressed_at_most: f64,
+    /// Lower bound of the share passed, likewise.
+    pub passed_at_least: f64,
+}
+
+/// How small a slowdown of one case is found, from unchanged live blocks shifted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Power {
+    /// The case that is slowed; the others of the suite stay as they were measured.
+    #[schemars(with = "String")]
+    pub case: Case,
+    /// The smallest slowdown, as a fraction, that is called 95 times of 100. `None` when none up to 50 % is.
+    pub smallest: Option<f64>,
+    /// Lower and upper end of a 95 % interval, from an outer bootstrap of gates.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Median of the timed work until such a slowdown is called, seconds, loading and warming left out.
+    pub timed_seconds: Option<f64>,
+}
