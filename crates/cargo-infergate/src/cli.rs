@@ -8,11 +8,14 @@ mod calibrate;
 mod checkout_folder;
 mod commits;
 mod compare;
+mod demo;
 mod doctor;
 mod early;
 mod flags;
 mod gate;
 mod git;
+mod harness;
+mod init;
 mod layouts;
 mod lock_file;
 mod memory;
@@ -71,11 +74,13 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         Some(("bench", matches)) => bench::run(matches),
         Some(("gate", matches)) => gate::run(matches),
+        Some(("init", matches)) => init::run(matches),
         Some(("compare", matches)) => compare::run(matches),
         Some(("bless", matches)) => bless::run(matches),
         Some(("bisect", matches)) => bisect::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("memory", matches)) => memory::run(matches),
+        Some(("demo", matches)) => demo::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
@@ -100,6 +105,8 @@ pub fn command(program: &'static str) -> Command {
         bless::command(),
         bisect::command(),
         calibrate::command(),
+        demo::command(),
+        init::command(),
         doctor::command(),
         schema::command(),
     ];

@@ -7,6 +7,7 @@
 
 mod block;
 mod order;
+mod pairs;
 mod pilot;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
 use block::Who;
 pub(crate) use infergate::worker::ensure_not;
 use order::Order;
+use pairs::Pairs;
 pub use pilot::QUIET_THRESHOLD;
 
 /// What to compare, with what.
@@ -84,6 +86,7 @@ pub struct PairedRun<'a> {
     /// Tokens of one turn, by case.
     turn_tokens: TurnTokens,
     order: Order,
+    pairs: Pairs,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
 }
@@ -133,7 +136,8 @@ impl<'a> PairedRun<'a> {
         let order = Order::new(request.load.seed);
         let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
         let turn_tokens = pilot.turn_tokens;
-        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, block_ns })
+        let pairs = Pairs::default();
+        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, pairs, block_ns })
     }
 
     /// The next blocks compare two other builds of the same thing, by the same plan.
@@ -223,10 +227,16 @@ impl<'a> PairedRun<'a> {
         progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases)?;
         let mut record = BlockRecord { started_first, ran_first, anchor_place, cases: Vec::new() };
+        if done == 0 {
+            self.pairs = Pairs::default();
+        }
+        let pairs = self.pairs.next(&self.timed(), cases);
         for (at, case) in self.planned(cases).into_iter().enumerate() {
             progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
+            let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case };
             record.cases.push(pair.measure(&case, ran_first, done % 3, &self.turn_tokens)?);
         }
+        record.cases.iter().for_each(|block| self.pairs.note(block));
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
         Ok(record)
@@ -245,7 +255,7 @@ impl<'a> PairedRun<'a> {
         // Not drawn: a calibration that grows block by block stays balanced.
         let side = |head: bool| if head { Side::Head } else { Side::Base };
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
-        let all: Vec<Case> = self.receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+        let all: Vec<Case> = self.timed().iter().map(|case| case.id).collect();
         progress(&step("loading", self.receipt.blocks.len(), 0, all.len()));
         let mut pair = self.start_pair(&block::order(started_first, None), &all)?;
         let mut record = PowerBlock { cases: Vec::new() };
@@ -254,6 +264,10 @@ impl<'a> PairedRun<'a> {
             record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, done as u64, &self.turn_tokens)?);
         }
         Ok(record)
+    }
+
+    fn timed(&self) -> Vec<PairedCase> {
+        self.receipt.cases.iter().filter(|case| case.timed).cloned().collect()
     }
 
     fn planned(&self, cases: &[Case]) -> Vec<PairedCase> {

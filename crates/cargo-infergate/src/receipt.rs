@@ -7,7 +7,9 @@
 mod baseline;
 mod calibration;
 mod checkup;
+mod demo;
 mod evidence;
+mod init;
 mod paired;
 mod reason;
 mod summary;
@@ -22,6 +24,7 @@ use schemars::{JsonSchema, schema_for};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
+pub use demo::{DEMO_SCHEMA, Demo, DemoChange};
 pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
     TargetEvidence, TimeEvidence, Unit,
@@ -29,6 +32,7 @@ pub use evidence::{
 pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
+pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
@@ -56,6 +60,14 @@ impl Format for PairedReceipt {
 
 impl Format for Calibration {
     const SCHEMA: &'static str = CALIBRATION_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+impl Format for Verdict {
+    const SCHEMA: &'static str = VERDICT_SCHEMA;
 
     fn check(&self) -> Result<()> {
         self.validate()
@@ -101,5 +113,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("memory-1.schema.json", schema::<MemoryReceipt>()),
         ("calibration-summary-1.schema.json", schema::<Summary>()),
         ("checkup-1.schema.json", schema::<Checkup>()),
+        ("demo-1.schema.json", schema::<Demo>()),
+        ("init-1.schema.json", schema::<Init>()),
     ]
 }

@@ -3,6 +3,8 @@
 pub mod blessing;
 pub mod calibration;
 pub mod checkup;
+pub mod demo;
+pub mod init;
 pub mod memory;
 pub mod paired;
 pub mod sparkline;

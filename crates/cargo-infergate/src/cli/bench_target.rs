@@ -117,15 +117,39 @@ fn package(target: &BenchTarget, place: Option<&Place>) -> Result<Option<String>
 
 /// The workspace's packages that have a bench target of this name. None where cargo cannot tell: it says why when it builds.
 fn packages_with(bench: &str, place: Option<&Place>) -> Result<Vec<String>> {
-    let folder = place.map(|place| place.folder.as_path());
-    let mut cargo = Command::new(program(folder));
-    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(folder.unwrap_or(Path::new(".")));
-    let output = cargo.output().context("cargo cannot be started; is it installed?")?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let metadata = metadata(place.map_or(Path::new("."), |place| place.folder.as_path()))?;
     let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == bench;
     let has = |package: &&Value| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench));
     let packages = metadata["packages"].as_array().into_iter().flatten().filter(has);
     Ok(packages.filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+}
+
+/// What cargo says of the workspace around `folder`; null where it cannot tell.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn metadata(folder: &Path) -> Result<Value> {
+    let output = cargo(folder).args(["metadata", "--no-deps", "--format-version", "1"]).output();
+    let output = output.context("cargo cannot be started; is it installed?")?;
+    Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+/// cargo in `folder`, by the toolchain that it names.
+pub fn cargo(folder: &Path) -> Command {
+    let mut cargo = Command::new(program(Some(folder)));
+    cargo.current_dir(folder);
+    if has_toolchain(folder) {
+        cargo.env_remove("RUSTUP_TOOLCHAIN");
+    }
+    cargo
+}
+
+/// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
+    Ok(!metadata(&place.folder)?.is_null() && packages_with(&target.target, Some(place))?.is_empty())
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.

@@ -168,6 +168,10 @@ fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let mut notes = head_changes(&tree)?;
+    if let Some(laid) = tree.lay_harness(config)? {
+        output::say(&laid);
+        notes.push(Note::from(laid));
+    }
     let anchor_tree = match &config.anchor {
         // Base's own commit is not measured twice.
         Some(revision) if commit_of(std::path::Path::new("."), revision)? != tree.commit => {

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{checkout_folder, lock_file};
+use super::{checkout_folder, harness, lock_file};
 use crate::config::Config;
 use crate::paired::Program;
 
@@ -114,6 +114,18 @@ impl Tree {
                 .with_context(|| format!("revision '{}': its submodules cannot be fetched", self.revision))?;
         }
         Ok(())
+    }
+
+    /// Where this revision has no bench target, lays the working tree's over it. Gives a sentence for the verdict then.
+    ///
+    /// # Errors
+    /// As [`harness::lay`].
+    pub fn lay_harness(&self, config: &Config) -> Result<Option<String>> {
+        if !bench_target::is_missing(&config.bench, &self.place()?)? {
+            return Ok(None);
+        }
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        harness::lay(&config.bench, &here, &self.folder()?)
     }
 
     /// Builds the bench target of this revision with its own flags and toolchain.

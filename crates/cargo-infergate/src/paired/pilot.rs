@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::block::{Pair, Who};
+use super::pairs::{AIM, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
@@ -16,9 +17,6 @@ use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than two.
 const PILOT_PAIRS: usize = 64;
 const PILOT_NS: f64 = 3e9;
-
-/// A block's median should not add more than this to the luck of its two processes: beyond, more blocks help more.
-const AIM: f64 = 0.008;
 
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
 /// blocks help more than more pairs.
@@ -302,16 +300,13 @@ fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
 fn decide(plan: &mut PairedCase, seen: &BlockCase, request: &PairedRequest) -> f64 {
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0);
     let ratios = seen.log_ratios().unwrap_or_default();
-    // The median of k normal values has a standard error of 1.2533 std / sqrt(k).
     let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
-    let error = |pairs: usize| 1.2533 * single_std / (pairs as f64).sqrt();
-    let wanted = (1.2533 * single_std / AIM).powi(2).ceil() as usize;
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
     let least = within(LEAST_BLOCK_NS).max(LEAST_PAIRS);
-    plan.pairs = wanted.max(least).min(within(BLOCK_NS)).next_multiple_of(2);
+    plan.pairs = wanted(single_std).max(least).min(within(BLOCK_NS)).next_multiple_of(2);
     let process_std = if plan.id.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD };
-    expect(plan, process_std.hypot(error(plan.pairs)), request.threshold);
+    expect(plan, process_std.hypot(error(single_std, plan.pairs)), request.threshold);
     plan.pairs as f64 * pair_ns
 }
 

@@ -11,6 +11,8 @@
 //! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
 //! - An exporter: one file in `report/`, which reads a [`Verdict`].
 
+use anyhow::{Result, ensure};
+use infergate::receipt::limits::{MAX_NOTES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
 
 /// Schema name of a [`Verdict`].
 pub const VERDICT_SCHEMA: &str = "infergate.verdict/2";
+
+/// A verdict has a few rows a case.
+const MAX_ROWS: usize = 100_000;
 
 /// One thing that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +94,21 @@ impl Verdict {
             Some(worst) => worst,
         };
         Self { schema: VERDICT_SCHEMA.into(), verdict, exit_code: verdict.exit_code(), rows, notes }
+    }
+
+    /// Refuses one that nobody could have reached.
+    ///
+    /// # Errors
+    /// More rows or notes than a run can have, or an exit code that is not the verdict's.
+    pub fn validate(&self) -> Result<()> {
+        at_most(self.rows.len(), MAX_ROWS, "rows")?;
+        at_most(self.notes.len(), MAX_NOTES, "notes")?;
+        ensure!(
+            self.exit_code == self.verdict.exit_code(),
+            "its exit code {} is not that of its verdict; the file was edited",
+            self.exit_code
+        );
+        Ok(())
     }
 
     /// The same, never better than `at_best`: a run that broke an invariant or was cut short passes nothing, whatever its

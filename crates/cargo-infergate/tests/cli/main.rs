@@ -8,6 +8,8 @@ mod calibrate;
 mod commands;
 mod early;
 mod gate;
+mod harness;
+mod init;
 #[cfg(unix)]
 mod interrupt;
 mod memory;

@@ -1,0 +1,196 @@
+//! `demo`: a tiny engine in a folder of its own, changed in ways whose verdicts are known. It shows that the gate works on
+//! this machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::git::git;
+use super::init::own_source;
+use super::{bench_target, flags, output};
+use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read, write_json};
+use crate::report::demo;
+
+/// One case, so that it takes few minutes.
+const CASE: &str = "decode/p128";
+
+/// What is done to the engine, and what the gate has to say of it.
+struct Change {
+    name: &'static str,
+    /// This text of the engine becomes that one.
+    edit: (&'static str, &'static str),
+    expected: Outcome,
+}
+
+const CHANGES: [Change; 5] = [
+    Change { name: "a comment", edit: ("/// Speaks in bytes", "/// Says bytes"), expected: Outcome::Pass },
+    Change {
+        name: "10 % slower",
+        edit: ("const ROUNDS: u64 = 20_000;", "const ROUNDS: u64 = 22_000;"),
+        expected: Outcome::Regressed,
+    },
+    Change {
+        name: "a leak of 4 KiB a run",
+        edit: (
+            "self.context.clear();",
+            "self.context.clear();\n        std::mem::forget(black_box(vec![1_u8; 4096]));",
+        ),
+        expected: Outcome::Leak,
+    },
+    Change {
+        name: "another output",
+        edit: ("% 256;\n        self", "% 255;\n        self"),
+        expected: Outcome::OutputChanged,
+    },
+    Change {
+        name: "one more allocation a token",
+        edit: ("work(ROUNDS);", "work(ROUNDS);\n        drop(black_box(vec![1_u8; 64]));"),
+        expected: Outcome::CounterRegressed,
+    },
+];
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("demo")
+        .about("Show on a tiny engine that the gate names a slowdown, a leak, a changed output and an allocation here")
+        .arg(
+            Arg::new("keep")
+                .long("keep")
+                .action(ArgAction::SetTrue)
+                .help("Keep the engine's folder and say where it is, to try changes of your own"),
+        )
+        .arg(flags::json("Write what was found here"))
+        .after_help("Examples:\n  cargo xtask demo\n  cargo xtask demo --json demo.json\n  cargo xtask demo --keep")
+}
+
+/// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
+    let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
+    folder.disable_cleanup(matches.get_flag("keep"));
+    let engine = folder.path().join("engine");
+    plant(&engine)?;
+    output::say("the first gate builds infergate and criterion twice, for base and for head: some minutes");
+    let mut changes = Vec::new();
+    for (at, change) in CHANGES.iter().enumerate() {
+        output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
+        changes.push(tried(change, &engine)?);
+    }
+    let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
+    if let Some(json) = flags::path(matches, "json") {
+        write_json(&json, &found)?;
+    }
+    output::report(&demo::text(&found));
+    if matches.get_flag("keep") {
+        output::say(&format!("kept: {}", engine.display()));
+    }
+    Ok(if found.all_right { 0 } else { 1 })
+}
+
+/// A repository with the engine in it, at its first commit.
+fn plant(engine: &Path) -> Result<()> {
+    let write = |name: &str, text: &str| {
+        let path = engine.join(name);
+        let written = fs::create_dir_all(path.parent().unwrap_or(engine)).and_then(|()| fs::write(&path, text));
+        written.with_context(|| format!("{}: cannot be written", path.display()))
+    };
+    write("Cargo.toml", &manifest())?;
+    write("src/lib.rs", ENGINE)?;
+    write("benches/inference.rs", include_str!("../../templates/demo/inference.rs"))?;
+    write("benches/memory.rs", include_str!("../../templates/demo/memory.rs"))?;
+    write(".gitignore", "/target\n")?;
+    if let Some(own) = own_source() {
+        // The versions that were downloaded to build this command; cargo leaves out what is not needed.
+        let lock = fs::read_to_string(own.join("Cargo.lock")).unwrap_or_default();
+        write("Cargo.lock", &lock)?;
+    }
+    lock(engine)?;
+    git(engine, &["init", "--quiet"]).context("git cannot make a repository; is it installed?")?;
+    commit(engine, "the engine")?;
+    git(engine, &["tag", "base"])?;
+    Ok(())
+}
+
+/// Writes the Cargo.lock that belongs to the manifest, from packages that are here already where that goes.
+fn lock(engine: &Path) -> Result<()> {
+    let metadata = |more: &[&str]| {
+        let mut cargo = bench_target::cargo(engine);
+        cargo
+            .args(["metadata", "--format-version", "1"])
+            .args(more)
+            .output()
+            .context("cargo cannot be started; is it installed?")
+    };
+    let mut output = metadata(&["--offline"])?;
+    if !output.status.success() {
+        output = metadata(&[])?;
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = said.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
+    ensure!(output.status.success(), "the demo's dependencies cannot be found: {why}");
+    Ok(())
+}
+
+const ENGINE: &str = include_str!("../../templates/demo/engine.rs");
+
+/// Of this infergate: from where it was built, if that is still there, else from the registry.
+fn manifest() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let own = match own_source() {
+        Some(root) => format!("path = {:?}", root.to_string_lossy()),
+        None => format!("version = \"={version}\""),
+    };
+    format!(
+        "[package]\nname = \"infergate-demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nanyhow = \"1\"\n\
+         infergate = {{ {own} }}\n\n[[bench]]\nname = \"inference\"\nharness = false\n\n[[bench]]\nname = \"memory\"\n\
+         harness = false\n\n[workspace]\n"
+    )
+}
+
+fn commit(engine: &Path, message: &str) -> Result<()> {
+    git(engine, &["add", "--all"])?;
+    let who = ["-c", "user.name=infergate", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    git(engine, &[&who[..], &["commit", "--quiet", "--message", message]].concat())?;
+    Ok(())
+}
+
+/// Commits the change on top of base and gates it, by this same command.
+fn tried(change: &Change, engine: &Path) -> Result<DemoChange> {
+    git(engine, &["reset", "--quiet", "--hard", "base"])?;
+    let (before, after) = change.edit;
+    ensure!(ENGINE.contains(before), "the demo's engine has no '{before}'; this is a bug of infergate");
+    let path = engine.join("src/lib.rs");
+    fs::write(&path, ENGINE.replace(before, after))
+        .with_context(|| format!("{}: cannot be written", path.display()))?;
+    commit(engine, change.name)?;
+    let json = engine.with_file_name("verdict.json");
+    let _ = fs::remove_file(&json);
+
+    let mut gate = Process::new(std::env::current_exe().context("this program cannot be found")?);
+    gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
+    gate.current_dir(engine).stdin(Stdio::null()).stderr(Stdio::inherit()).env_remove("CARGO_TARGET_DIR");
+    for name in
+        std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("INFERGATE_"))
+    {
+        gate.env_remove(name);
+    }
+    let ended = gate.output().context("the gate cannot be started")?;
+    let exit_code = ended.status.code();
+    if exit_code == Some(Outcome::Failed.exit_code()) {
+        bail!("{}: the gate failed; its own words are above", change.name);
+    }
+    let verdict = read::<Verdict>(&json).ok();
+    let names = |verdict: &Verdict| {
+        let named = verdict.verdict == change.expected || verdict.rows.iter().any(|row| row.outcome == change.expected);
+        if named { change.expected } else { verdict.verdict }
+    };
+    let tried =
+        DemoChange { change: change.name, expected: change.expected, found: verdict.as_ref().map(names), exit_code };
+    if !tried.is_right() {
+        output::report(&String::from_utf8_lossy(&ended.stdout));
+    }
+    Ok(tried)
+}

@@ -1,0 +1,218 @@
+//! `init`: a bench target, settings and a workflow for the package in the current folder.
+//!
+//! What is there stays as it is: files are made, lines are added, nothing is overwritten. Once more changes nothing.
+
+mod manifest;
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::git::git;
+use super::{flags, output};
+use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_text};
+use crate::report::init;
+use infergate::text_file::read_text;
+use manifest::Manifest;
+
+/// No file that is added to is larger.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new("init")
+        .about("Add bench targets, settings and a workflow to the package in this folder; nothing is overwritten")
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Show what would be written, and write nothing"),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("PATH|URL|VERSION")
+                .help("Where Cargo.toml takes infergate from [default: where this command was built from]"),
+        )
+        .arg(flags::json("Write what was done here"))
+        .after_help("Examples:\n  cargo infergate init --dry-run\n  cargo infergate init")
+}
+
+/// Shows, then writes.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let folder = env::current_dir().context("the current folder cannot be read")?;
+    let from = Source::of(matches.get_one::<String>("from").map(String::as_str));
+    let plan = plan(&folder, &from)?;
+    let dry_run = matches.get_flag("dry-run");
+    let found =
+        Init { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
+    let texts = plan.files.iter().map(|file| (file.record(), file.added.as_str()));
+    output::report(&init::text(&found, &texts.collect::<Vec<_>>()));
+    if !dry_run {
+        write(&folder, &plan.files)?;
+    }
+    if let Some(json) = flags::path(matches, "json") {
+        write_json(&json, &found)?;
+    }
+    Ok(0)
+}
+
+/// Where a package takes infergate from.
+pub struct Source {
+    /// The value of its dependency: `"0.1.0"`, `{ git = "..." }`.
+    pub value: String,
+    /// What to know of it.
+    note: Option<String>,
+}
+
+impl Source {
+    fn of(given: Option<&str>) -> Self {
+        // A string of JSON is one of TOML.
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        let value = match given {
+            Some(url) if url.contains("://") => format!("{{ git = {} }}", text(url)),
+            Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
+            Some(version) => text(version),
+            None => match own_source() {
+                Some(root) => {
+                    let root = root.to_string_lossy().into_owned();
+                    let note = format!(
+                        "Cargo.toml takes infergate from {root}, where this command was built; before you share it, name its \
+                         repository: init --from URL"
+                    );
+                    return Self { value: format!("{{ path = {} }}", text(&root)), note: Some(note) };
+                }
+                None => text(env!("CARGO_PKG_VERSION")),
+            },
+        };
+        Self { value, note: None }
+    }
+}
+
+/// The folder of infergate's sources that this command was built from, where it is still there.
+pub fn own_source() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
+    manifest.contains("name = \"infergate\"").then(|| root.to_owned())
+}
+
+/// A file that is asked for.
+struct File {
+    path: &'static str,
+    /// Where it lies, below the repository's root and not the package's folder where that differs.
+    place: PathBuf,
+    change: InitChange,
+    /// The lines that come to it.
+    added: String,
+    /// What it is then.
+    text: String,
+}
+
+impl File {
+    fn record(&self) -> InitFile {
+        InitFile { path: self.path.to_owned(), change: self.change }
+    }
+
+    /// One that is made where it is missing.
+    fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
+        let there = flags::is_there(&place);
+        let change = if there { InitChange::Kept } else { InitChange::New };
+        Self { path, place, change, added: if there { String::new() } else { text.clone() }, text }
+    }
+
+    /// One that lines come to.
+    fn grown(path: &'static str, place: PathBuf, was: &str, added: String, text: String) -> Self {
+        let change = match (added.is_empty(), was.is_empty()) {
+            (true, _) => InitChange::Kept,
+            (false, true) => InitChange::New,
+            (false, false) => InitChange::Added,
+        };
+        Self { path, place, change, added, text }
+    }
+}
+
+struct Plan {
+    files: Vec<File>,
+    notes: Vec<String>,
+}
+
+fn plan(folder: &Path, from: &Source) -> Result<Plan> {
+    let path = folder.join("Cargo.toml");
+    ensure!(
+        flags::is_there(&path),
+        "there is no Cargo.toml in this folder; run init in the package that holds the engine"
+    );
+    let was = read_text(&path, MAX_FILE_BYTES)?;
+    let manifest = Manifest::parse(&was)?;
+    let grown = manifest.with_benches(&from.value)?;
+    let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
+    let mut files = vec![File::grown("Cargo.toml", path, &was, grown.added, grown.text)];
+    for (path, text, call) in [
+        ("benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
+        ("benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
+    ] {
+        let file = in_folder(path, text);
+        ensure!(
+            file.change == InitChange::New || read_text(&file.place, MAX_FILE_BYTES)?.contains(call),
+            "{path}: is another bench already; rename it, or write infergate's beside it and name that in infergate.toml under [bench]"
+        );
+        files.push(file);
+    }
+    // Whoever wrote the bench targets already has an engine.
+    if files.iter().any(|file| file.change == InitChange::New) {
+        files.push(in_folder("benches/engine/mod.rs", include_str!("../../templates/init/engine.rs")));
+    }
+    files.push(in_folder("infergate.toml", include_str!("../../templates/init/infergate.toml")));
+
+    let mut notes: Vec<String> = from.note.clone().into_iter().collect();
+    let root = git(folder, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    if let Some(root) = root {
+        let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
+        let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
+        let workflow = include_str!("../../templates/init/workflow.yml").replace("FOLDER", &below);
+        let path = ".github/workflows/infergate.yml";
+        files.push(File::whole(path, root.join(path), workflow));
+        if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
+            let path = folder.join(".gitignore");
+            let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
+            let gap = if was.is_empty() || was.ends_with('\n') { "" } else { "\n" };
+            files.push(File::grown(".gitignore", path, &was, "/target\n".into(), format!("{was}{gap}/target\n")));
+        }
+    } else {
+        notes.push("this folder is in no git repository; gate --against needs one: git init".into());
+    }
+    let others = manifest.other_benches();
+    if !others.is_empty() {
+        notes.push(format!("left as they are: the bench targets {}", others.join(", ")));
+    }
+    if files.iter().any(|file| file.change != InitChange::Kept) {
+        notes.push(
+            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and the gate with --against main"
+                .into(),
+        );
+    }
+    Ok(Plan { files, notes })
+}
+
+/// Each can be written before the first is. One that appeared meanwhile is not overwritten.
+fn write(folder: &Path, files: &[File]) -> Result<()> {
+    let changed = || files.iter().filter(|file| file.change != InitChange::Kept);
+    for file in changed() {
+        ensure_writable(&file.place)?;
+    }
+    for file in changed() {
+        if file.change == InitChange::Added {
+            write_text(&file.place, &file.text)?;
+            continue;
+        }
+        let cannot = || format!("{}: cannot be written", file.place.display());
+        fs::create_dir_all(file.place.parent().unwrap_or(folder)).with_context(cannot)?;
+        let made = OpenOptions::new().write(true).create_new(true).open(&file.place);
+        made.and_then(|mut made| made.write_all(file.text.as_bytes())).with_context(cannot)?;
+    }
+    Ok(())
+}

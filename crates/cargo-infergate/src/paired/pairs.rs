@@ -1,0 +1,69 @@
+//! How many pairs an open case takes of the next block.
+//!
+//! The pilot has seen few pairs of a long iteration, and cannot know how much they vary. What cases that are settled leave of
+//! a block's time is given to open ones whose pairs vary so much that more of them help. The number rests on earlier blocks
+//! alone, so a block is as symmetric about the change as before.
+
+use std::collections::BTreeMap;
+
+use crate::receipt::{BlockCase, PairedCase};
+use crate::stats::{median, median_absolute_deviation};
+use infergate::case::Case;
+
+/// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
+pub const AIM: f64 = 0.008;
+
+/// The error of a median of `pairs` normal values: 1.2533 std / sqrt(pairs).
+pub fn error(single_std: f64, pairs: usize) -> f64 {
+    1.2533 * single_std / (pairs as f64).sqrt()
+}
+
+/// The pairs that make that error [`AIM`].
+pub fn wanted(single_std: f64) -> usize {
+    (1.2533 * single_std / AIM).powi(2).ceil() as usize
+}
+
+/// What the pairs of earlier blocks were like.
+#[derive(Debug, Clone, Default)]
+pub struct Pairs {
+    seen: BTreeMap<Case, Seen>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// Time of a pair, nanoseconds, by block.
+    pair_ns: Vec<f64>,
+    /// Standard deviation of one pair's ln ratio, by block.
+    single_std: Vec<f64>,
+}
+
+impl Pairs {
+    /// Takes note of a block.
+    pub fn note(&mut self, block: &BlockCase) {
+        let pairs = block.base_ns.len() as f64;
+        let sum_ns =
+            block.base_ns.iter().chain(&block.head_ns).chain(&block.anchor_ns).map(|ns| *ns as f64).sum::<f64>();
+        let mad = block.log_ratios().and_then(|ratios| median_absolute_deviation(&ratios));
+        if let (Some(mad), true) = (mad, pairs > 0.0) {
+            let seen = self.seen.entry(block.id).or_default();
+            seen.pair_ns.push(sum_ns / pairs);
+            seen.single_std.push(1.4826 * mad);
+        }
+    }
+
+    /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
+    /// so much, up to an equal share of the time that the whole suite takes of a block.
+    pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
+        let known = |case: &PairedCase| -> Option<(f64, f64)> {
+            let seen = self.seen.get(&case.id)?;
+            Some((median(&seen.pair_ns)?.max(1.0), median(&seen.single_std)?))
+        };
+        let suite_ns: f64 = all.iter().filter_map(|case| Some(case.pairs as f64 * known(case)?.0)).sum();
+        let share_ns = suite_ns / open.len().max(1) as f64;
+        let of_case = |case: &PairedCase| {
+            let more = known(case).map_or(0, |(pair_ns, std)| wanted(std).min((share_ns / pair_ns) as usize));
+            (case.id, more.max(case.pairs).next_multiple_of(2))
+        };
+        all.iter().filter(|case| open.contains(&case.id)).map(of_case).collect()
+    }
+}

@@ -1,0 +1,29 @@
+//! What `init` adds, as a difference.
+
+use super::table::Style;
+use crate::receipt::{Init, InitChange, InitFile};
+
+/// Every file with the lines that come to it.
+pub fn text(init: &Init, added: &[(InitFile, &str)]) -> String {
+    let mut text = String::new();
+    for (file, lines) in added {
+        let what = match file.change {
+            InitChange::New => "new",
+            InitChange::Added => "lines added",
+            InitChange::Kept => "as it is",
+        };
+        text += &Style::Bold.paint(&format!("{}: {what}", file.path));
+        text.push('\n');
+        for line in lines.lines() {
+            text += &Style::Good.paint(&format!("+ {line}"));
+            text.push('\n');
+        }
+    }
+    if init.dry_run {
+        text += "\nnothing was written\n";
+    }
+    for note in &init.notes {
+        text += &format!("- {note}\n");
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! Head's harness over base's sources: the change that adds the bench target is gated too.
+
+use crate::revisions::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+
+/// A repository whose last commit has no bench target, and whose working tree has one in a folder of its own.
+fn that_adds_its_bench() -> Sandbox {
+    let sandbox = repository();
+    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
+    commit(&sandbox, "Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("Cargo.toml", &MANIFEST.replace("bench.rs", "benches/main.rs"));
+    // A harness of two files.
+    sandbox.write("benches/main.rs", "mod worker;\n\nfn main() {\n    worker::main();\n}\n");
+    sandbox.write("benches/worker/mod.rs", &WORKER.replace("fn main()", "pub fn main()"));
+    sandbox
+}
+
+#[test]
+fn a_change_that_adds_the_bench_target_is_gated_by_it() {
+    let sandbox = that_adds_its_bench();
+    let before = left_behind(&sandbox);
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    let report = stdout(&said);
+    assert!(decision(&said).contains("pass") && report.contains("within limit"), "{report}");
+    let note = "base has no bench target 'inference': head's harness was laid over it (benches/main.rs, benches/worker/mod.rs; 0";
+    assert!(report.contains(note), "{report}");
+    assert_eq!(left_behind(&sandbox), before);
+
+    // What it changes beside the harness is measured: base keeps its own sources.
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+}
+
+#[test]
+fn where_neither_has_the_bench_target_nothing_can_be_compared() {
+    let sandbox = that_adds_its_bench();
+    git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
+    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
+    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
+    assert!(line.contains("has no bench target 'inference'"), "{line}");
+}
+
+#[test]
+fn a_harness_that_changes_how_base_computes_is_refused() {
+    let kernels = Sandbox::new();
+    let manifest = "[package]\nname = 'gemm-step'\nversion = '0.1.0'\nedition = '2021'\n\n[features]\nfast = []\n";
+    kernels.write("Cargo.toml", manifest);
+    kernels.write("src/lib.rs", "");
+    let place = kernels.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let sandbox = that_adds_its_bench();
+    let no_bench = MANIFEST.split("[[bench]]").next().unwrap_or_default();
+    let depends = format!("\n[dependencies]\ngemm-step = {{ path = '{place}' }}\n");
+    commit(&sandbox, "Cargo.toml", &format!("{no_bench}{depends}"), "kernels");
+    git(&sandbox, &["reset", "--quiet", "--mixed", "HEAD"]);
+    git(&sandbox, &["rm", "--quiet", "--cached", "-r", "benches"]);
+    git(&sandbox, &["commit", "--quiet", "-m", "without a harness"]);
+    let with_bench = MANIFEST.replace("bench.rs", "benches/main.rs");
+    let harness = format!("\n[dev-dependencies]\ngemm-step = {{ path = '{place}', features = ['fast'] }}\n");
+    sandbox.write("Cargo.toml", &format!("{with_bench}{depends}{harness}"));
+    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
+    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
+    assert!(line.contains("head's harness would build gemm-step v0.1.0 of base with the feature fast"), "{line}");
+
+    sandbox.write("Cargo.toml", &format!("{with_bench}{depends}"));
+    gate(&sandbox, "HEAD", &[]).success();
+}
+
+#[test]
+fn a_package_of_the_repository_that_base_lacks_is_not_taken_from_head() {
+    let sandbox = that_adds_its_bench();
+    let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
+    sandbox.write("Cargo.toml", &format!("{manifest}\n[dev-dependencies]\nstep = {{ path = 'step' }}\n"));
+    sandbox.write("step/Cargo.toml", "[package]\nname = 'step'\nversion = '0.1.0'\nedition = '2021'\n");
+    sandbox.write("step/src/lib.rs", "");
+    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
+    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
+    assert!(line.contains("needs the package step of this repository, and base has none"), "{line}");
+}
+
+#[test]
+fn a_harness_with_a_folder_of_data_is_refused() {
+    let sandbox = that_adds_its_bench();
+    for file in 0..1001 {
+        sandbox.write(&format!("benches/data/{file}.txt"), "");
+    }
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("more than 1000 files"), "{line}");
+}

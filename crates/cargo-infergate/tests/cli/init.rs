@@ -1,0 +1,115 @@
+//! `init`: what it adds to a package, and what it leaves alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::revisions::git;
+use crate::sandbox::{Sandbox, error, stdout};
+
+const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
+                        tempfile = \"3\"\n\n[[bench]]\nname = \"sorting\"\nharness = false\n";
+
+const MADE: [&str; 6] = [
+    ".github/workflows/infergate.yml",
+    ".gitignore",
+    "benches/engine/mod.rs",
+    "benches/inference.rs",
+    "benches/memory.rs",
+    "infergate.toml",
+];
+
+fn package(manifest: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
+    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    sandbox.write("Cargo.toml", manifest);
+    sandbox.write("src/lib.rs", "");
+    sandbox
+}
+
+/// All files but git's, with what is in them.
+fn files(sandbox: &Sandbox) -> BTreeMap<String, String> {
+    let own = sandbox.files().into_iter().filter(|name| !name.starts_with(".git/"));
+    own.map(|name| (name.clone(), fs::read_to_string(sandbox.path(&name)).expect("text"))).collect()
+}
+
+#[test]
+fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
+    let sandbox = package(MANIFEST);
+    let before = files(&sandbox);
+    let shown = stdout(&sandbox.run(&["init", "--dry-run"]).success());
+    assert!(shown.contains("nothing was written") && shown.contains("+ name = \"inference\""), "{shown}");
+    assert_eq!(files(&sandbox), before);
+
+    let shown = stdout(&sandbox.run(&["init", "--json", "init.json", "--from", "9.8.7"]).success());
+    assert!(shown.contains("left as they are: the bench targets sorting"), "{shown}");
+    let after = files(&sandbox);
+    let new: Vec<&str> = after.keys().filter(|name| !before.contains_key(*name)).map(String::as_str).collect();
+    assert_eq!(new, [&MADE[..], &["init.json"]].concat());
+    let manifest = &after["Cargo.toml"];
+    assert!(manifest.starts_with("# mine\n[package]"), "{manifest}");
+    // Every line that was there is still there, in its order.
+    let mut lines = manifest.lines();
+    assert!(MANIFEST.lines().all(|line| lines.any(|kept| kept == line)), "{manifest}");
+    assert!(
+        manifest.contains("[dev-dependencies] # for tests\nanyhow = \"1\"\ninfergate = \"9.8.7\"\ntempfile"),
+        "{manifest}"
+    );
+    for name in ["inference", "memory"] {
+        assert!(manifest.contains(&format!("[[bench]]\nname = \"{name}\"\nharness = false\n")), "{manifest}");
+    }
+    let said: Value = serde_json::from_str(&after["init.json"]).expect("JSON");
+    assert_eq!((said["schema"].as_str(), said["files"].as_array().map(Vec::len)), (Some("infergate.init/1"), Some(7)));
+
+    let again = stdout(&sandbox.run(&["init"]).success());
+    assert!(!again.contains("new") && !again.contains('+') && again.contains("Cargo.toml: as it is"), "{again}");
+    assert_eq!(files(&sandbox), after);
+}
+
+#[test]
+fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
+    git(&sandbox, &["init", "--quiet"]);
+    sandbox.write("Cargo.toml", "[workspace]\nmembers = ['engines/mine']\n");
+    sandbox.write("engines/mine/Cargo.toml", MANIFEST);
+    sandbox.write("engines/mine/src/lib.rs", "");
+    let line = error(sandbox.run(&["init"]));
+    assert!(line.contains("has no package; run init in the folder of the package"), "{line}");
+    let mut process = sandbox.process(&["init"]);
+    process.current_dir(sandbox.path("engines/mine"));
+    assert!(process.status().expect("it starts").success());
+    let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
+    assert!(workflow.contains("working-directory: engines/mine"), "{workflow}");
+    assert!(sandbox.path("engines/mine/benches/inference.rs").is_file());
+}
+
+#[test]
+fn what_is_in_the_way_is_named_and_nothing_is_written() {
+    let taken = package(MANIFEST);
+    taken.write("benches/inference.rs", "fn main() { println!(\"mine\") }\n");
+    let before = files(&taken);
+    let line = error(taken.run(&["init"]));
+    assert!(line.contains("benches/inference.rs: is another bench already"), "{line}");
+    assert_eq!(files(&taken), before);
+
+    for (manifest, said) in [
+        ("[package\n", "Cargo.toml: not TOML"),
+        ("[workspace]\n", "has no package"),
+        (
+            "dev-dependencies = { tempfile = '3' }\n[package]\nname = 'mine'\n",
+            "add these lines: anyhow = \"1\" and infergate",
+        ),
+        ("bench = [{ name = 'a', harness = false }]\n[package]\nname = 'mine'\n", "add [[bench]] sections"),
+    ] {
+        let broken = package(manifest);
+        let before = files(&broken);
+        let line = error(broken.run(&["init", "--from", "1.0.0"]));
+        assert!(line.contains(said), "{manifest}: {line}");
+        assert_eq!(files(&broken), before);
+    }
+    let empty = Sandbox::new();
+    assert!(error(empty.run(&["init"])).contains("there is no Cargo.toml in this folder"));
+}
