@@ -11,7 +11,7 @@ use super::{bench_target, early, flags, layouts, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{outcomes, series, sides, summarise};
 use crate::machine;
-use crate::paired::{PairedRequest, PairedRun, Program, QUIET_THRESHOLD};
+use crate::paired::{PairedRequest, PairedRun, Program};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
     file_word, read, timestamp, write_json,
@@ -187,8 +187,9 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         anchor: None,
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
+        memory_case: None,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
-        threshold: Some(config.threshold.unwrap_or(QUIET_THRESHOLD)),
+        threshold: config.threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: false,
         budget: None,
@@ -200,6 +201,8 @@ struct Session<'a> {
     builds: &'a [WorkerFile],
     cancelled: &'a AtomicBool,
     calibration: Calibration,
+    /// The one that was asked for.
+    threshold: Option<f64>,
 }
 
 impl<'a> Session<'a> {
@@ -228,7 +231,7 @@ impl<'a> Session<'a> {
             power: Vec::new(),
             wanted: None,
         };
-        Ok(Self { run, builds, cancelled, calibration })
+        Ok(Self { run, builds, cancelled, calibration, threshold: request.threshold })
     }
 
     /// Takes up what there is: a calibration that was cut short, or with `add` one that is whole, to which the plan is added.
@@ -256,16 +259,17 @@ impl<'a> Session<'a> {
     /// Goes on with an earlier calibration of the same thing.
     fn take_up(&mut self, earlier: Calibration, path: &Path, remedy: &str) -> Result<()> {
         let now = &self.calibration;
-        let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
-            calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
-        };
+        let suite = |calibration: &Calibration| -> Vec<Case> { calibration.cases.iter().map(|case| case.id).collect() };
+        // Where none is asked for, the pilot's follow the noise of its minute, and the earlier ones hold.
+        let limits = |asked: f64| earlier.cases.iter().all(|case| case.threshold == asked);
         let engine = |calibration: &Calibration| {
             (calibration.subject.engine.name.clone(), calibration.subject.engine.model.clone())
         };
         let same = earlier.machine.class == now.machine.class
             && earlier.threads == now.threads
             && engine(&earlier) == engine(now)
-            && suite(&earlier) == suite(now);
+            && suite(&earlier) == suite(now)
+            && self.threshold.is_none_or(limits);
         ensure!(
             same,
             "{}: is of another machine class, engine, model, thread count or suite; {remedy}",

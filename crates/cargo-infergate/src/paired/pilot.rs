@@ -8,14 +8,16 @@ use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{median, median_absolute_deviation};
+use crate::suite::fitting;
 use infergate::case::Phase;
-use infergate::case::choose;
 use infergate::engine::Pacing;
 use infergate::progress::Progress;
 use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
-/// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than two.
+/// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing
+/// of how much pairs vary.
 const PILOT_PAIRS: usize = 64;
+const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
 
 /// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
@@ -80,7 +82,7 @@ pub fn run(
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
-    let cases = choose(&request.cases, head.record.engine.context_tokens)?;
+    let cases = fitting(&request.cases, request.memory_case, head.record.engine.context_tokens)?;
     say("pilot: loading base");
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
@@ -283,7 +285,8 @@ fn sample(pair: &mut Pair, plan: &PairedCase, turn_tokens: &TurnTokens) -> Resul
     one.pairs = 2;
     let mut seen = pair.measure(&one, Side::Base, 0, turn_tokens)?;
     let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0);
-    one.pairs = ((PILOT_NS / pair_ns) as usize).min(PILOT_PAIRS).saturating_sub(seen.base_ns.len());
+    one.pairs =
+        ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, PILOT_PAIRS).saturating_sub(seen.base_ns.len());
     if one.pairs > 0 {
         let more = pair.measure(&one, Side::Base, 0, turn_tokens)?;
         seen.base_ns.extend(more.base_ns);
