@@ -43,6 +43,8 @@ pub struct PairedRequest {
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,
+    /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
+    pub memory_case: Option<Case>,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
     /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.

@@ -45,6 +45,22 @@ pub struct SuiteRequest {
     pub prober: Option<PathBuf>,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
+    /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
+    pub memory_case: Option<Case>,
+}
+
+/// The cases that `patterns` name, all of which fit, as does the one that a memory phase repeats: minutes of measuring do not
+/// end at one that does not.
+///
+/// # Errors
+/// As [`choose`]; a memory case beyond the context.
+pub fn fitting(patterns: &[String], memory_case: Option<Case>, context_tokens: usize) -> anyhow::Result<Vec<Case>> {
+    let cases = choose(patterns, context_tokens)?;
+    if let Some(case) = memory_case {
+        let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
+        anyhow::Context::context(case.ensure_fits(context_tokens), mend)?;
+    }
+    Ok(cases)
 }
 
 /// Runs the suite. When `cancelled` becomes true, or a worker is interrupted with it, what was measured so far comes back
@@ -197,7 +213,8 @@ impl<'a> Suite<'a> {
     }
 
     fn choose_cases(&self) -> anyhow::Result<Vec<Case>> {
-        choose(&self.request.cases, self.engine.as_ref().map_or(0, |engine| engine.context_tokens))
+        let context_tokens = self.engine.as_ref().map_or(0, |engine| engine.context_tokens);
+        fitting(&self.request.cases, self.request.memory_case, context_tokens)
     }
 
     fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<(), WorkerError> {

@@ -22,6 +22,7 @@ fn request(worker: &str, model: &str) -> SuiteRequest {
         runs: 2,
         seconds_per_case: 0.0,
         prompt_text: None,
+        memory_case: None,
     }
 }
 
@@ -103,4 +104,12 @@ fn bad_cases_are_refused_before_time_is_taken() {
     assert!(error("generate/p1000-o256").contains("needs 1256 tokens"));
     assert!(error("embed/p8").contains("not a case id"), "{}", error("embed/p8"));
     assert!(error("nothing*").contains("no case matches"));
+}
+
+#[test]
+fn a_memory_case_beyond_the_context_is_refused_before_anything_is_measured() {
+    let long = "generate/p100000-o64".parse().expect("a case");
+    let error = run(&SuiteRequest { memory_case: Some(long), ..request("fake_engine", "fake") }).expect_err("too long");
+    let line = format!("{error:#}");
+    assert!(line.contains("memory.case cannot be repeated") && line.contains("generate/p100000-o64 needs"), "{line}");
 }

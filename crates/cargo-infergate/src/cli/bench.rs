@@ -56,6 +56,7 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         runs: config.runs,
         seconds_per_case: config.seconds_per_case,
         prompt_text,
+        memory_case: (memory_worker.is_some() && memory_runs > 0).then_some(config.measured.memory.case),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::new();
