@@ -20,3 +20,8 @@ pub mod stats;
 pub mod text_file;
 pub mod trace;
 pub mod worker;
+
+/// The examples of docs/ENGINE.md are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/ENGINE.md")]
+struct EnginePage;

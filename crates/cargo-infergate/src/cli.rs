@@ -25,6 +25,8 @@ mod paired_gate;
 mod progress;
 mod revision;
 mod schema;
+mod sides;
+mod swap;
 mod terms;
 
 use std::env::ArgsOs;

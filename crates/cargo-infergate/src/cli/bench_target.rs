@@ -27,6 +27,8 @@ pub struct Place {
     pub target: PathBuf,
     /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
     pub locked: bool,
+    /// Another toolchain of rustup than the checkout's own.
+    pub toolchain: Option<String>,
 }
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
@@ -223,7 +225,11 @@ pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Op
 }
 
 fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
-    let mut cargo = Command::new(program(place.map(|place| place.folder.as_path())));
+    let mut cargo = match place {
+        // rustup's own cargo reads the variable below.
+        Some(Place { toolchain: Some(_), .. }) => Command::new("cargo"),
+        _ => Command::new(program(place.map(|place| place.folder.as_path()))),
+    };
     cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
     if let Some(package) = package(target, place)? {
         cargo.args(["--package", &package]);
@@ -248,8 +254,10 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         }
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
-        if has_toolchain(&place.folder) {
-            cargo.env_remove("RUSTUP_TOOLCHAIN");
+        match &place.toolchain {
+            Some(toolchain) => drop(cargo.env("RUSTUP_TOOLCHAIN", toolchain)),
+            None if has_toolchain(&place.folder) => drop(cargo.env_remove("RUSTUP_TOOLCHAIN")),
+            None => {}
         }
     }
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());

@@ -8,7 +8,7 @@ use infergate::printable::printable_within;
 use infergate::text_file::read_text;
 
 /// A lock file of a thousand crates has 300 KB.
-const MAX_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// As many differences are named; the others are counted.
 const NAMED: usize = 8;

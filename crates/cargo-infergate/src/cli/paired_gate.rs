@@ -7,16 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
-use super::git::commit_of;
-use super::revision::{Slot, Tree};
-use super::{bench_target, calibrate, early, flags, memory, output, outputs, progress, terms};
+use super::sides::{self, Sides};
+use super::{calibrate, early, flags, memory, output, outputs, progress};
 use crate::config::Config;
 use crate::gate::paired::{
     MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
 };
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
-use crate::report::{calibration, paired, words};
+use crate::report::{calibration, paired};
 use infergate::worker::WorkerError;
 
 /// Flags that make a gate a paired one, and those that only make sense then.
@@ -31,6 +30,20 @@ pub fn args() -> Vec<Arg> {
                 .value_name("REV")
                 .help("Build this git revision too and compare with it, process by process in turn")
                 .conflicts_with_all(["base-bin", "head-bin"]),
+        ),
+        paired(
+            Arg::new("swap")
+                .long("swap")
+                .value_name("CRATE=VERSION|PATH|URL")
+                .help("Compare HEAD as it is locked with HEAD on another version of a dependency")
+                .conflicts_with_all(["against", "base-bin", "head-bin", "anchor"]),
+        ),
+        paired(
+            Arg::new("toolchain")
+                .long("toolchain")
+                .value_name("NAME")
+                .help("Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0")
+                .conflicts_with_all(["against", "base-bin", "head-bin", "anchor", "swap"]),
         ),
         paired(flags::program("base-bin", "Bench binary to compare with, built elsewhere").requires("head-bin")),
         flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
@@ -66,7 +79,7 @@ pub fn budget() -> Arg {
 
 /// Whether these flags ask for a paired gate.
 pub fn is_asked(matches: &ArgMatches) -> bool {
-    matches.contains_id("against") || matches.contains_id("base-bin")
+    ["against", "base-bin", "swap", "toolchain"].into_iter().any(|flag| matches.contains_id(flag))
 }
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
@@ -93,15 +106,17 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     early::check(config)?;
     early::targets(config)?;
     early::calibrations(config)?;
-    let asked = Asked {
+    let mut asked = Asked {
+        memory: false,
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
         power: matches.get_flag("power"),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let programs = programs(matches, config);
+    let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
-    let Programs { base, head, anchor, base_memory, head_memory, notes } = programs?;
+    let Sides { base, head, anchor, base_memory, head_memory, notes } = built?;
+    asked.memory = head_memory.is_some() && config.measured.memory.runs > 0;
     let request = request(config, base, head, anchor, &asked)?;
     let line = progress::Line::new();
     let measured = measure(&request, config, asked.power, &line, &cancelled);
@@ -135,75 +150,8 @@ pub struct Asked {
     pub allow_output_change: bool,
     /// Say beforehand what can be shown.
     pub power: bool,
-}
-
-/// The workers of both sides; those that count their heap where there are some.
-struct Programs {
-    base: Program,
-    head: Program,
-    anchor: Option<AnchorRequest>,
-    base_memory: Option<Program>,
-    head_memory: Option<Program>,
-    /// What head changes of the gate, and what differs in how both were built.
-    notes: Vec<Note>,
-}
-
-/// All workers: given, or built from the revision and from the working tree.
-fn programs(matches: &ArgMatches, config: &Config) -> Result<Programs> {
-    let given = |path: std::path::PathBuf| Program { path, commit: None, dirty: None };
-    let head_memory = flags::path(matches, "memory-worker").map(given);
-    if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
-        let (base, head) = (given(base), given(head));
-        let limit = config.anchor_limit;
-        let anchor = flags::path(matches, "anchor-bin");
-        let anchor = anchor.map(|path| AnchorRequest { program: Some(given(path)), limit });
-        let mut notes = Vec::new();
-        if let (Some(revision), None) = (&config.anchor, &anchor) {
-            let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
-            notes.push(Note::from(text));
-        }
-        return Ok(Programs { base, head, anchor, base_memory: None, head_memory, notes });
-    }
-    let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
-    // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let mut notes = head_changes(&tree)?;
-    if let Some(laid) = tree.lay_harness(config)? {
-        output::say(&laid);
-        notes.push(Note::from(laid));
-    }
-    let anchor_tree = match &config.anchor {
-        // Base's own commit is not measured twice.
-        Some(revision) if commit_of(std::path::Path::new("."), revision)? != tree.commit => {
-            Some(Tree::checkout(revision, Slot::Anchor, config)?)
-        }
-        _ => None,
-    };
-    let base = tree.build(config)?;
-    let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
-    let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
-    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
-    let head_memory = memory::worker(config, matches)?;
-    // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let built_here = flags::path(matches, "worker").is_none();
-    let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
-    if built_here {
-        notes.extend(tree.unlocked_dependencies()?.map(Note::from));
-    }
-    Ok(Programs { base, head, anchor, base_memory, head_memory, notes })
-}
-
-/// What head's infergate.toml says otherwise than base's; said at once, too.
-fn head_changes(base: &Tree) -> Result<Vec<Note>> {
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let notes: Vec<Note> = match terms::changes(&base.folder()?, &here) {
-        Ok(changes) => changes,
-        Err(error) => {
-            vec![Note::from(format!("base's infergate.toml cannot be compared with head's: {error:#}"))]
-        }
-    };
-    notes.iter().for_each(|note| output::say(&words::note(note)));
-    Ok(notes)
+    /// A memory phase follows.
+    pub memory: bool,
 }
 
 /// What to measure, of these two workers.
@@ -223,6 +171,7 @@ pub fn request(
         anchor,
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
+        memory_case: asked.memory.then_some(config.measured.memory.case),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
         drift_tolerance: config.policy.drift_tolerance,

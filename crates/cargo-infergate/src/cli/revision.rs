@@ -30,6 +30,8 @@ pub struct Tree {
     /// Its commit, in full.
     pub commit: String,
     repository: PathBuf,
+    /// Another toolchain of rustup than its own.
+    toolchain: Option<String>,
     _lock: File,
 }
 
@@ -42,6 +44,8 @@ pub enum Slot {
     Step,
     /// What head may not drift away from.
     Anchor,
+    /// HEAD on another dependency or toolchain.
+    Swap,
 }
 
 impl Tree {
@@ -64,6 +68,7 @@ impl Tree {
             Slot::Base => "base",
             Slot::Step => "step",
             Slot::Anchor => "anchor",
+            Slot::Swap => "swap",
         });
         if folder.starts_with(&repository) && repository.join(".cargo").exists() {
             bail!(
@@ -80,6 +85,7 @@ impl Tree {
             revision: revision.to_owned(),
             commit,
             repository,
+            toolchain: None,
             _lock: lock,
         };
         let commit = tree.commit.clone();
@@ -116,6 +122,12 @@ impl Tree {
         Ok(())
     }
 
+    /// The same, built by another toolchain of rustup where one is named.
+    #[must_use]
+    pub fn by_toolchain(self, toolchain: Option<&String>) -> Self {
+        Self { toolchain: toolchain.cloned(), ..self }
+    }
+
     /// Where this revision has no bench target, lays the working tree's over it. Gives a sentence for the verdict then.
     ///
     /// # Errors
@@ -146,21 +158,18 @@ impl Tree {
         Ok(path.map(|path| Program { path, commit: Some(self.commit.clone()), dirty: Some(false) }))
     }
 
-    /// After building: how its dependencies differ from those of the working tree, where its own Cargo.lock did not say which
-    /// to take.
+    /// After building: how its dependencies differ from those of the lock file `head`.
     ///
     /// # Errors
     /// A lock file that cannot be read.
-    pub fn unlocked_dependencies(&self) -> Result<Option<String>> {
-        if self.has_lock_file()? {
-            return Ok(None);
-        }
-        let here = bench_target::lock_file(Path::new("."))?;
-        let different = lock_file::difference(&bench_target::lock_file(&self.folder()?)?, &here)?;
-        Ok(different.map(|what| {
-            format!(
+    pub fn dependencies(&self, head: &Path) -> Result<Option<String>> {
+        let different = lock_file::difference(&bench_target::lock_file(&self.folder()?)?, head)?;
+        let locked = self.has_lock_file()?;
+        Ok(different.map(|what| match locked {
+            true => format!("dependencies differ: {what}"),
+            false => format!(
                 "base has no Cargo.lock, so cargo chose its dependencies now, and they differ: {what}; commit the file"
-            )
+            ),
         }))
     }
 
@@ -188,7 +197,8 @@ impl Tree {
         let named = self.revision == self.commit;
         let name =
             if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
-        Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()? })
+        let toolchain = self.toolchain.clone();
+        Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
     }
 
     /// Its files, for git.

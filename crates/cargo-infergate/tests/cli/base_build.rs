@@ -56,7 +56,14 @@ fn base_is_built_with_what_its_own_lock_file_says() {
     let said = gate_at_home(&sandbox).success();
     let report = stdout(&said);
     assert!(decision(&said).contains("pass") && report.contains("within limit"), "{report}");
-    assert!(!report.contains("Cargo.lock"), "{report}");
+    assert!(!report.contains("Cargo.lock") && !report.contains("dependencies differ"), "{report}");
+
+    let lock = fs::read_to_string(sandbox.path("Cargo.lock")).expect("a lock file");
+    let updated = cargo_home(&sandbox, Process::new("cargo")).current_dir(sandbox.path("")).arg("update").output();
+    assert!(updated.expect("cargo").status.success());
+    let report = stdout(&gate_at_home(&sandbox).code(1));
+    assert!(report.contains("regressed") && report.contains("dependencies differ: step 0.1.0 ("), "{report}");
+    sandbox.write("Cargo.lock", &lock);
 
     let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
     commit(&sandbox, "Cargo.toml", &manifest.replace("0.1.0", "0.2.0"), "a version that the lock file does not know");

@@ -19,6 +19,7 @@ mod revisions;
 mod sandbox;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
+mod swap;
 #[cfg(unix)]
 mod terminal;
 mod terms;

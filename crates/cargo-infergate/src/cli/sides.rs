@@ -1,0 +1,129 @@
+//! Which builds are compared: given ones, the working tree with a revision, or HEAD with HEAD on another dependency or
+//! toolchain.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::ArgMatches;
+
+use super::git::{commit_of, git};
+use super::revision::{Slot, Tree};
+use super::{bench_target, flags, memory, output, swap, terms};
+use crate::config::Config;
+use crate::paired::{AnchorRequest, Program};
+use crate::receipt::Note;
+use crate::report::words;
+
+/// The workers of both sides; those that count their heap where there are some.
+pub struct Sides {
+    /// What is compared with.
+    pub base: Program,
+    /// What is judged.
+    pub head: Program,
+    /// What head may not drift away from.
+    pub anchor: Option<AnchorRequest>,
+    /// Base, counting its heap.
+    pub base_memory: Option<Program>,
+    /// Head, counting its heap.
+    pub head_memory: Option<Program>,
+    /// What head changes of the gate, and what differs in how both were built.
+    pub notes: Vec<Note>,
+}
+
+/// Takes or builds all of them, as the flags ask.
+///
+/// # Errors
+/// What cannot be checked out, changed or built.
+pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
+    if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
+        return Ok(given(base, head, matches, config));
+    }
+    if let Some(swap) = matches.get_one::<String>("swap") {
+        let swap = swap::Swap::parse(swap)?;
+        return of_head(config, None, |tree| swap.apply(&tree.folder()?));
+    }
+    if let Some(toolchain) = matches.get_one::<String>("toolchain") {
+        return of_head(config, Some(toolchain), |_| Ok(()));
+    }
+    let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
+    against(revision, matches, config)
+}
+
+fn program(path: PathBuf) -> Program {
+    Program { path, commit: None, dirty: None }
+}
+
+fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) -> Sides {
+    let anchor = flags::path(matches, "anchor-bin");
+    let anchor = anchor.map(|path| AnchorRequest { program: Some(program(path)), limit: config.anchor_limit });
+    let mut notes = Vec::new();
+    if let (Some(revision), None) = (&config.anchor, &anchor) {
+        let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
+        notes.push(Note::from(text));
+    }
+    let head_memory = flags::path(matches, "memory-worker").map(program);
+    Sides { base: program(base), head: program(head), anchor, base_memory: None, head_memory, notes }
+}
+
+/// The working tree, and a revision.
+fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Sides> {
+    // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
+    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let mut notes = head_changes(&tree)?;
+    if let Some(laid) = tree.lay_harness(config)? {
+        output::say(&laid);
+        notes.push(Note::from(laid));
+    }
+    let anchor_tree = match &config.anchor {
+        // Base's own commit is not measured twice.
+        Some(revision) if commit_of(Path::new("."), revision)? != tree.commit => {
+            Some(Tree::checkout(revision, Slot::Anchor, config)?)
+        }
+        _ => None,
+    };
+    let base = tree.build(config)?;
+    let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
+    let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
+    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
+    let head_memory = memory::worker(config, matches)?;
+    // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
+    let built_here = flags::path(matches, "worker").is_none();
+    let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
+    if built_here {
+        let here = bench_target::lock_file(Path::new("."))?;
+        notes.extend(tree.dependencies(&here)?.map(Note::from));
+    }
+    Ok(Sides { base, head, anchor, base_memory, head_memory, notes })
+}
+
+/// HEAD twice: as it is, and changed or built by another toolchain.
+fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tree) -> Result<()>) -> Result<Sides> {
+    let mut notes = Vec::new();
+    if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+        notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
+    }
+    let tree = Tree::checkout("HEAD", Slot::Base, config)?;
+    let changed = Tree::checkout("HEAD", Slot::Swap, config)?;
+    change(&changed)?;
+    let changed = changed.by_toolchain(toolchain);
+    let base = tree.build(config)?;
+    let head = changed.build(config)?;
+    let base_memory = tree.build_memory(config)?;
+    let head_memory = changed.build_memory(config)?;
+    let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
+    notes.extend(locked.map(Note::from));
+    Ok(Sides { base, head, anchor: None, base_memory, head_memory, notes })
+}
+
+/// What head's infergate.toml says otherwise than base's; said at once, too.
+fn head_changes(base: &Tree) -> Result<Vec<Note>> {
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let notes: Vec<Note> = match terms::changes(&base.folder()?, &here) {
+        Ok(changes) => changes,
+        Err(error) => {
+            vec![Note::from(format!("base's infergate.toml cannot be compared with head's: {error:#}"))]
+        }
+    };
+    notes.iter().for_each(|note| output::say(&words::note(note)));
+    Ok(notes)
+}

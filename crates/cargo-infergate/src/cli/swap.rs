@@ -1,0 +1,196 @@
+//! `--swap CRATE=VERSION|PATH|URL`: another version of one dependency, in a checkout of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use toml::{Table, Value};
+
+use super::{bench_target, lock_file};
+use infergate::text_file::read_text;
+
+/// No manifest is larger.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Sections of a manifest that name dependencies.
+const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+
+/// One dependency, and what comes in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swap {
+    /// As `cargo update` takes it: `serde`, or `serde@1.0.200` where there are several.
+    spec: String,
+    to: To,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum To {
+    Version(String),
+    Path(PathBuf),
+    Git(String),
+}
+
+impl Swap {
+    /// From `CRATE=VERSION`, `CRATE=PATH` or `CRATE=URL`.
+    ///
+    /// # Errors
+    /// Text that is none of these, or a folder that is not there.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong =
+            || format!("--swap '{text}': write CRATE=VERSION, CRATE=PATH or CRATE=URL, for example candle-core=0.11.1");
+        let (spec, to) = text.split_once('=').with_context(wrong)?;
+        let name_char = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '@', '.', '+'].contains(&c);
+        ensure!(!spec.is_empty() && !spec.starts_with('-') && spec.chars().all(name_char) && !to.is_empty(), wrong());
+        let to = if to.contains("://") {
+            To::Git(to.to_owned())
+        } else if to.starts_with(|c: char| c.is_ascii_digit()) && to.chars().all(name_char) {
+            To::Version(to.to_owned())
+        } else {
+            let folder = std::path::absolute(to).with_context(wrong)?;
+            ensure!(
+                folder.join("Cargo.toml").is_file(),
+                "--swap: {} holds no Cargo.toml; name the crate's folder",
+                folder.display()
+            );
+            To::Path(folder)
+        };
+        Ok(Self { spec: spec.to_owned(), to })
+    }
+
+    fn name(&self) -> &str {
+        self.spec.split('@').next().unwrap_or(&self.spec)
+    }
+
+    /// Puts it in place in the checkout around `folder`.
+    ///
+    /// # Errors
+    /// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
+    pub fn apply(&self, folder: &Path) -> Result<()> {
+        let lock = bench_target::lock_file(folder)?;
+        let was = lock.is_file().then(|| read_text(&lock, lock_file::MAX_BYTES)).transpose()?;
+        match &self.to {
+            To::Version(version) => self.turn_to(version, folder, &lock)?,
+            To::Path(path) => self.patch(folder, &lock, "path", &path.to_string_lossy())?,
+            To::Git(url) => self.patch(folder, &lock, "git", url)?,
+        }
+        cargo(folder, &["metadata", "--format-version", "1"]).with_context(|| self.cannot())?;
+        let now = read_text(&lock, lock_file::MAX_BYTES)?;
+        // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
+        let changes = was.as_ref() != Some(&now) && !now.contains("[[patch.unused]]");
+        ensure!(
+            changes,
+            "--swap {}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
+            self.spec
+        );
+        Ok(())
+    }
+
+    fn cannot(&self) -> String {
+        format!("--swap {}", self.spec)
+    }
+
+    /// Within what the manifests ask for; else they are made to ask for it.
+    fn turn_to(&self, version: &str, folder: &Path, lock: &Path) -> Result<()> {
+        let update = ["update", "--package", &self.spec, "--precise", version];
+        if cargo(folder, &update).is_ok() {
+            return Ok(());
+        }
+        let mut found = false;
+        for manifest in manifests(folder, lock)? {
+            found |= self.ask_for(version, &manifest)?;
+        }
+        ensure!(found, "--swap {}: no manifest of this repository names it; name a direct dependency", self.spec);
+        Ok(())
+    }
+
+    fn ask_for(&self, version: &str, manifest: &Path) -> Result<bool> {
+        let mut table = table(manifest)?;
+        let mut found = false;
+        let mut sections: Vec<&mut Table> = Vec::new();
+        let mut rest: Vec<&mut Table> = Vec::new();
+        for (key, value) in table.iter_mut() {
+            let Some(inner) = value.as_table_mut() else { continue };
+            match key.as_str() {
+                name if SECTIONS.contains(&name) => sections.push(inner),
+                "workspace" => rest.push(inner),
+                "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
+                _ => {}
+            }
+        }
+        for table in rest {
+            let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
+            sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
+        }
+        for (name, value) in sections.into_iter().flat_map(|section| section.iter_mut()) {
+            let renamed = value.get("package").and_then(Value::as_str).map(str::to_owned);
+            if renamed.as_deref().unwrap_or(name) != self.name() {
+                continue;
+            }
+            let exactly = Value::from(format!("={version}"));
+            match value {
+                Value::String(_) => *value = exactly,
+                Value::Table(dependency) if dependency.contains_key("workspace") => continue,
+                Value::Table(dependency) => drop(dependency.insert("version".into(), exactly)),
+                _ => continue,
+            }
+            found = true;
+        }
+        if found {
+            write(manifest, &table)?;
+        }
+        Ok(found)
+    }
+
+    fn patch(&self, folder: &Path, lock: &Path, key: &str, value: &str) -> Result<()> {
+        let manifest = lock.with_file_name("Cargo.toml");
+        let mut table = table(&manifest)?;
+        let of = |table: &mut Table, name: &str| -> Result<Table> {
+            match table.remove(name) {
+                None => Ok(Table::new()),
+                Some(Value::Table(found)) => Ok(found),
+                Some(_) => bail!("Cargo.toml: {name} is no table"),
+            }
+        };
+        let mut patch = of(&mut table, "patch")?;
+        let mut registry = of(&mut patch, "crates-io")?;
+        let source = Table::from_iter([(key.to_owned(), Value::from(value))]);
+        registry.insert(self.name().to_owned(), Value::Table(source));
+        patch.insert("crates-io".into(), Value::Table(registry));
+        table.insert("patch".into(), Value::Table(patch));
+        write(&manifest, &table)?;
+        // What is locked is kept otherwise.
+        cargo(folder, &["update", "--package", &self.spec]).with_context(|| self.cannot())
+    }
+}
+
+/// The manifests of all packages in the workspace around `folder`, and its root's.
+fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
+    let metadata = bench_target::metadata(folder)?;
+    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let mut all: Vec<PathBuf> =
+        packages.iter().filter_map(|package| package["manifest_path"].as_str().map(PathBuf::from)).collect();
+    let root = lock.with_file_name("Cargo.toml");
+    if !all.contains(&root) {
+        all.push(root);
+    }
+    Ok(all)
+}
+
+fn table(manifest: &Path) -> Result<Table> {
+    let text = read_text(manifest, MAX_FILE_BYTES)?;
+    text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
+}
+
+fn write(manifest: &Path, table: &Table) -> Result<()> {
+    std::fs::write(manifest, table.to_string()).with_context(|| format!("{}: cannot be written", manifest.display()))
+}
+
+/// cargo's first error, where it fails.
+fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
+    let output =
+        bench_target::cargo(folder).args(arguments).output().context("cargo cannot be started; is it installed?")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    bail!("{}", said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or("cargo gave no reason"))
+}
