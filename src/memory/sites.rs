@@ -1,10 +1,11 @@
 //! Where allocations that outlive their run come from: while it is on, every allocation's call stack is kept until its
 //! release. Slow, and therefore a pass of its own, taken only after a leak was found.
 
+use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::env;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,8 +20,7 @@ const SHOWN_SITES: usize = 5;
 
 /// Crates that allocate on behalf of others: not where a leak is. By the folders of their sources, because a build with line
 /// tables alone keeps no paths in the names of inlined functions.
-const PLUMBING: &[&str] =
-    &["/library/alloc/", "/library/core/", "/library/std/", "/backtrace-", "/hashbrown-", "/rayon-core-"];
+const PLUMBING: &[&str] = &["/library/alloc/", "/library/core/", "/library/std/", "/hashbrown-", "/rayon-core-"];
 
 static ON: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
@@ -33,8 +33,10 @@ thread_local! {
 #[derive(Default)]
 struct Kept {
     run: usize,
-    /// Stacks by their return addresses.
+    /// Stacks by their return addresses: the place of each in `places`.
     stacks: HashMap<Vec<usize>, usize>,
+    /// The same stacks as the standard library can name their frames.
+    places: Vec<Backtrace>,
     live: HashMap<usize, Live>,
 }
 
@@ -64,8 +66,7 @@ pub fn finish(runs: usize) -> Vec<LeakSite> {
             *bytes += live.bytes;
             *blocks += 1;
         }
-        let mut stacks: Vec<(Vec<usize>, (usize, usize))> =
-            kept.stacks.into_iter().filter_map(|(stack, id)| Some((stack, sums.remove(&id)?))).collect();
+        let mut stacks: Vec<(usize, (usize, usize))> = sums.into_iter().collect();
         stacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         stacks.truncate(SHOWN_SITES);
         found = stacks
@@ -73,7 +74,7 @@ pub fn finish(runs: usize) -> Vec<LeakSite> {
             .map(|(stack, (bytes, blocks))| LeakSite {
                 bytes_per_run: bytes as f64 / runs.max(1) as f64,
                 blocks_per_run: blocks as f64 / runs.max(1) as f64,
-                frames: frames(&stack),
+                frames: kept.places.get(stack).map(|place| frames(&place.to_string())).unwrap_or_default(),
             })
             .collect();
     });
@@ -101,20 +102,45 @@ pub(super) fn released(pointer: *mut u8) {
 #[cold]
 fn keep(pointer: usize, bytes: usize) {
     unless_busy(|| {
-        // Not while `KEPT` is held: whoever takes a stack for reasons of their own holds its lock, allocates, and waits for it.
-        let mut stack = Vec::with_capacity(DEPTH);
-        backtrace::trace(|frame| {
-            stack.push(frame.ip() as usize);
-            stack.len() < DEPTH
-        });
+        let addresses = return_addresses();
+        let note = |kept: &mut Kept, stack: usize| {
+            kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+        };
+        if let Ok(mut kept) = KEPT.lock()
+            && let Some(kept) = kept.as_mut()
+            && let Some(&stack) = kept.stacks.get(&addresses)
+        {
+            return note(kept, stack);
+        }
+        // A stack that was not seen before, which is seldom. Not while `KEPT` is held: whoever takes one for reasons of their
+        // own holds the standard library's lock, allocates, and waits for `KEPT`.
+        let place = Backtrace::force_capture();
         if let Ok(mut kept) = KEPT.lock()
             && let Some(kept) = kept.as_mut()
         {
-            let next = kept.stacks.len();
-            let stack = *kept.stacks.entry(stack).or_insert(next);
-            kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+            let next = kept.places.len();
+            let stack = *kept.stacks.entry(addresses).or_insert(next);
+            if stack == next {
+                kept.places.push(place);
+            }
+            note(kept, stack);
         }
     });
+}
+
+/// Return addresses of this thread's stack, the innermost first. The C library gives them without a lock of ours.
+#[cfg(any(all(target_os = "linux", target_env = "gnu"), target_vendor = "apple"))]
+fn return_addresses() -> Vec<usize> {
+    let mut addresses = [std::ptr::null_mut(); DEPTH];
+    // SAFETY: the array has room for as many addresses as are asked for.
+    let found = unsafe { libc::backtrace(addresses.as_mut_ptr(), DEPTH as libc::c_int) };
+    addresses.iter().take(usize::try_from(found).unwrap_or(0)).map(|address| *address as usize).collect()
+}
+
+/// Elsewhere the names of the frames have to do, which takes longer.
+#[cfg(not(any(all(target_os = "linux", target_env = "gnu"), target_vendor = "apple")))]
+fn return_addresses() -> Vec<usize> {
+    Backtrace::force_capture().to_string().bytes().map(usize::from).collect()
 }
 
 /// Runs `work` on what is kept, unless this thread is at it already.
@@ -135,22 +161,37 @@ fn unless_busy(work: impl FnOnce()) {
     }
 }
 
-fn frames(stack: &[usize]) -> Vec<String> {
+/// The frames of a printed stack that say where a leak is.
+fn frames(printed: &str) -> Vec<String> {
     let mut frames = Vec::new();
     let mut in_run = true;
-    for address in stack {
-        backtrace::resolve(*address as *mut _, |symbol| {
-            // What called the run is nobody's leak either.
-            in_run &= !symbol.filename().is_some_and(|file| file.ends_with(super::counted::FILE));
-            let Some(name) = symbol.name().map(|name| format!("{name:#}")) else { return };
-            let place = symbol.filename().zip(symbol.lineno());
-            let plumbing = place.map_or(name.contains("alloc::"), |(file, _)| is_plumbing(file));
-            if in_run && !plumbing && frames.len() < SHOWN_FRAMES {
-                frames.push(place.map_or(name.clone(), |(file, line)| format!("{name} at {}:{line}", short(file))));
-            }
-        });
+    let mut lines = printed.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        // `12: name`, and a function inlined into it without the number.
+        let name = match line.split_once(": ") {
+            Some((number, name)) if number.parse::<usize>().is_ok() => name,
+            _ => line,
+        };
+        let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
+        // What called the run is nobody's leak either.
+        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE));
+        let plumbing = place.as_ref().map_or(name.contains("alloc::"), |(file, _)| is_plumbing(file));
+        if in_run && !plumbing && frames.len() < SHOWN_FRAMES {
+            frames.push(place.map_or(name.to_owned(), |(file, line)| format!("{name} at {}:{line}", short(&file))));
+        }
     }
     frames
+}
+
+/// `FILE:LINE:COLUMN`; below the current folder FILE begins with `./`.
+fn place(text: &str) -> Option<(PathBuf, &str)> {
+    let (rest, _column) = text.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':')?;
+    let file = match file.strip_prefix("./") {
+        Some(below) => env::current_dir().unwrap_or_default().join(below),
+        None => PathBuf::from(file),
+    };
+    Some((file, line))
 }
 
 fn is_plumbing(file: &Path) -> bool {

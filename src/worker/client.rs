@@ -211,6 +211,8 @@ impl<'a> Client<'a> {
 fn command(program: &Path, request: &LoadRequest) -> Command {
     let mut command = Command::new(program);
     command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // An error that takes a stack for itself is slower, allocates, and holds the lock that the search for a leak's place needs.
+    command.env("RUST_LIB_BACKTRACE", "0");
     command.env("INFERGATE_MODEL", &request.model).env("INFERGATE_THREADS", request.threads.to_string());
     command.env("INFERGATE_SEED", request.seed.to_string());
     let options = request.options.iter().map(|(name, value)| format!("{name}={value}"));
