@@ -149,6 +149,13 @@ fn copy(files: &[PathBuf], from: &Path, to: &Path) -> Result<Vec<String>> {
     for file in files {
         let name = file.strip_prefix(from)?;
         let place = to.join(name);
+        // A link among base's files would be followed out of the checkout.
+        let linked = name.ancestors().any(|part| !part.as_os_str().is_empty() && to.join(part).is_symlink());
+        ensure!(
+            !linked,
+            "base has a link where head's {} would lie; gate with --base-bin and --head-bin",
+            name.display()
+        );
         let copied = fs::create_dir_all(place.parent().unwrap_or(to)).and_then(|()| fs::copy(file, &place));
         copied.with_context(|| format!("{}: cannot be written", place.display()))?;
         names.push(name.to_string_lossy().into_owned());

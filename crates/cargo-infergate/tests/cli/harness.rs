@@ -87,3 +87,21 @@ fn a_harness_with_a_folder_of_data_is_refused() {
     let line = error(gate(&sandbox, "HEAD", &[]));
     assert!(line.contains("more than 1000 files"), "{line}");
 }
+
+/// What base's link leads to is nobody's to write.
+#[cfg(unix)]
+#[test]
+fn a_harness_is_not_written_through_a_link_of_base() {
+    let sandbox = that_adds_its_bench();
+    let other = Sandbox::new();
+    std::fs::rename(sandbox.path("benches"), sandbox.path("target-benches")).expect("moved");
+    std::os::unix::fs::symlink(other.path(""), sandbox.path("benches")).expect("a link");
+    let manifest = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    commit(&sandbox, "Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "a link");
+    std::fs::remove_file(sandbox.path("benches")).expect("the link");
+    std::fs::rename(sandbox.path("target-benches"), sandbox.path("benches")).expect("back again");
+    sandbox.write("Cargo.toml", &manifest);
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("base has a link where head's benches/main.rs would lie"), "{line}");
+    assert!(other.files().is_empty());
+}
