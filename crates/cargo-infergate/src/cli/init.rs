@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
@@ -45,7 +45,7 @@ pub fn command() -> Command {
 /// Shows, then writes.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let folder = env::current_dir().context("the current folder cannot be read")?;
-    let from = Source::of(matches.get_one::<String>("from").map(String::as_str));
+    let from = Source::of(matches.get_one::<String>("from").map(String::as_str))?;
     let plan = plan(&folder, &from)?;
     let dry_run = matches.get_flag("dry-run");
     let found =
@@ -70,13 +70,14 @@ pub struct Source {
 }
 
 impl Source {
-    fn of(given: Option<&str>) -> Self {
+    fn of(given: Option<&str>) -> Result<Self> {
         // A string of JSON is one of TOML.
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let value = match given {
             Some(url) if url.contains("://") => format!("{{ git = {} }}", text(url)),
             Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
-            Some(version) => text(version),
+            Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
+            Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
             None => match own_source() {
                 Some(root) => {
                     let root = root.to_string_lossy().into_owned();
@@ -84,12 +85,12 @@ impl Source {
                         "Cargo.toml takes infergate from {root}, where this command was built; before you share it, name its \
                          repository: init --from URL"
                     );
-                    return Self { value: format!("{{ path = {} }}", text(&root)), note: Some(note) };
+                    return Ok(Self { value: format!("{{ path = {} }}", text(&root)), note: Some(note) });
                 }
                 None => text(env!("CARGO_PKG_VERSION")),
             },
         };
-        Self { value, note: None }
+        Ok(Self { value, note: None })
     }
 }
 

@@ -99,7 +99,8 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
 /// HEAD twice: as it is, and changed or built by another toolchain.
 fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tree) -> Result<()>) -> Result<Sides> {
     let mut notes = Vec::new();
-    if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+    let status = git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"]);
+    if !status.context("--swap and --toolchain need a git repository; run the gate in one")?.is_empty() {
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
     let tree = Tree::checkout("HEAD", Slot::Base, config)?;

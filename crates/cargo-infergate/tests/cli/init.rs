@@ -110,6 +110,13 @@ fn what_is_in_the_way_is_named_and_nothing_is_written() {
         assert!(line.contains(said), "{manifest}: {line}");
         assert_eq!(files(&broken), before);
     }
+    let sound = package(MANIFEST);
+    let before = files(&sound);
+    for from in ["", "../no-such-folder"] {
+        let line = error(sound.run(&["init", "--from", from]));
+        assert!(line.contains("is no folder, URL or version"), "{line}");
+        assert_eq!(files(&sound), before);
+    }
     let empty = Sandbox::new();
     assert!(error(empty.run(&["init"])).contains("there is no Cargo.toml in this folder"));
 }
