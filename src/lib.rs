@@ -7,6 +7,7 @@ pub mod case;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod load;
 pub mod machine;
 pub mod measure;
 pub mod memory;

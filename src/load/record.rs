@@ -1,0 +1,88 @@
+//! What one request did: [`RequestRecord`].
+
+use serde::{Deserialize, Serialize};
+
+/// One request of a load run, raw. All times are nanoseconds since the run began, on one monotonic clock.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RequestRecord {
+    /// Its number in the run, from 0, in the order of their starts.
+    pub request: u64,
+    /// Which user sent it (closed loop), or 0.
+    pub user: u32,
+    /// Index of its scenario among the run's.
+    pub scenario: u32,
+    /// `t_0`: when it was to start. In a closed loop the moment its user was free.
+    pub scheduled_ns: u64,
+    /// When the client began to send it; never before `scheduled_ns`.
+    pub sent_ns: u64,
+    /// When its connection stood; `None` where an open one was used again, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected_ns: Option<u64>,
+    /// When the first byte of the answer arrived; `None` without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_ns: Option<u64>,
+    /// When each piece of output arrived: one token each from an engine; from a server a piece can hold several, see
+    /// `chunk_tokens`.
+    pub chunk_ns: Vec<u64>,
+    /// Tokens in each piece; empty where each holds one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunk_tokens: Vec<u32>,
+    /// When it ended, well or not.
+    pub ended_ns: u64,
+    /// Prompt tokens; `None` where nobody counted them.
+    pub input_tokens: Option<u64>,
+    /// Output tokens, by the server's usage or a tokenizer's count; `None` where neither is known.
+    pub output_tokens: Option<u64>,
+    /// SHA-256 of the output, hex: of the token ids as little-endian u32 where they are known, else of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_sha256: Option<String>,
+    /// Attempts before this one that ended in 429 or 5xx. The request's start never moves.
+    #[serde(default)]
+    pub retries: u32,
+    /// Why it failed; `None` for one that completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Failure {
+    /// Its class.
+    pub class: FailureClass,
+    /// The HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// One sentence without anything of the prompt, the key or the answer's text.
+    pub detail: String,
+}
+
+/// Classes of failed requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// No connection.
+    Connect,
+    /// No TLS session.
+    Tls,
+    /// A 4xx status other than 429.
+    Status4xx,
+    /// 429: the server is full.
+    Status429,
+    /// A 5xx status.
+    Status5xx,
+    /// The request took longer than it may.
+    Timeout,
+    /// Bytes that are no stream of completion events.
+    MalformedStream,
+    /// The stream ended before `[DONE]` or a finish reason.
+    CutStream,
+    /// Fewer or more tokens than asked for.
+    WrongLength,
+    /// The engine behind a local target failed.
+    Engine,
+    /// The run ended first.
+    Cancelled,
+}
