@@ -54,7 +54,8 @@ fn run(factory: &dyn EngineFactory) -> Result<()> {
     criterion_front::run(factory, &config, &Arguments::parse(arguments()))
 }
 
-fn is_worker() -> bool {
+/// Whether this process is a measured worker.
+pub(crate) fn is_worker() -> bool {
     arguments().any(|argument| argument == WORKER_ARGUMENT)
 }
 

@@ -1,12 +1,22 @@
 //! What is measured: a [`Case`], its id, and the grid of cases.
 
+mod bench_name;
+
 use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-/// One thing to time, in exact token counts.
+pub use bench_name::BenchName;
+
+/// What stands in front of a bench's name where it is written into a file: ours and theirs may be spelled alike.
+const BENCH_PREFIX: &str = "bench:";
+
+/// The output that a bench returned is kept as the words of its SHA-256.
+pub const BENCH_OUTPUT_WORDS: usize = 8;
+
+/// One thing to time: a request to an engine in exact token counts, or a bench of somebody's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Case {
     /// `prefill/pP`: P prompt tokens into an empty KV cache, up to the first token.
@@ -26,6 +36,8 @@ pub enum Case {
         /// N
         output_tokens: usize,
     },
+    /// One iteration of a bench, for example one of criterion's, named as criterion names it: `fib/20`.
+    Bench(BenchName),
 }
 
 /// The criterion group and report section a case belongs to.
@@ -38,6 +50,8 @@ pub enum Phase {
     Decode,
     /// Prompt to last token.
     Generate,
+    /// A bench of somebody's own, which may be anything.
+    Bench,
 }
 
 impl Phase {
@@ -47,6 +61,7 @@ impl Phase {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
             Self::Generate => "generate",
+            Self::Bench => "bench",
         }
     }
 }
@@ -58,24 +73,50 @@ impl Case {
             Self::Prefill { .. } => Phase::Prefill,
             Self::Decode { .. } => Phase::Decode,
             Self::Generate { .. } => Phase::Generate,
+            Self::Bench(_) => Phase::Bench,
         }
     }
 
-    /// P, the prompt's tokens.
+    /// P, the prompt's tokens; none for a bench.
     pub fn prompt_tokens(&self) -> usize {
         match *self {
             Self::Prefill { prompt_tokens } | Self::Decode { prompt_tokens } | Self::Generate { prompt_tokens, .. } => {
                 prompt_tokens
             }
+            Self::Bench(_) => 0,
         }
     }
 
-    /// Output tokens of one iteration: 1 for prefill, 2 for decode (the prompt's and the timed step's), N for generate.
+    /// Output tokens of one iteration: 1 for prefill, 2 for decode (the prompt's and the timed step's), N for generate, none
+    /// for a bench.
     pub fn output_tokens(&self) -> usize {
         match *self {
             Self::Prefill { .. } => 1,
             Self::Decode { .. } => 2,
             Self::Generate { output_tokens, .. } => output_tokens,
+            Self::Bench(_) => 0,
+        }
+    }
+
+    /// Whether an output can have so many ids: one for each output token, or for a bench the words of what it returned, if
+    /// it returned anything.
+    pub fn can_have_ids(&self, ids: usize) -> bool {
+        match self {
+            Self::Bench(_) => ids == 0 || ids == BENCH_OUTPUT_WORDS,
+            _ => ids == self.output_tokens(),
+        }
+    }
+
+    /// Times in one sample: one for each token of a generation, else one.
+    pub fn times_in_sample(&self) -> usize {
+        if self.phase() == Phase::Generate { self.output_tokens() } else { 1 }
+    }
+
+    /// How files and the worker's protocol spell it: as it is displayed, a bench with `bench:` in front.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Bench(name) => format!("{BENCH_PREFIX}{name}"),
+            _ => self.to_string(),
         }
     }
 
@@ -84,6 +125,7 @@ impl Case {
         match *self {
             Self::Prefill { prompt_tokens } | Self::Decode { prompt_tokens } => format!("p{prompt_tokens}"),
             Self::Generate { prompt_tokens, output_tokens } => format!("p{prompt_tokens}-o{output_tokens}"),
+            Self::Bench(name) => name.to_string(),
         }
     }
 
@@ -103,7 +145,10 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.phase().name(), self.parameter())
+        match self {
+            Self::Bench(name) => name.fmt(f),
+            _ => write!(f, "{}/{}", self.phase().name(), self.parameter()),
+        }
     }
 }
 
@@ -111,6 +156,9 @@ impl FromStr for Case {
     type Err = anyhow::Error;
 
     fn from_str(id: &str) -> Result<Self> {
+        if let Some(name) = id.strip_prefix(BENCH_PREFIX) {
+            return Ok(Self::Bench(BenchName::new(name)?));
+        }
         let Some(case) = parse(id) else {
             bail!("'{id}' is not a case id; write prefill/p128, decode/p128 or generate/p128-o64");
         };
@@ -139,7 +187,7 @@ fn parse(id: &str) -> Option<Case> {
 
 impl Serialize for Case {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.id())
     }
 }
 
@@ -219,4 +267,19 @@ pub fn choose(patterns: &[String], context_tokens: usize) -> Result<Vec<Case>> {
         case.ensure_fits(context_tokens)?;
     }
     Ok(cases)
+}
+
+/// The benches that `patterns` name, by their name or a glob over it; all of them without any pattern.
+///
+/// # Errors
+/// A pattern that names none of them.
+pub fn choose_benches(patterns: &[String], benches: &[Case]) -> Result<Vec<Case>> {
+    if patterns.is_empty() {
+        return Ok(benches.to_vec());
+    }
+    let chosen = select(patterns, benches)?;
+    if let Some(other) = chosen.iter().find(|case| !benches.contains(case)) {
+        bail!("no bench is called '{other}'; there are {}", list(benches));
+    }
+    Ok(chosen)
 }

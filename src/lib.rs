@@ -6,6 +6,8 @@ pub mod build_info;
 pub mod case;
 pub mod clock;
 pub mod config;
+#[cfg(feature = "bench")]
+pub mod criterion;
 pub mod engine;
 pub mod load;
 pub mod machine;
@@ -26,3 +28,8 @@ pub mod worker;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/ENGINE.md")]
 struct EnginePage;
+
+/// Those of docs/WORKERS.md, too.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/WORKERS.md")]
+struct WorkersPage;

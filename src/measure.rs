@@ -149,6 +149,7 @@ fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
             bytes: (0..output_tokens.saturating_sub(1)).map(|step| cost.decode_bytes(p + step)).sum(),
             flops: cost.prefill_flops(p),
         },
+        Case::Bench(_) => return None,
     })
 }
 

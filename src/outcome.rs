@@ -44,6 +44,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether more blocks, or a quieter machine, would have decided it.
+    pub fn is_undecided(self) -> bool {
+        matches!(self, Self::Unstable | Self::Inconclusive)
+    }
+
     /// The process exit code.
     pub fn exit_code(self) -> i32 {
         match self {

@@ -155,6 +155,27 @@ pub struct Work {
     pub flops: f64,
 }
 
+/// What one iteration of a criterion bench gets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Throughput {
+    /// Of what.
+    pub unit: ThroughputUnit,
+    /// How many an iteration.
+    pub per_iteration: u64,
+}
+
+/// What a throughput counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ThroughputUnit {
+    /// Bytes.
+    Bytes,
+    /// Whatever the bench counts.
+    Elements,
+}
+
 /// Time to first token in parts, nanoseconds. They add up to the TTFT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -288,6 +309,8 @@ pub enum Metric {
     ItlNs,
     /// End-to-end latency, ns: generate.
     E2eNs,
+    /// Time of an iteration, ns: a criterion bench.
+    TimeNs,
 }
 
 impl Metric {
@@ -297,15 +320,17 @@ impl Metric {
             Phase::Prefill => Self::TtftNs,
             Phase::Decode => Self::ItlNs,
             Phase::Generate => Self::E2eNs,
+            Phase::Bench => Self::TimeNs,
         }
     }
 
-    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`.
+    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`.
     pub fn name(self) -> &'static str {
         match self {
             Self::TtftNs => "ttft_ns",
             Self::ItlNs => "itl_ns",
             Self::E2eNs => "e2e_ns",
+            Self::TimeNs => "time_ns",
         }
     }
 }

@@ -24,6 +24,10 @@
 //!
 //! The last four belong to the memory phase; a worker without them can be timed and not followed.
 //!
+//! A worker whose cases are benches of somebody's own, such as criterion's, lists them in the answer to `load`, `"benches":["bench:fib/20"]`,
+//! and takes no others. Their output has no ids, or the eight little-endian 32-bit words of the SHA-256 of what the bench
+//! returned; `prepare` may say `"throughput":{"unit":"bytes","per_iteration":1024}`.
+//!
 //! # What a worker can do
 //! `capabilities` lists the requests it answers, by their `op`, and the additions it knows. Nobody is asked for what it does
 //! not list, and words that the other side does not know are passed over, so that workers and gates of different ages work
@@ -45,7 +49,7 @@
 #[cfg(feature = "bench")]
 mod serve;
 #[cfg(feature = "bench")]
-mod standard_streams;
+pub(crate) mod standard_streams;
 
 mod capability;
 mod client;
@@ -56,23 +60,25 @@ mod honesty;
 mod patience;
 mod pipe;
 mod requests;
+mod wire;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
-use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, TtftParts, Work};
+use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
 
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
 pub use exit::interrupted;
-pub use file::WorkerFile;
+pub use file::{Launcher, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
 pub use patience::Patience;
 pub use pipe::MOST_LINE_BYTES;
 #[cfg(feature = "bench")]
 pub use serve::{serve, serve_here};
+pub use wire::{Asked, Wire, hello, to_answer};
 
 /// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
 pub const PROTOCOL: u32 = 2;
@@ -219,6 +225,9 @@ pub struct Loaded {
     /// Devices it computes on besides the processor.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// The only cases there are, where they are benches; empty for an engine, which takes any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benches: Vec<Case>,
 }
 
 /// Answer to [`Request::Prepare`].
@@ -229,6 +238,9 @@ pub struct PreparedReply {
     /// The least work of one sample.
     #[serde(default)]
     pub work: Option<Work>,
+    /// What one iteration gets through, where a criterion bench says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
 }
 
 /// Answer to [`Request::Turn`].

@@ -9,17 +9,25 @@ fn a_subject_reads_as_it_prints() {
     assert_eq!("decode/p128".parse::<Subject>().expect("a case"), Subject::Case(case));
     assert_eq!("model".parse::<Subject>().expect("the model"), Subject::Model);
     assert_eq!("process".parse::<Subject>().expect("the process"), Subject::Process);
-    let named: Subject = "criterion:decode/p128".parse().expect("a name");
-    assert_eq!(named, Subject::Named(Name::new("criterion", "decode/p128").expect("a name")));
+    let named: Subject = "scenario:decode/p128".parse().expect("a name");
+    assert_eq!(named, Subject::Named(Name::new("scenario", "decode/p128").expect("a name")));
+    let bench: Subject = "bench:decode/p128".parse().expect("a bench");
+    assert_eq!((bench.to_string().as_str(), bench.id().as_str()), ("decode/p128", "bench:decode/p128"));
+    assert_ne!(bench, Subject::Case(case), "somebody else's bench may be spelled like a case of ours");
+    assert_eq!(serde_json::from_str::<Subject>(&serde_json::to_string(&bench).expect("text")).expect("a bench"), bench);
     assert_eq!((named.case(), Subject::Case(case).case()), (None, Some(case)));
 }
 
 #[test]
 fn what_is_no_subject_says_how_to_write_one() {
-    for text in ["", "decode", "modell", ":x", "criterion:", "Criterion:x", "a b:x", "server:\u{1b}[2J", "x:\n"] {
+    for text in ["", "decode", "modell", ":x", "bench:", "scenario:", "Scenario:x", "a b:x", "server:\u{1b}[2J", "x:\n"]
+    {
         let error = text.parse::<Subject>().expect_err(text).to_string();
-        assert!(error.contains("decode/p128") || error.contains("criterion:fib/20"), "{text}: {error}");
+        assert!(
+            error.contains("decode/p128") || error.contains("scenario:chat") || error.contains("a bench's name"),
+            "{text}: {error}"
+        );
         assert!(!error.contains(['\n', '\u{1b}']), "{error:?}");
     }
-    assert!(Name::new("criterion", &"x".repeat(201)).is_err(), "a receipt is someone else's file");
+    assert!(Name::new("scenario", &"x".repeat(201)).is_err(), "a receipt is someone else's file");
 }

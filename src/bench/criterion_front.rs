@@ -101,6 +101,7 @@ fn timed_tokens(case: &Case) -> u64 {
         Case::Prefill { prompt_tokens } => prompt_tokens as u64,
         Case::Decode { .. } => 1,
         Case::Generate { output_tokens, .. } => output_tokens as u64,
+        Case::Bench(_) => 1,
     }
 }
 

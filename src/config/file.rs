@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, Key, Value};
+use super::keys::{KEYS, Key, Kind, Value, ratio};
 
 /// One key of the file.
 pub struct Entry {
@@ -79,10 +79,11 @@ fn convert(value: &Spanned<DeValue>) -> Option<Value> {
     }
 }
 
-/// `3` is a number too.
+/// `3` is a number too, and `"5%"` a ratio.
 fn widen(key: &Key, value: Value) -> Value {
     match (key.kind, value) {
-        (super::keys::Kind::Number(..), Value::Count(count)) => Value::Number(count as f64),
+        (Kind::Number(..) | Kind::Ratio(..), Value::Count(count)) => Value::Number(count as f64),
+        (Kind::Ratio(..), Value::Text(text)) => ratio(&text).map_or(Value::Text(text), Value::Number),
         (_, value) => value,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 /// A key's value.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub enum Kind {
     Count(u64, u64),
     /// A number from the first to the second, both allowed.
     Number(f64, f64),
+    /// The same as a ratio, which can be written as the percentage above 1: `1.05` or `5%`.
+    Ratio(f64, f64),
     /// `true` or `false`.
     Switch,
     /// Several texts.
@@ -118,10 +120,10 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "threshold",
-        Kind::Number(1.001, 100.0),
+        Kind::Ratio(1.001, 100.0),
         None,
         "1.02",
-        "Against a revision, the ratio from which on a slowdown fails; left out: 1.02 where a case is quiet, 1.03 elsewhere",
+        "Against a revision, the ratio from which on a slowdown fails, 1.02 or 2%; left out: 1.02 where a case is quiet, 1.03 elsewhere",
     ),
     key(
         "anchor",
@@ -132,14 +134,21 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "anchor_limit",
-        Kind::Number(1.001, 100.0),
+        Kind::Ratio(1.001, 100.0),
         Some("1.05"),
         "",
         "The ratio to the anchor from which on a slowdown fails",
     ),
     key(
+        "undecided",
+        Kind::Text,
+        Some("\"fail\""),
+        "",
+        "Against a revision, what a run that ends inconclusive or unstable does: fail; warn, which passes and says so; again, which measures once more and reports both",
+    ),
+    key(
         "stored_floor",
-        Kind::Number(1.001, 100.0),
+        Kind::Ratio(1.001, 100.0),
         Some("1.10"),
         "",
         "The stored channel never calls a ratio below this regressed",
@@ -226,6 +235,27 @@ pub const KEYS: &[Key] = &[
         "\"release-lto\"",
         "Profile to build it with; left out: cargo's own for benches",
     ),
+    key(
+        "worker.command",
+        Kind::List,
+        Some("[]"),
+        "",
+        "Against a revision, in place of a bench target: a program and its arguments, run once a sample in each checkout; its output is what it prints",
+    ),
+    key(
+        "worker.build",
+        Kind::List,
+        Some("[]"),
+        "",
+        "A program and its arguments that build that command, run once in each checkout",
+    ),
+    key(
+        "worker.check_output",
+        Kind::Switch,
+        Some("true"),
+        "",
+        "Compare what the command prints; false for one that prints times",
+    ),
 ];
 
 impl Key {
@@ -255,6 +285,7 @@ impl Key {
             Kind::Text => Ok(Value::Text(word.to_owned())),
             Kind::Count(..) => word.parse().map(Value::Count).or_else(|_| bail!(wrong())),
             Kind::Number(..) => word.parse().map(Value::Number).or_else(|_| bail!(wrong())),
+            Kind::Ratio(..) => ratio(word).map(Value::Number).with_context(wrong),
             Kind::Switch => word.parse().map(Value::Switch).or_else(|_| bail!(wrong())),
             Kind::List => {
                 let entries = words.iter().flat_map(|word| word.split(',')).map(str::trim);
@@ -271,7 +302,9 @@ impl Key {
         let good = match (self.kind, value) {
             (Kind::Text, Value::Text(text)) => !text.is_empty(),
             (Kind::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
-            (Kind::Number(least, most), Value::Number(number)) => (least..=most).contains(number),
+            (Kind::Number(least, most) | Kind::Ratio(least, most), Value::Number(number)) => {
+                (least..=most).contains(number)
+            }
             (Kind::Switch, Value::Switch(_)) | (Kind::List, Value::List(_)) => true,
             _ => false,
         };
@@ -286,9 +319,18 @@ impl Key {
             Kind::Count(least, most) if most > u64::from(u32::MAX) => format!("a whole number from {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Ratio(least, most) => format!("a ratio from {least} to {most}, or a percentage such as 5%"),
             Kind::Switch => "true or false".into(),
             Kind::List => "a list of texts".into(),
         }
+    }
+}
+
+/// A ratio as it is, or as the percentage above 1: 1.05 from `1.05` and from `5%`. `None` for what is neither.
+pub fn ratio(word: &str) -> Option<f64> {
+    match word.strip_suffix('%') {
+        Some(percent) => Some(1.0 + percent.trim_end().parse::<f64>().ok()? / 100.0),
+        None => word.parse().ok(),
     }
 }
 

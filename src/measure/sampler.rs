@@ -1,6 +1,6 @@
 //! One timed sample after the other, or a generation in turns with another process.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{Prepared, first_difference, unrepeatable};
 use crate::case::{Case, Phase};
@@ -103,6 +103,7 @@ impl Sampler {
             Phase::Prefill => self.prompts(engine, clock, prepared, iterations),
             Phase::Decode => self.decode_steps(engine, clock, prepared, iterations),
             Phase::Generate => self.generations(engine, clock, prepared, iterations),
+            Phase::Bench => bail!("{}: an engine has no benches; ask for prefill, decode or generate", prepared.case),
         }
     }
 

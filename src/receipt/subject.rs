@@ -11,20 +11,21 @@ use crate::case::Case;
 /// Longest name from elsewhere, bytes. A receipt is someone else's file.
 const MAX_NAME_BYTES: usize = 200;
 
-/// What a number or a verdict belongs to. In files it is its text: `decode/p128`, `model`, `process`, `criterion:fib/20`.
+/// What a number or a verdict belongs to. In files it is its [`id`](Self::id): `decode/p128`, `bench:fib/20`, `model`,
+/// `process`, `scenario:chat`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
-    /// One of our own cases.
+    /// A case, a bench included.
     Case(Case),
     /// The model: what belongs to no case, such as the bytes of its weights.
     Model,
     /// The process that was measured.
     Process,
-    /// A name from elsewhere: a criterion id, a server's scenario.
+    /// A name from elsewhere: a server's scenario.
     Named(Name),
 }
 
-/// A name from elsewhere and where it comes from: `criterion:fib/20`.
+/// A name from elsewhere and where it comes from: `scenario:chat`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name {
     source: String,
@@ -32,7 +33,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name given by `source`, for example `criterion`.
+    /// A name given by `source`, for example `scenario`.
     ///
     /// # Errors
     /// A source that is not of lower-case letters, digits and dashes; a name that is empty, too long, or holds control
@@ -41,21 +42,21 @@ impl Name {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         ensure!(
             !source.is_empty() && source.len() <= MAX_NAME_BYTES && source.chars().all(plain),
-            "a name's source has lower-case letters, digits and dashes, for example criterion:fib/20"
+            "a name's source has lower-case letters, digits and dashes, for example scenario:chat"
         );
         ensure!(
             !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control),
-            "a name has 1 to {MAX_NAME_BYTES} bytes and no control characters, for example criterion:fib/20"
+            "a name has 1 to {MAX_NAME_BYTES} bytes and no control characters, for example scenario:chat"
         );
         Ok(Self { source: source.into(), name: name.into() })
     }
 
-    /// Who gave the name: `criterion`.
+    /// Who gave the name: `scenario`.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The name itself: `fib/20`.
+    /// The name itself: `chat`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -65,6 +66,11 @@ impl Subject {
     /// The case, where it is one of ours.
     pub fn case(&self) -> Option<Case> {
         if let Self::Case(case) = self { Some(*case) } else { None }
+    }
+
+    /// How files spell it: as it is displayed, a bench with `bench:` in front.
+    pub fn id(&self) -> String {
+        self.case().map_or_else(|| self.to_string(), |case| case.id())
     }
 }
 
@@ -95,15 +101,15 @@ impl FromStr for Subject {
             _ => {}
         }
         match text.split_once(':') {
-            Some((source, name)) => Ok(Self::Named(Name::new(source, name)?)),
-            None => text.parse().map(Self::Case),
+            Some((source, name)) if source != "bench" => Ok(Self::Named(Name::new(source, name)?)),
+            _ => text.parse().map(Self::Case),
         }
     }
 }
 
 impl Serialize for Subject {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.id())
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 use super::limits::{MAX_CASES, MAX_NOTES, MAX_NUMBER, MAX_PROCESSES, MAX_RATE, MAX_SAMPLES, at_most, in_range, sound};
 use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt, TtftParts};
-use crate::case::{Case, Phase};
+use crate::case::Case;
 use crate::engine::EngineInfo;
 
 impl Receipt {
@@ -112,7 +112,7 @@ pub fn validate_distinct(ids: impl Iterator<Item = Case>) -> Result<()> {
 /// The first that is broken.
 pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Counter>) -> Result<()> {
     ensure!(
-        output.ids.len() == id.output_tokens(),
+        id.can_have_ids(output.ids.len()),
         "{id}: output has {} tokens instead of {}; measure again",
         output.ids.len(),
         id.output_tokens()
@@ -163,7 +163,7 @@ pub fn validate_samples(id: Case, processes: &[ProcessSamples], partial: bool) -
         ensure!(!samples.is_empty(), "{id}: a process has no samples; measure again");
         at_most(samples.len(), MAX_SAMPLES, format_args!("samples of {id} in a process"))?;
         for sample in samples {
-            let expected = if id.phase() == Phase::Generate { id.output_tokens() } else { 1 };
+            let expected = id.times_in_sample();
             ensure!(
                 sample.len() == expected,
                 "{id}: a sample has {} token times instead of {expected}; measure again",

@@ -1,6 +1,5 @@
 //! The other side of the protocol: a worker process, asked line by line.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
@@ -57,7 +56,7 @@ impl<'a> Client<'a> {
         ensure_not(cancelled)?;
         file.ensure_unchanged()?;
         let name = file.path().display().to_string();
-        let mut child = command(file.path(), request).spawn().map_err(|error| {
+        let mut child = command(file, request).spawn().map_err(|error| {
             WorkerError::Died(format!(
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
@@ -208,8 +207,8 @@ impl<'a> Client<'a> {
     }
 }
 
-fn command(program: &Path, request: &LoadRequest) -> Command {
-    let mut command = Command::new(program);
+fn command(file: &WorkerFile, request: &LoadRequest) -> Command {
+    let mut command = file.command();
     command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
     // An error that takes a stack for itself is slower, allocates, and holds the lock that the search for a leak's place needs.
     command.env("RUST_LIB_BACKTRACE", "0");

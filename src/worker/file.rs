@@ -1,8 +1,10 @@
 //! The worker's file, which must stay the same from the first process to the last.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
@@ -17,6 +19,18 @@ pub struct WorkerFile {
     path: PathBuf,
     sha256: String,
     stamp: Stamp,
+    launcher: Option<Launcher>,
+}
+
+/// How a program that does not speak the protocol is measured: by another one that does, and starts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// The one that speaks.
+    pub program: PathBuf,
+    /// What it is told.
+    pub arguments: Vec<OsString>,
+    /// The folder that both run in.
+    pub folder: PathBuf,
 }
 
 /// What tells without reading it that a file was not written since.
@@ -53,7 +67,21 @@ impl WorkerFile {
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;
-        Ok(Self { path: path.to_owned(), sha256, stamp })
+        Ok(Self { path: path.to_owned(), sha256, stamp, launcher: None })
+    }
+
+    /// The same file, measured by `launcher`.
+    #[must_use]
+    pub fn behind(self, launcher: Option<Launcher>) -> Self {
+        Self { launcher, ..self }
+    }
+
+    /// The process to start.
+    pub(super) fn command(&self) -> Command {
+        let Some(Launcher { program, arguments, folder }) = &self.launcher else { return Command::new(&self.path) };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder);
+        command
     }
 
     /// Where it lies.

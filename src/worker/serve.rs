@@ -3,17 +3,15 @@
 use std::io::{BufRead, BufReader, BufWriter, Write};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
-use serde_json::{Value, to_value};
+use serde_json::Value;
 
-use super::{
-    Answer, Capability, Hello, Loaded, PROTOCOL, PreparedReply, Request, SampleReply, TurnReply, standard_streams,
-};
-use crate::case::Case;
+use super::wire::{Wire, hello, to_answer};
+use super::{Capability, Loaded, PreparedReply, Request, SampleReply, TurnReply, standard_streams};
+use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
-use crate::measure::{self, InvariantBroken, Prepared, Sampler};
-use crate::{build_info, machine, memory, prompt};
+use crate::measure::{self, Prepared, Sampler};
+use crate::{build_info, memory, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
 /// stderr, so that an engine may print.
@@ -29,39 +27,14 @@ pub fn serve_here(factory: &dyn EngineFactory, clock: &dyn Clock) -> Result<()> 
 ///
 /// # Errors
 /// When input or output break; a request that fails is answered, not returned.
-pub fn serve(
-    factory: &dyn EngineFactory,
-    clock: &dyn Clock,
-    input: impl BufRead,
-    mut output: impl Write,
-) -> Result<()> {
+pub fn serve(factory: &dyn EngineFactory, clock: &dyn Clock, input: impl BufRead, output: impl Write) -> Result<()> {
     let mut worker = Worker { factory, clock, loaded: None };
-    for line in input.lines() {
-        let line = line.context("worker: reading a request failed")?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let request: Result<Value, _> = serde_json::from_str(&line);
-        let id = request.as_ref().ok().and_then(|request| request.get("id")?.as_u64());
-        let reply = request
-            .and_then(serde_json::from_value)
-            .context("worker: not a request of this protocol")
-            .and_then(|request| worker.answer(request));
-        let mut answer = Answer { id, ok: None, error: None, invalid: None };
-        match reply {
-            Ok(value) => answer.ok = Some(value),
-            Err(error) if error.is::<InvariantBroken>() => answer.invalid = Some(one_line(&error)),
-            Err(error) => answer.error = Some(one_line(&error)),
-        }
-        serde_json::to_writer(&mut output, &answer).context("worker: writing an answer failed")?;
-        writeln!(output).and_then(|()| output.flush()).context("worker: writing an answer failed")?;
+    let mut wire = Wire::new(input, output);
+    while let Some(asked) = wire.next()? {
+        let reply = asked.request.and_then(|request| worker.answer(request));
+        wire.answer(asked.id, reply)?;
     }
     Ok(())
-}
-
-/// An error and its causes on one line.
-fn one_line(error: &anyhow::Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 struct Worker<'a> {
@@ -84,19 +57,12 @@ struct LoadedEngine {
 impl Worker<'_> {
     fn answer(&mut self, request: Request) -> Result<Value> {
         match request {
-            Request::Hello => value(&Hello {
-                protocol: PROTOCOL,
-                capabilities: Some(Capability::ALL.iter().map(|known| known.word().to_owned()).collect()),
-                clock: self.clock.is_virtual().then(|| "virtual".to_owned()),
-                tool: env!("CARGO_PKG_VERSION").into(),
-                machine: machine::detect(),
-                build: build_info::build(),
-            }),
+            Request::Hello => to_answer(&hello(Capability::ALL, build_info::build(), self.clock.is_virtual())),
             Request::Load { request, prompt_text } => {
                 let start_ns = self.clock.now_ns();
                 let engine = self.factory.load(&request)?;
                 let load_ns = self.clock.now_ns() - start_ns;
-                let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices() };
+                let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices(), benches: Vec::new() };
                 let seed = request.seed;
                 self.loaded = Some(LoadedEngine {
                     engine,
@@ -106,7 +72,7 @@ impl Worker<'_> {
                     prepared: Vec::new(),
                     sampler: Sampler::default(),
                 });
-                value(&reply)
+                to_answer(&reply)
             }
             Request::Ttft { prompt_tokens } => {
                 let clock = self.clock;
@@ -114,42 +80,42 @@ impl Worker<'_> {
                 loaded.sampler.forget();
                 let prompt = loaded.prompt(prompt_tokens)?;
                 let load_ns = loaded.load_ns.take();
-                value(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
+                to_answer(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
             }
             Request::Prepare { case, known, feed } => {
                 let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
-                value(&PreparedReply { output: prepared.output.clone(), work: prepared.work })
+                to_answer(&PreparedReply { output: prepared.output.clone(), work: prepared.work, throughput: None })
             }
             Request::Sample { case, count, iterations, slowdown } => {
                 let clock = self.clock;
                 let loaded = self.loaded()?;
                 loaded.sampler.slow_down(slowdown)?;
                 let samples_ns = loaded.sample(clock, case, count, iterations)?;
-                value(&SampleReply { samples_ns })
+                to_answer(&SampleReply { samples_ns })
             }
             Request::Turn { case, tokens, slowdown } => {
                 let clock = self.clock;
                 let loaded = self.loaded()?;
                 loaded.sampler.slow_down(slowdown)?;
-                value(&TurnReply { step_ns: loaded.turn(clock, case, tokens)? })
+                to_answer(&TurnReply { step_ns: loaded.turn(clock, case, tokens)? })
             }
-            Request::Memory { case: None } => value(&memory::state()),
+            Request::Memory { case: None } => to_answer(&memory::state()),
             Request::Memory { case: Some(case) } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
                 memory::run_once(engine, prepared)?;
-                value(&memory::state())
+                to_answer(&memory::state())
             }
             Request::Inference { case } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
-                value(&memory::inference(engine, prepared)?)
+                to_answer(&memory::inference(engine, prepared)?)
             }
             Request::Count { case, repeats } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
-                value(&memory::count(engine, prepared, repeats)?)
+                to_answer(&memory::count(engine, prepared, repeats)?)
             }
             Request::Locate { case, runs } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
-                value(&memory::locate(engine, prepared, runs)?)
+                to_answer(&memory::locate(engine, prepared, runs)?)
             }
         }
     }
@@ -166,6 +132,7 @@ impl LoadedEngine {
     }
 
     fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>, feed: Option<&[TokenId]>) -> Result<&Prepared> {
+        ensure!(case.phase() != Phase::Bench, "worker: there is no bench called '{case}' here; this is an engine's");
         case.ensure_fits(self.engine.info().context_tokens)?;
         let prompt = self.prompt(case.prompt_tokens())?;
         let prepared = match known {
@@ -203,8 +170,4 @@ impl LoadedEngine {
 fn find(prepared: &[Prepared], case: Case) -> Result<&Prepared> {
     let found = prepared.iter().find(|known| known.case == case);
     found.with_context(|| format!("worker: {case} is not prepared; send prepare first"))
-}
-
-fn value<T: Serialize>(reply: &T) -> Result<Value> {
-    to_value(reply).context("worker: an answer cannot be written as JSON")
 }

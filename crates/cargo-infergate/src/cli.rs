@@ -6,6 +6,7 @@ mod bisect;
 mod bless;
 mod calibrate;
 mod checkout_folder;
+mod command_program;
 mod commits;
 mod compare;
 mod demo;
@@ -28,6 +29,7 @@ mod schema;
 mod sides;
 mod swap;
 mod terms;
+mod undecided;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
@@ -36,6 +38,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use crate::command_worker;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 
@@ -70,7 +73,7 @@ pub fn main(args: ArgsOs) -> i32 {
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
-        Some(("schema" | probes::COMMAND, _)) | None => {}
+        Some(("schema" | probes::COMMAND | command_worker::COMMAND, _)) | None => {}
         Some((_, matches)) => outputs::begin(matches)?,
     }
     match matches.subcommand() {
@@ -86,6 +89,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
+        Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
 }
@@ -128,6 +132,7 @@ pub fn command(program: &'static str) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(commands)
+        .subcommand(command_program::worker_command())
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )

@@ -4,8 +4,9 @@
 pub use infergate::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use infergate::config::Config as Measured;
 
 use crate::gate::Policy;
@@ -26,7 +27,49 @@ pub struct Config {
     pub policy: Policy,
     pub baselines: PathBuf,
     pub base_folder: Option<PathBuf>,
+    pub undecided: Undecided,
     pub bench: BenchTarget,
+    pub worker: WorkerCommand,
+}
+
+/// What a paired run does that could not be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Undecided {
+    /// Exit 3.
+    #[default]
+    Fail,
+    /// Exit 0, with a note.
+    Warn,
+    /// Measure once more; what ends undecided then fails.
+    Again,
+}
+
+impl FromStr for Undecided {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "fail" => Ok(Self::Fail),
+            "warn" => Ok(Self::Warn),
+            "again" => Ok(Self::Again),
+            other => bail!("undecided takes fail, warn or again, not '{other}'"),
+        }
+    }
+}
+
+/// A program that is run once a sample, `[worker]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct WorkerCommand {
+    pub command: Vec<String>,
+    pub build: Vec<String>,
+    pub check_output: bool,
+}
+
+impl Default for WorkerCommand {
+    fn default() -> Self {
+        Self { command: Vec::new(), build: Vec::new(), check_output: true }
+    }
 }
 
 /// The bench target that is the worker, `[bench]`.
@@ -64,7 +107,9 @@ impl Default for Config {
             policy: Policy::default(),
             baselines: "baselines".into(),
             base_folder: None,
+            undecided: Undecided::default(),
             bench: BenchTarget::default(),
+            worker: WorkerCommand::default(),
         }
     }
 }
@@ -94,6 +139,10 @@ impl Settings for Config {
             }
             ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
             ("baselines", Value::Text(text)) => self.baselines = text.into(),
+            ("undecided", Value::Text(text)) => self.undecided = text.parse()?,
+            ("worker.command", Value::List(list)) => self.worker.command = list,
+            ("worker.build", Value::List(list)) => self.worker.build = list,
+            ("worker.check_output", Value::Switch(on)) => self.worker.check_output = on,
             ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,

@@ -22,7 +22,7 @@ use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::LoadRequest;
 use infergate::progress::Progress;
-use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
+use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use block::Who;
 pub(crate) use infergate::worker::ensure_not;
@@ -69,12 +69,21 @@ pub struct AnchorRequest {
 /// A worker to start.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The bench binary.
+    /// The bench binary, or another program that `launcher` measures.
     pub path: PathBuf,
     /// The commit it was built from, where that is known.
     pub commit: Option<String>,
     /// Whether the tree it was built from had changes.
     pub dirty: Option<bool>,
+    /// What measures it, where it does not speak the protocol itself.
+    pub launcher: Option<Launcher>,
+}
+
+impl Program {
+    /// A bench binary.
+    pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
+        Self { path, commit, dirty, launcher: None }
+    }
 }
 
 /// A paired run that is under way.

@@ -9,7 +9,7 @@ use crate::machine::probes;
 use crate::receipt::{
     Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
 };
-use infergate::case::{Case, choose};
+use infergate::case::{Case, choose, choose_benches};
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::{EngineInfo, LoadRequest};
 use infergate::measure::{
@@ -50,11 +50,19 @@ pub struct SuiteRequest {
 }
 
 /// The cases that `patterns` name, all of which fit, as does the one that a memory phase repeats: minutes of measuring do not
-/// end at one that does not.
+/// end at one that does not. A worker of criterion benches has only its own, `benches`.
 ///
 /// # Errors
-/// As [`choose`]; a memory case beyond the context.
-pub fn fitting(patterns: &[String], memory_case: Option<Case>, context_tokens: usize) -> anyhow::Result<Vec<Case>> {
+/// As [`choose`] or [`choose_benches`]; a memory case beyond the context.
+pub fn fitting(
+    patterns: &[String],
+    memory_case: Option<Case>,
+    context_tokens: usize,
+    benches: &[Case],
+) -> anyhow::Result<Vec<Case>> {
+    if !benches.is_empty() {
+        return choose_benches(patterns, benches);
+    }
     let cases = choose(patterns, context_tokens)?;
     if let Some(case) = memory_case {
         let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
@@ -106,6 +114,8 @@ struct Suite<'a> {
     machine: Machine,
     build: Build,
     engine: Option<EngineInfo>,
+    /// The only cases there are, where they are criterion benches.
+    benches: Vec<Case>,
     before: Option<Probes>,
     after: Option<Probes>,
     best: Option<Probes>,
@@ -128,6 +138,7 @@ impl<'a> Suite<'a> {
             machine: Machine::default(),
             build: Build::default(),
             engine: None,
+            benches: Vec::new(),
             before: None,
             after: None,
             best: None,
@@ -199,6 +210,7 @@ impl<'a> Suite<'a> {
         match &self.engine {
             None => {
                 self.engine = Some(loaded.engine);
+                self.benches = loaded.benches;
                 self.machine = hello.machine.with_devices(loaded.devices);
             }
             Some(engine) if *engine == loaded.engine => {}
@@ -214,11 +226,15 @@ impl<'a> Suite<'a> {
 
     fn choose_cases(&self) -> anyhow::Result<Vec<Case>> {
         let context_tokens = self.engine.as_ref().map_or(0, |engine| engine.context_tokens);
-        fitting(&self.request.cases, self.request.memory_case, context_tokens)
+        fitting(&self.request.cases, self.request.memory_case, context_tokens, &self.benches)
     }
 
     fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<(), WorkerError> {
-        let Some(prompt_tokens) = cases.iter().map(Case::prompt_tokens).min() else { return Ok(()) };
+        // Benches have no first token, and a worker of another language may not know it.
+        let Some(prompt_tokens) = cases.iter().map(Case::prompt_tokens).min().filter(|p| *p > 0) else { return Ok(()) };
+        if !client.can(Capability::Ttft) {
+            return Ok(());
+        }
         self.cold.push(client.ttft(prompt_tokens)?);
         self.warm.push(client.ttft(prompt_tokens)?);
         Ok(())

@@ -38,7 +38,7 @@ pub struct Place {
 /// As [`build`].
 pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
     if let Some(path) = given {
-        return Ok(Program { path, commit: None, dirty: None });
+        return Ok(Program::new(path, None, None));
     }
     Ok(built_here(build(target)?))
 }
@@ -56,7 +56,7 @@ pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Opt
 
 fn built_here(path: PathBuf) -> Program {
     let (commit, dirty) = build_info::git(Path::new("."));
-    Program { path, commit, dirty }
+    Program::new(path, commit, dirty)
 }
 
 /// The `Cargo.lock` of the package in `folder`, whether it exists or not.

@@ -1,4 +1,7 @@
-//! `bisect`: the first commit that made a case slower, by the paired test against the good one.
+//! `bisect`: the first commit, or the first version of a dependency, that made a case slower, by the paired test against the
+//! good one.
+
+mod versions;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -22,12 +25,14 @@ use infergate::worker::WorkerError;
 
 /// Its flags.
 pub fn command() -> Command {
-    let revision =
-        |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("REV").required(true).help(help);
+    let revision = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("REV").required_unless_present("swap").help(help)
+    };
     Command::new("bisect")
-        .about("Find the first commit that made a case slower, by the paired test")
+        .about("Find the first commit, or version of a dependency, that made a case slower, by the paired test")
         .arg(revision("good", "A revision that was fast enough"))
         .arg(revision("bad", "A later revision that is slower"))
+        .args(versions::args())
         .arg(
             Arg::new("case")
                 .long("case")
@@ -40,7 +45,8 @@ pub fn command() -> Command {
         .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))
         .after_help(
             "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
-             cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m",
+             cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m\n  \
+             cargo xtask bisect --swap candle-core --versions 0.10.0,0.10.1,0.10.2,0.11.0 --case decode/p128",
         )
 }
 
@@ -52,9 +58,14 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     config.measured.cases = vec![case.to_string()];
     let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let (good, bad) = (text("good")?, text("bad")?);
     early::check(&config)?;
     early::calibrations(&config)?;
+    if let Some(asked) = versions::Asked::of(matches)? {
+        let outcome = versions::run(&asked, &config, budget, &cancelled);
+        ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
+        return finish(case, outcome);
+    }
+    let (good, bad) = (text("good")?, text("bad")?);
     let base = Tree::checkout(&good, Slot::Base, &config)?;
     let mut tree = Tree::checkout(&bad, Slot::Step, &config)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
@@ -64,6 +75,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Ok((search.steps, found?))
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
+    finish(case, outcome)
+}
+
+fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>) -> Result<i32> {
     match outcome {
         Ok((steps, found)) => {
             output::report(&bisection(&case, &steps, &found));
@@ -128,7 +143,11 @@ impl Search<'_> {
 
     /// How the tree's commit compares with the good one.
     fn step(&mut self, tree: &Tree) -> Result<Tried> {
-        let commit = line(tree.files(), &tree.commit)?;
+        self.step_called(line(tree.files(), &tree.commit)?, tree)
+    }
+
+    /// How the tree compares with the good one; `commit` is how a person knows it.
+    fn step_called(&mut self, commit: String, tree: &Tree) -> Result<Tried> {
         output::say(&format!("step {}: {commit}", self.steps.len() + 1));
         let built = tree.build(self.config);
         ensure_not(self.cancelled)?;

@@ -180,7 +180,7 @@ impl Plan {
 }
 
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
-    let program = Program { path: build.path().to_owned(), commit: None, dirty: None };
+    let program = Program::new(build.path().to_owned(), None, None);
     Ok(PairedRequest {
         base: program.clone(),
         head: program,

@@ -125,7 +125,7 @@ fn arg(key: &'static Key) -> Arg {
         Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL"),
         Kind::List => arg.action(ArgAction::Append).value_name(value_name(key)),
         Kind::Text => arg.value_name(value_name(key)),
-        Kind::Count(..) | Kind::Number(..) => arg.value_name("N").allow_negative_numbers(true),
+        Kind::Count(..) | Kind::Number(..) | Kind::Ratio(..) => arg.value_name("N").allow_negative_numbers(true),
     }
 }
 

@@ -50,7 +50,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let receipt = match flags::path(matches, "receipt") {
         Some(path) => read::<Receipt>(&path)?,
         None => {
-            early::targets(&config)?;
+            early::targets(&config, matches.contains_id("worker"))?;
             early::baselines(&config)?;
             bench::measure(&config, matches, config.measured.memory.runs)?
         }

@@ -188,7 +188,12 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     }
     let others = manifest.other_benches();
     if !others.is_empty() {
-        notes.push(format!("left as they are: the bench targets {}", others.join(", ")));
+        notes.push(format!(
+            "left as they are: the bench targets {}; to gate one that uses criterion, change `use criterion::` to \
+             `use infergate::criterion::` in it, and name it: gate --bench-target {}",
+            others.join(", "),
+            others[0]
+        ));
     }
     if files.iter().any(|file| file.change != InitChange::Kept) {
         notes.push(

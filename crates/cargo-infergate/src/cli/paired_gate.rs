@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress};
-use crate::config::Config;
+use super::{calibrate, early, flags, memory, output, outputs, progress, undecided};
+use crate::config::{Config, Undecided};
 use crate::gate::paired::{
     MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
 };
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
-use crate::report::{calibration, paired};
+use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Flags that make a gate a paired one, and those that only make sense then.
@@ -65,7 +65,21 @@ pub fn args() -> Vec<Arg> {
         flags::program("anchor-bin", "Bench binary that head may not drift away from, built elsewhere")
             .requires("base-bin"),
     ));
-    args.extend(["threshold", "anchor", "anchor_limit", "base_folder"].into_iter().flat_map(flags::one).map(needs));
+    args.extend(
+        [
+            "threshold",
+            "anchor",
+            "anchor_limit",
+            "undecided",
+            "base_folder",
+            "worker.command",
+            "worker.build",
+            "worker.check_output",
+        ]
+        .into_iter()
+        .flat_map(flags::one)
+        .map(needs),
+    );
     args
 }
 
@@ -102,9 +116,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     let json = flags::path(matches, "json");
     outputs::fresh(&out)?;
+    outputs::fresh(&out.with_extension("first.json"))?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
-    early::targets(config)?;
+    early::targets(config, matches.contains_id("base-bin"))?;
     early::calibrations(config)?;
     let mut asked = Asked {
         memory: false,
@@ -115,13 +130,24 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
-    let Sides { base, head, anchor, base_memory, head_memory, notes } = built?;
+    let Sides { base, head, anchor, base_memory, head_memory, mut notes, trees: _kept } = built?;
     asked.memory = head_memory.is_some() && config.measured.memory.runs > 0;
     let request = request(config, base, head, anchor, &asked)?;
-    let line = progress::Line::new();
-    let measured = measure(&request, config, asked.power, &line, &cancelled);
-    line.finish();
-    let (mut receipt, own_errors) = measured?;
+    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
+    let measure_once = || {
+        let line = progress::Line::new();
+        let measured = measure(&request, config, asked.power, &line, &cancelled);
+        line.finish();
+        measured
+    };
+    let (mut receipt, own_errors) = measure_once()?;
+    if config.undecided == Undecided::Again
+        && let Some(note) = undecided::again(&receipt, &policy, &out)?
+    {
+        output::say(&words::note(&note));
+        notes.push(note);
+        receipt = measure_once()?.0;
+    }
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
     write_json(&out, &PairedReceipt { partial: receipt.partial || more, ..receipt.clone() })?;
@@ -129,11 +155,13 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
         write_json(&out, &receipt)?;
     }
-    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
     let mut verdict = judge(&receipt, &policy);
     // First of all notes: whoever reads only one should read these.
     verdict.notes.splice(0..0, notes);
     verdict.notes.extend(own_errors.map(Note::from));
+    if config.undecided == Undecided::Warn {
+        undecided::warn(&mut verdict);
+    }
     if let Some(json) = json {
         write_json(&json, &verdict)?;
     }

@@ -146,7 +146,7 @@ impl Tree {
     /// As [`bench_target::build_at`].
     pub fn build(&self, config: &Config) -> Result<Program> {
         let path = bench_target::build_at(&config.bench, &self.place()?)?;
-        Ok(Program { path, commit: Some(self.commit.clone()), dirty: Some(false) })
+        Ok(Program::new(path, Some(self.commit.clone()), Some(false)))
     }
 
     /// Builds the bench target of this revision that counts its heap, where it has one.
@@ -155,7 +155,7 @@ impl Tree {
     /// As [`bench_target::build_at`].
     pub fn build_memory(&self, config: &Config) -> Result<Option<Program>> {
         let path = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
-        Ok(path.map(|path| Program { path, commit: Some(self.commit.clone()), dirty: Some(false) }))
+        Ok(path.map(|path| Program::new(path, Some(self.commit.clone()), Some(false))))
     }
 
     /// After building: how its dependencies differ from those of the lock file `head`.

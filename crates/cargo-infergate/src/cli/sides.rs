@@ -8,7 +8,7 @@ use clap::ArgMatches;
 
 use super::git::{commit_of, git};
 use super::revision::{Slot, Tree};
-use super::{bench_target, flags, memory, output, swap, terms};
+use super::{bench_target, command_program, flags, memory, output, swap, terms};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
@@ -28,6 +28,8 @@ pub struct Sides {
     pub head_memory: Option<Program>,
     /// What head changes of the gate, and what differs in how both were built.
     pub notes: Vec<Note>,
+    /// Checkouts that are needed until all is measured.
+    pub trees: Vec<Tree>,
 }
 
 /// Takes or builds all of them, as the flags ask.
@@ -37,6 +39,11 @@ pub struct Sides {
 pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
         return Ok(given(base, head, matches, config));
+    }
+    if !config.worker.command.is_empty() {
+        let revision = matches.get_one::<String>("against");
+        let revision = revision.context("a worker.command is compared with a revision; give --against")?;
+        return commands(revision, config);
     }
     if let Some(swap) = matches.get_one::<String>("swap") {
         let swap = swap::Swap::parse(swap)?;
@@ -50,7 +57,7 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
 }
 
 fn program(path: PathBuf) -> Program {
-    Program { path, commit: None, dirty: None }
+    Program::new(path, None, None)
 }
 
 fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) -> Sides {
@@ -62,7 +69,7 @@ fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) ->
         notes.push(Note::from(text));
     }
     let head_memory = flags::path(matches, "memory-worker").map(program);
-    Sides { base: program(base), head: program(head), anchor, base_memory: None, head_memory, notes }
+    Sides { base: program(base), head: program(head), anchor, base_memory: None, head_memory, notes, trees: Vec::new() }
 }
 
 /// The working tree, and a revision.
@@ -93,7 +100,19 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         let here = bench_target::lock_file(Path::new("."))?;
         notes.extend(tree.dependencies(&here)?.map(Note::from));
     }
-    Ok(Sides { base, head, anchor, base_memory, head_memory, notes })
+    Ok(Sides { base, head, anchor, base_memory, head_memory, notes, trees: Vec::new() })
+}
+
+/// A program of the working tree, and of a revision, that is run once a sample.
+fn commands(revision: &str, config: &Config) -> Result<Sides> {
+    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let notes = head_changes(&tree)?;
+    let asked = &config.worker;
+    let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let (commit, dirty) = infergate::build_info::git(&here);
+    let head = command_program::program(asked, &here, "head", commit, dirty)?;
+    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, notes, trees: vec![tree] })
 }
 
 /// HEAD twice: as it is, and changed or built by another toolchain.
@@ -113,7 +132,7 @@ fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tre
     let head_memory = changed.build_memory(config)?;
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
-    Ok(Sides { base, head, anchor: None, base_memory, head_memory, notes })
+    Ok(Sides { base, head, anchor: None, base_memory, head_memory, notes, trees: Vec::new() })
 }
 
 /// What head's infergate.toml says otherwise than base's; said at once, too.

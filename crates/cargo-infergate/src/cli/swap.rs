@@ -65,6 +65,34 @@ impl Swap {
     /// # Errors
     /// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
     pub fn apply(&self, folder: &Path) -> Result<()> {
+        let changes = self.put(folder)?;
+        ensure!(
+            changes,
+            "--swap {}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
+            self.spec
+        );
+        Ok(())
+    }
+
+    /// As [`apply`](Self::apply), for a version that may be there already.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply); a lock file that has another version afterwards.
+    pub fn ensure(&self, folder: &Path) -> Result<()> {
+        self.put(folder)?;
+        let To::Version(version) = &self.to else { return Ok(()) };
+        let lock = read_text(&bench_target::lock_file(folder)?, lock_file::MAX_BYTES)?;
+        let locked = format!("name = \"{}\"\nversion = \"{version}\"", self.name());
+        ensure!(
+            lock.replace("\r\n", "\n").contains(&locked),
+            "--swap {}: cargo does not choose version {version}: it is no dependency here, or the version does not fit",
+            self.spec
+        );
+        Ok(())
+    }
+
+    /// Whether the lock file changes.
+    fn put(&self, folder: &Path) -> Result<bool> {
         let lock = bench_target::lock_file(folder)?;
         let was = lock.is_file().then(|| read_text(&lock, lock_file::MAX_BYTES)).transpose()?;
         match &self.to {
@@ -75,13 +103,7 @@ impl Swap {
         cargo(folder, &["metadata", "--format-version", "1"]).with_context(|| self.cannot())?;
         let now = read_text(&lock, lock_file::MAX_BYTES)?;
         // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
-        let changes = was.as_ref() != Some(&now) && !now.contains("[[patch.unused]]");
-        ensure!(
-            changes,
-            "--swap {}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
-            self.spec
-        );
-        Ok(())
+        Ok(was.as_ref() != Some(&now) && !now.contains("[[patch.unused]]"))
     }
 
     fn cannot(&self) -> String {

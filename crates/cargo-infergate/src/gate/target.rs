@@ -21,6 +21,9 @@ impl TargetMetric {
             return self.count(&record.counters);
         }
         let phase = record.id.phase();
+        if phase == Phase::Bench {
+            return None;
+        }
         median(&time::medians(&record.processes, |process| self.samples(phase, process)))
     }
 
@@ -69,6 +72,7 @@ impl TargetMetric {
             Phase::Prefill => !is_of_steps,
             Phase::Decode => is_of_steps,
             Phase::Generate => case.output_tokens() > 1 || !is_of_steps,
+            Phase::Bench => false,
         };
         if !defined {
             return Measured::Undefined;

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use anyhow::ensure;
+
 use super::block::{Pair, Who};
 use super::pairs::{AIM, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
@@ -9,9 +11,10 @@ use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{median, median_absolute_deviation};
 use crate::suite::fitting;
-use infergate::case::Phase;
+use infergate::case::{Case, Phase};
 use infergate::engine::Pacing;
 use infergate::progress::Progress;
+use infergate::receipt::limits::MAX_PAIRED_CASES;
 use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing
@@ -70,6 +73,8 @@ struct Started<'a> {
     file: WorkerFile,
     record: SideRecord,
     load_ns: u64,
+    /// The only cases there are, where they are criterion benches.
+    benches: Vec<Case>,
     outputs: Vec<PreparedReply>,
 }
 
@@ -82,7 +87,9 @@ pub fn run(
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
-    let cases = fitting(&request.cases, request.memory_case, head.record.engine.context_tokens)?;
+    let context_tokens = head.record.engine.context_tokens;
+    let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches)?;
+    ensure_few(cases.len())?;
     say("pilot: loading base");
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
@@ -133,6 +140,7 @@ pub fn run(
             head_output: is.clone(),
             timed,
             expected_std: None,
+            throughput: head.outputs[at].throughput,
         };
         if timed {
             divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
@@ -175,6 +183,15 @@ pub fn run(
     Ok(Pilot { receipt, workers, turn_tokens, block_ns })
 }
 
+/// A paired run looks at its cases together: with each further one, each has to show more.
+fn ensure_few(cases: usize) -> anyhow::Result<()> {
+    ensure!(
+        cases <= MAX_PAIRED_CASES,
+        "{cases} benches are more than the {MAX_PAIRED_CASES} that one gate compares; name those that matter with --cases"
+    );
+    Ok(())
+}
+
 fn start<'a>(
     request: &PairedRequest,
     who: Who,
@@ -183,7 +200,7 @@ fn start<'a>(
 ) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
     ensure_not(cancelled)?;
     let name = who.name();
-    let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?;
+    let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?.behind(program.launcher.clone());
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
@@ -205,7 +222,7 @@ fn start<'a>(
     (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
     let record = SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new() };
     Ok((
-        Started { client, file, record, load_ns: loaded.load_ns, outputs: Vec::new() },
+        Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
     ))
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, Metric, Target, TargetMetric, Witness};
+use super::{Counter, Metric, Target, TargetMetric, Throughput, Witness};
 
 /// What was compared, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,6 +162,9 @@ pub struct TimeEvidence {
     /// none up to a doubling is.
     #[serde(default)]
     pub smallest_slowdown: Option<f64>,
+    /// What an iteration of head gets through, where a criterion bench says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
 }
 
 impl TimeEvidence {
@@ -183,6 +186,7 @@ impl TimeEvidence {
             sessions: None,
             blocks: None,
             smallest_slowdown: None,
+            throughput: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, CountedCase, Machine, MemoryRecord, Output};
+use super::{Build, CountedCase, Machine, MemoryRecord, Output, Throughput};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
 use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
@@ -145,6 +145,9 @@ pub struct PairedCase {
     /// machine class or from the pilot; `null` where there was neither.
     #[serde(default)]
     pub expected_std: Option<f64>,
+    /// What an iteration of head gets through, where a criterion bench says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
 }
 
 /// What files say that are older than samples of several iterations.

@@ -27,7 +27,7 @@ const MAX_ROWS: usize = 100_000;
 /// One thing that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictRow {
-    /// What it is about: `decode/p128`, `model`, `criterion:fib/20`.
+    /// What it is about: `decode/p128`, `model`, `bench:fib/20`.
     #[schemars(with = "String")]
     pub subject: Subject,
     /// How it ended.
@@ -74,7 +74,8 @@ pub struct Verdict {
     pub schema: String,
     /// The worst row decides.
     pub verdict: Outcome,
-    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable.
+    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also for an undecided one where the key `undecided` says
+    /// `warn`.
     pub exit_code: i32,
     /// Everything that was compared.
     pub rows: Vec<VerdictRow>,
@@ -103,8 +104,9 @@ impl Verdict {
     pub fn validate(&self) -> Result<()> {
         at_most(self.rows.len(), MAX_ROWS, "rows")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
+        let passed_on = self.exit_code == 0 && self.verdict.is_undecided();
         ensure!(
-            self.exit_code == self.verdict.exit_code(),
+            passed_on || self.exit_code == self.verdict.exit_code(),
             "its exit code {} is not that of its verdict; the file was edited",
             self.exit_code
         );

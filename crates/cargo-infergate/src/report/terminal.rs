@@ -24,9 +24,11 @@ pub fn subject(receipt: &Receipt) -> String {
 /// As [`subject`], from its parts.
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
     let plural = if threads == 1 { "" } else { "s" };
+    // Benches of somebody's own are computed in whatever they like.
+    let dtype = if engine.dtype == "none" { String::new() } else { format!(" ({})", engine.dtype) };
     let line = format!(
-        "{} ({}) on {} {}, {threads} thread{plural}, {}",
-        engine.model, engine.dtype, engine.name, engine.version, machine.class
+        "{}{dtype} on {} {}, {threads} thread{plural}, {}",
+        engine.model, engine.name, engine.version, machine.class
     );
     printable(&line).into_owned()
 }
@@ -57,7 +59,9 @@ fn times(verdict: &Verdict) -> String {
     // Every row of a run has the same level.
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
     let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
-    let mut table = Table::new(&[&["case", "base", "head", &*change], own, &["output", "verdict"]].concat());
+    let through = rows.iter().any(|(_, time)| time.throughput.is_some());
+    let rate = if through { ["throughput"].as_slice() } else { &[] };
+    let mut table = Table::new(&[&["case", "base", "head"], rate, &[&*change], own, &["output", "verdict"]].concat());
     let limit = |ratio: Option<f64>| ratio.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
     for (row, time) in rows {
         let output = verdict.rows.iter().find_map(|other| match &other.evidence {
@@ -69,6 +73,9 @@ fn times(verdict: &Verdict) -> String {
         let output = output.filter(|_| time.counted);
         let plain = [name, units::duration(time.base_ns), units::duration(time.head_ns)];
         let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();
+        if through {
+            cells.push((units::throughput(time.throughput, time.head_ns), Style::Dim));
+        }
         cells.push((words::change(time), Style::Plain));
         cells.push((limit(time.threshold), Style::Dim));
         if paired {
@@ -212,7 +219,7 @@ fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
 /// The p50 of all gaps. Gaps of one request are not independent: it takes as many requests as a p50 takes samples.
 fn itl_p50(case: &CaseRecord, requests: usize) -> String {
     let gaps: Vec<f64> = match case.id.phase() {
-        Phase::Prefill => return MISSING.into(),
+        Phase::Prefill | Phase::Bench => return MISSING.into(),
         Phase::Decode => case.processes.iter().flat_map(|process| process.times_ns()).collect(),
         Phase::Generate => {
             let traces = case.processes.iter().flat_map(|process| process.traces());

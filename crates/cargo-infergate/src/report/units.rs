@@ -1,5 +1,7 @@
 //! Numbers as a person reads them. What is missing is an em dash, never 0.
 
+use crate::receipt::{Throughput, ThroughputUnit};
+
 /// Stands for a number that does not exist.
 pub const MISSING: &str = "—";
 
@@ -18,6 +20,24 @@ pub fn duration(ns: Option<f64>) -> String {
 /// Tokens per second.
 pub fn tokens_per_s(rate: Option<f64>) -> String {
     rate.map_or_else(|| MISSING.into(), |rate| format!("{} tok/s", three_digits(rate)))
+}
+
+/// What was got through in a second, from the time of an iteration in nanoseconds: `1.31 GiB/s`, `5.20 M/s`.
+pub fn throughput(throughput: Option<Throughput>, iteration_ns: Option<f64>) -> String {
+    let Some((throughput, ns)) = throughput.zip(iteration_ns.filter(|ns| *ns > 0.0)) else { return MISSING.into() };
+    let rate = throughput.per_iteration as f64 * 1e9 / ns;
+    match throughput.unit {
+        ThroughputUnit::Bytes => format!("{}/s", bytes(Some(rate))),
+        ThroughputUnit::Elements => {
+            let (value, unit) = match rate {
+                rate if rate < 1e3 => (rate, ""),
+                rate if rate < 1e6 => (rate / 1e3, "k"),
+                rate if rate < 1e9 => (rate / 1e6, "M"),
+                rate => (rate / 1e9, "G"),
+            };
+            format!("{} {unit}/s", three_digits(value))
+        }
+    }
 }
 
 /// A fraction as a percentage: `62 %`.

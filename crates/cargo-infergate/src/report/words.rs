@@ -32,6 +32,7 @@ pub fn metric(metric: Metric) -> &'static str {
         Metric::TtftNs => "TTFT",
         Metric::ItlNs => "ITL",
         Metric::E2eNs => "E2E",
+        Metric::TimeNs => "time",
     }
 }
 
@@ -39,6 +40,8 @@ pub fn metric(metric: Metric) -> &'static str {
 pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     match (output.comparison, row.outcome) {
         (_, Outcome::Invalid) => "invalid",
+        // A bench that says nothing of what it computed.
+        (OutputComparison::Same, _) if output.positions == Some(0) => "not given",
         (OutputComparison::Same, _) => "same",
         (OutputComparison::Drifted, _) => "drifted",
         (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",

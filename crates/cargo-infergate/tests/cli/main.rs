@@ -2,9 +2,11 @@
 
 mod bad_input;
 mod base_build;
+mod benches;
 mod bisect;
 mod bless;
 mod calibrate;
+mod command_worker;
 mod commands;
 mod early;
 mod gate;

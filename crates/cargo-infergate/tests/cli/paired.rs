@@ -45,6 +45,39 @@ fn the_same_program_passes_after_the_fewest_blocks() {
 }
 
 #[test]
+fn what_cannot_be_decided_fails_warns_or_is_measured_once_more() {
+    for (undecided, code, said_of_it) in [
+        ("fail", 3, None),
+        ("warn", 0, Some("undecided = \"warn\" lets it pass")),
+        ("again", 3, Some("undecided = \"again\" measured it once more")),
+    ] {
+        let sandbox = Sandbox::new();
+        let key = format!("--undecided={undecided}");
+        let said = gate(&sandbox, "fake", "fake+noisy", &[&key, "--out=paired.json", "--json=verdict.json"]).code(code);
+        let report = stdout(&said);
+        assert!(report.contains(&format!("(exit {code})")), "{undecided}: {report}");
+        assert!(said_of_it.is_none_or(|note| report.contains(note)), "{undecided}: {report}");
+        let verdict = read::<cargo_infergate::receipt::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+        assert!(verdict.verdict.is_undecided(), "{undecided}: {:?}", verdict.verdict);
+        assert_eq!(sandbox.path("paired.first.json").exists(), undecided == "again");
+    }
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+slow", &["--undecided=again", "--out=paired.json"]).code(1);
+    assert!(!stdout(&said).contains("once more") && !sandbox.path("paired.first.json").exists(), "decided is decided");
+    let line = error(gate(&sandbox, "fake", "fake", &["--undecided=maybe"]));
+    assert!(line.contains("--undecided: undecided takes fail, warn or again, not 'maybe'"), "{line}");
+}
+
+#[test]
+fn a_limit_can_be_a_percentage() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=20%"]).success();
+    assert!(stdout(&said).contains("+20.0 %"), "{}", stdout(&said));
+    let line = error(gate(&sandbox, "fake", "fake", &["--threshold=x%"]));
+    assert!(line.contains("a ratio from 1.001 to 100, or a percentage such as 5%"), "{line}");
+}
+
+#[test]
 fn counters_of_base_are_compared_and_cannot_vanish() {
     let sandbox = Sandbox::new();
     gate(&sandbox, "fake", "fake", &["--out=paired.json"]).success();

@@ -27,6 +27,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         head_output: record.output.clone(),
         timed: true,
         expected_std: None,
+        throughput: None,
     };
     PairedReceipt {
         schema: PAIRED_SCHEMA.into(),

@@ -52,7 +52,7 @@ fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
             let gaps = tokens.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64);
             median(&gaps.collect::<Vec<f64>>())
         }
-        Metric::E2eNs => tokens.last().map(|ns| *ns as f64),
+        Metric::E2eNs | Metric::TimeNs => tokens.last().map(|ns| *ns as f64),
     };
     if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
 }

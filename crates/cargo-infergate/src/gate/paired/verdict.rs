@@ -175,6 +175,7 @@ fn time(
         threshold: Some(series.limit.exp()),
         blocks: Some(standing.blocks),
         smallest_slowdown: standing.block_std.and_then(slowdown),
+        throughput: case.and_then(|case| case.throughput),
         ..TimeEvidence::new(Metric::of(&id), against)
     };
     let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));

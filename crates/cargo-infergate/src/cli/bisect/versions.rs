@@ -1,0 +1,132 @@
+//! The first version of a dependency that made a case slower: HEAD with each version in turn.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::{Arg, ArgMatches};
+
+use super::Search;
+use crate::cli::commits::Tried;
+use crate::cli::output;
+use crate::cli::revision::{Slot, Tree};
+use crate::cli::swap::Swap;
+use crate::config::Config;
+use crate::paired::ensure_not;
+use crate::report::paired::{Found, Step};
+
+/// `--swap CRATE --versions V,V,V`.
+pub fn args() -> [Arg; 2] {
+    let other = ["good", "bad"];
+    [
+        Arg::new("swap")
+            .long("swap")
+            .value_name("CRATE")
+            .requires("versions")
+            .conflicts_with_all(other)
+            .help("Search among versions of this dependency of HEAD, not among commits"),
+        Arg::new("versions")
+            .long("versions")
+            .value_name("V,V,V")
+            .requires("swap")
+            .value_delimiter(',')
+            .help("Its versions from a fast one to a slow one"),
+    ]
+}
+
+/// What to search.
+pub struct Asked {
+    name: String,
+    versions: Vec<String>,
+}
+
+impl Asked {
+    /// From the flags; `None` where commits are searched.
+    ///
+    /// # Errors
+    /// Fewer than two versions, or one twice.
+    pub fn of(matches: &ArgMatches) -> Result<Option<Self>> {
+        let Some(name) = matches.get_one::<String>("swap") else { return Ok(None) };
+        let versions: Vec<String> = matches.get_many("versions").into_iter().flatten().cloned().collect();
+        ensure!(versions.len() > 1, "--versions: name at least two, from a fast one to a slow one");
+        let distinct: BTreeSet<&String> = versions.iter().collect();
+        ensure!(distinct.len() == versions.len(), "--versions: one is there twice");
+        Ok(Some(Self { name: name.clone(), versions }))
+    }
+
+    fn swap(&self, at: usize) -> Result<Swap> {
+        Swap::parse(&format!("{}={}", self.name, self.versions[at]))
+    }
+
+    fn label(&self, at: usize) -> String {
+        format!("{} {}", self.name, self.versions[at])
+    }
+}
+
+/// Builds the first version, then halves until one is left.
+///
+/// # Errors
+/// A first or last version that does not build; an interruption.
+pub fn run(
+    asked: &Asked,
+    config: &Config,
+    budget: Option<Duration>,
+    cancelled: &AtomicBool,
+) -> Result<(Vec<Step>, Found)> {
+    let base = Tree::checkout("HEAD", Slot::Base, config)?;
+    asked.swap(0)?.ensure(&base.folder()?)?;
+    output::say(&format!("good: {}", asked.label(0)));
+    let good = base.build(config)?;
+    let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
+    let mut search = Search { config, good, budget, cancelled, steps: Vec::new() };
+    let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
+        ensure_not(cancelled)?;
+        let commit = tree.commit.clone();
+        tree.turn_to(&commit)?;
+        match asked.swap(at)?.ensure(&tree.folder()?) {
+            Ok(()) => search.step_called(asked.label(at), &tree),
+            Err(error) => {
+                search.steps.push(Step { commit: asked.label(at), row: None, skipped: Some(format!("{error:#}")) });
+                Ok(Tried::Skipped)
+            }
+        }
+    };
+    let (mut good, mut bad) = (0, asked.versions.len() - 1);
+    if step(&mut search, bad)? != Tried::Bad {
+        return Ok((search.steps, Found::NotSlower));
+    }
+    let mut skipped = BTreeSet::new();
+    while let Some(at) = halfway(good, bad, &skipped) {
+        match step(&mut search, at)? {
+            Tried::Good => good = at,
+            Tried::Bad => bad = at,
+            Tried::Skipped => drop(skipped.insert(at)),
+        }
+    }
+    let left: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
+    let found = if left.len() == 1 { Found::Commit(asked.label(bad)) } else { Found::OneOf(left) };
+    Ok((search.steps, found))
+}
+
+/// The place nearest the middle of what lies between that was not skipped.
+fn halfway(good: usize, bad: usize, skipped: &BTreeSet<usize>) -> Option<usize> {
+    let middle = good.midpoint(bad);
+    (good + 1..bad).filter(|at| !skipped.contains(at)).min_by_key(|at| at.abs_diff(middle))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::halfway;
+
+    #[test]
+    fn every_place_between_is_tried_at_most_once() {
+        assert_eq!(halfway(0, 1, &BTreeSet::new()), None);
+        assert_eq!(halfway(0, 4, &BTreeSet::new()), Some(2));
+        assert_eq!(halfway(0, 4, &BTreeSet::from([2])), Some(1));
+        assert_eq!(halfway(0, 4, &BTreeSet::from([1, 2])), Some(3));
+        assert_eq!(halfway(0, 4, &BTreeSet::from([1, 2, 3])), None);
+    }
+}

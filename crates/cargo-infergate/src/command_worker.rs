@@ -1,0 +1,153 @@
+//! A worker for whoever has only an executable: it runs a command once a sample, and what that prints is the output.
+//!
+//! The time of a sample is from just before the command is started until it has ended and its last word was read: the start of
+//! the process and the load of a model are part of it.
+
+use std::ffi::OsString;
+use std::io::{BufReader, BufWriter, Read, stdin, stdout};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::receipt::{Build, Output, output_sha256};
+use infergate::case::{BenchName, Case};
+use infergate::engine::EngineInfo;
+use infergate::measure::InvariantBroken;
+use infergate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, hello, to_answer};
+use serde_json::Value;
+
+/// The hidden command that runs this.
+pub const COMMAND: &str = "__command-worker";
+
+const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What the case is called.
+    pub name: BenchName,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Whether it prints the same each time.
+    pub check_output: bool,
+}
+
+/// Answers requests on stdin until it ends.
+///
+/// # Errors
+/// When a pipe breaks; a command that fails is answered.
+pub fn serve(job: Job) -> Result<()> {
+    infergate::process::end_with_parent();
+    let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
+    let mut worker = Worker { job, prepared: None };
+    while let Some(asked) = wire.next()? {
+        let reply = asked.request.and_then(|request| worker.answer(&request));
+        wire.answer(asked.id, reply)?;
+    }
+    Ok(())
+}
+
+struct Worker {
+    job: Job,
+    /// The words of the output's SHA-256; none where it is not compared.
+    prepared: Option<Vec<u32>>,
+}
+
+impl Worker {
+    fn answer(&mut self, request: &Request) -> Result<Value> {
+        let own = Case::Bench(self.job.name);
+        match request {
+            Request::Hello => to_answer(&hello(&CAPABILITIES, Build::default(), false)),
+            Request::Load { .. } => to_answer(&Loaded {
+                engine: EngineInfo {
+                    name: "command".into(),
+                    version: env!("CARGO_PKG_VERSION").into(),
+                    model: self.job.name.to_string(),
+                    dtype: "none".into(),
+                    ..EngineInfo::default()
+                },
+                load_ns: 0,
+                devices: Vec::new(),
+                benches: vec![own],
+            }),
+            Request::Prepare { case, known, .. } if *case == own => {
+                let ids = self.run()?.1;
+                let before = match known {
+                    Some(known) => known.clone(),
+                    None => self.run()?.1,
+                };
+                self.ensure_same(&ids, &before)?;
+                self.prepared = Some(ids.clone());
+                let output = Output {
+                    sha256: output_sha256(&ids),
+                    ids,
+                    top2_margins: Vec::new(),
+                    fingerprint: None,
+                    prompt_sha256: None,
+                };
+                to_answer(&PreparedReply { output, work: None, throughput: None })
+            }
+            Request::Sample { case, count, iterations: 1, slowdown } if *case == own => {
+                ensure!(*count > 0, "worker: zero samples were asked for; ask for at least one");
+                ensure!(slowdown.is_finite() && *slowdown >= 0.0, "a slowdown of {slowdown} is no fraction");
+                let known = self.prepared.clone().context("worker: nothing is prepared; send prepare first")?;
+                let sample = |_| {
+                    let (took, ids) = self.run()?;
+                    self.ensure_same(&ids, &known)?;
+                    let longer = took.mul_f64(*slowdown);
+                    std::thread::sleep(longer);
+                    Ok(vec![u64::try_from((took + longer).as_nanos()).unwrap_or(u64::MAX)])
+                };
+                to_answer(&SampleReply { samples_ns: (0..*count).map(sample).collect::<Result<_>>()? })
+            }
+            Request::Prepare { case, .. } | Request::Sample { case, .. } if *case != own => {
+                bail!("worker: there is no case {case} here, only {own}")
+            }
+            _ => bail!("worker: a command can only be prepared and sampled, one run a sample"),
+        }
+    }
+
+    fn ensure_same(&self, ids: &[u32], known: &[u32]) -> Result<()> {
+        if ids == known {
+            return Ok(());
+        }
+        let text = format!(
+            "{}: prints something else in another run; make it repeatable, or set worker.check_output = false where it prints times",
+            self.job.name
+        );
+        Err(InvariantBroken(text).into())
+    }
+
+    /// One run: how long it took, and the words of the SHA-256 of what it printed.
+    fn run(&self) -> Result<(Duration, Vec<u32>)> {
+        let name = self.job.name;
+        let (program, arguments) = self.job.command.split_first().context("worker: there is no command")?;
+        let mut command = Command::new(program);
+        // What this worker was told is no business of the command's.
+        for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
+            command.env_remove(variable);
+        }
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("{name}: cannot be started"))?;
+        let mut printed = child.stdout.take().with_context(|| format!("{name}: has no output"))?;
+        let mut hash = Sha256::new();
+        let mut buffer = [0; 1 << 14];
+        loop {
+            match printed.read(&mut buffer).with_context(|| format!("{name}: its output cannot be read"))? {
+                0 => break,
+                bytes => hash.update(&buffer[..bytes]),
+            }
+        }
+        let status = child.wait().with_context(|| format!("{name}: cannot be waited for"))?;
+        let took = start.elapsed();
+        if !status.success() {
+            return Err(anyhow!("{name}: the command failed ({status}); run it by hand to see why"));
+        }
+        let digest = hash.finalize();
+        let words = digest.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        Ok((took, if self.job.check_output { words } else { Vec::new() }))
+    }
+}

@@ -1,0 +1,131 @@
+//! Criterion benches behind the gate: one changed line, and a bench target is a worker.
+
+#[cfg(unix)]
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use std::sync::atomic::AtomicBool;
+
+use cargo_infergate::receipt::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, read};
+use infergate::case::Case;
+use infergate::engine::LoadRequest;
+use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
+
+use crate::sandbox::{Sandbox, error, stdout};
+use crate::support;
+
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+/// The example's worker, loaded.
+fn load() -> (Client<'static>, Loaded) {
+    let file = WorkerFile::open(&support::example("criterion_benches")).expect("an example");
+    let request = LoadRequest::default();
+    let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
+    let loaded = client.load(&request, None).expect("benches");
+    (client, loaded)
+}
+
+fn case(name: &str) -> Case {
+    format!("bench:{name}").parse().expect("a bench")
+}
+
+#[test]
+fn a_worker_lists_its_benches_by_criterions_names() {
+    let (_, loaded) = load();
+    let names: Vec<String> = loaded.benches.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["sum", "told", "square/7", "fib/10", "fib/80", "sort/small", "sort/lent", "sort/large drop"]);
+    assert_eq!((loaded.engine.name.as_str(), loaded.engine.model.as_str()), ("criterion", "criterion_benches"));
+}
+
+#[test]
+fn benches_are_prepared_and_sampled_in_any_order() {
+    let (mut client, loaded) = load();
+    for &bench in loaded.benches.iter().chain(loaded.benches.iter().rev()) {
+        let prepared = client.prepare(bench, None).expect("prepared");
+        assert_eq!(prepared.output.ids.len(), if bench.to_string().starts_with("fib/") { 8 } else { 0 }, "{bench}");
+    }
+    for name in ["sort/lent", "sum", "fib/80", "fib/80", "fib/10"] {
+        let samples = client.sample(case(name), 3, 50).expect("samples");
+        assert_eq!(samples.samples_ns.len(), 3, "{name}");
+        assert!(samples.samples_ns.iter().all(|sample| sample.len() == 1 && sample[0] > 0), "{name}: {samples:?}");
+    }
+}
+
+#[test]
+fn a_sample_is_of_as_many_iterations_as_were_asked_for() {
+    let (mut client, _) = load();
+    client.prepare(case("told"), None).expect("prepared");
+    for iterations in [1, 10, 10_000] {
+        let samples = client.sample(case("told"), 2, iterations).expect("samples");
+        assert_eq!(samples.samples_ns, [[3 * iterations as u64], [3 * iterations as u64]]);
+    }
+    let slowed = client.sample_slowed(case("told"), 1, 1000, 0.5).expect("a sample").samples_ns;
+    assert!(slowed[0][0] >= 4500, "{slowed:?}");
+}
+
+#[test]
+fn what_a_bench_cannot_is_said() {
+    let (mut client, _) = load();
+    let refused = |error: WorkerError| error.to_string();
+    let said = refused(client.prepare(case("nosuch"), None).expect_err("refused"));
+    assert!(said.contains("there is no bench called 'nosuch'"), "{said}");
+    let said = refused(client.prepare("decode/p8".parse().expect("a case"), None).expect_err("refused"));
+    assert!(said.contains("there is no bench called 'decode/p8'"), "{said}");
+    let said = refused(client.sample(case("sum"), 1, 1).expect_err("refused"));
+    assert!(said.contains("is not prepared"), "{said}");
+    let said = refused(client.ttft(8).expect_err("refused"));
+    assert!(said.contains("`ttft`"), "{said}");
+    client.prepare(case("sum"), None).expect("it goes on");
+}
+
+#[test]
+fn a_bench_that_changes_its_mind_is_called() {
+    for (words, name, expected) in [
+        ("unrepeatable", "fib/10", "its output is not the same in every run"),
+        ("renamed", "sum", "'sum' did not come up again"),
+        ("no-loop", "sum", "its closure calls no loop"),
+    ] {
+        let sandbox = Sandbox::new();
+        let program = support::example("criterion_benches");
+        let mut gate = sandbox.process(&["gate", &format!("--cases={name}"), "--threads=1"]);
+        gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program).env("EXAMPLE_BENCHES", words);
+        let said = assert_cmd::Command::from_std(gate).assert().failure();
+        let stderr = crate::sandbox::stderr(&said);
+        assert!(stderr.contains(expected), "{words}: {stderr}");
+    }
+}
+
+/// Head returns something else: called before any time is taken.
+#[cfg(unix)]
+#[test]
+fn a_bench_that_returns_something_else_is_a_changed_output() {
+    let sandbox = Sandbox::new();
+    let base = support::example("criterion_benches");
+    let head = sandbox
+        .write("head.sh", &format!("#!/bin/sh\nEXAMPLE_BENCHES=other-output exec '{}' \"$@\"\n", base.display()));
+    fs::set_permissions(&head, fs::Permissions::from_mode(0o755)).expect("executable");
+    // The bench target's name is the model: a script of another name would be another one.
+    let mut gate =
+        sandbox.process(&["gate", "--cases=fib/*", "--threads=1", "--out=paired.json", "--json=verdict.json"]);
+    gate.arg("--base-bin").arg(&base).arg("--head-bin").arg(&head);
+    let said = assert_cmd::Command::from_std(gate).assert().code(1);
+    assert!(stdout(&said).contains("output changed"), "{}", stdout(&said));
+    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::OutputChanged);
+    let changed = verdict.rows.iter().filter(
+        |row| matches!(&row.evidence, Evidence::Output(output) if output.comparison == OutputComparison::Changed),
+    );
+    let subjects: Vec<Subject> = changed.map(|row| row.subject.clone()).collect();
+    assert_eq!(subjects, [case("fib/10").into(), case("fib/80").into()]);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(receipt.blocks.is_empty() && receipt.cases.iter().all(|case| !case.timed));
+}
+
+#[test]
+fn a_pattern_that_names_no_bench_lists_them() {
+    let sandbox = Sandbox::new();
+    let program = support::example("criterion_benches");
+    let mut gate = sandbox.process(&["gate", "--cases=nosuch/*", "--bench-target=criterion_benches", "--threads=1"]);
+    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program);
+    let line = error(assert_cmd::Command::from_std(gate).assert());
+    assert!(line.contains("no case matches 'nosuch/*'") && line.contains("sort/large drop"), "{line}");
+}

@@ -1,0 +1,120 @@
+//! Workers in other languages, and programs that are no workers: `[worker] command`.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use infergate::case::Case;
+use infergate::engine::LoadRequest;
+use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
+
+use crate::sandbox::{Sandbox, error, stderr, stdout};
+
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn an_engine_in_python_is_a_worker() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
+    let file = WorkerFile::open(&path).expect("an example");
+    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON);
+    let (mut client, hello) = spawned.expect("python3 runs it");
+    assert_eq!(hello.machine.class, "python");
+    assert_eq!(client.load(&LoadRequest::default(), None).expect("loaded").engine.name, "toy");
+    for (id, ids, times) in [("prefill/p8", 1, 1), ("decode/p8", 2, 1), ("generate/p8-o5", 5, 5)] {
+        let case: Case = id.parse().expect("a case");
+        let said = client.prepare(case, None).expect("an output").output.ids;
+        assert_eq!(said.len(), ids, "{id}");
+        assert_eq!(client.prepare(case, None).expect("again").output.ids, said, "{id}");
+        let samples = client.sample(case, 2, 1).expect("samples").samples_ns;
+        assert!(samples.len() == 2 && samples.iter().all(|sample| sample.len() == times), "{id}: {samples:?}");
+    }
+}
+
+/// `program` with `arguments` as a worker, through the command's hidden one.
+fn launched(program: &str, arguments: &[&str], check_output: bool) -> (Client<'static>, Case) {
+    let path = Path::new(program);
+    let mut words = vec!["__command-worker", "--name", "it"];
+    words.extend(check_output.then_some("--check-output"));
+    words.extend(["--", program]);
+    words.extend(arguments);
+    let launcher = Launcher {
+        program: env!("CARGO_BIN_EXE_cargo-infergate").into(),
+        arguments: words.into_iter().map(Into::into).collect(),
+        folder: std::env::temp_dir(),
+    };
+    let file = WorkerFile::open(path).expect("a program").behind(Some(launcher));
+    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON);
+    let mut client = spawned.expect("a worker").0;
+    let loaded = client.load(&LoadRequest::default(), None).expect("loaded");
+    assert_eq!(loaded.benches.len(), 1);
+    (client, loaded.benches[0])
+}
+
+#[test]
+fn a_command_is_run_once_a_sample_and_what_it_prints_is_its_output() {
+    let (mut client, case) = launched("/bin/sh", &["-c", "echo one"], true);
+    let one = client.prepare(case, None).expect("an output").output;
+    assert_eq!(one.ids.len(), 8);
+    assert_eq!(client.sample(case, 3, 1).expect("samples").samples_ns.len(), 3);
+    let (mut client, case) = launched("/bin/sh", &["-c", "echo two"], true);
+    assert_ne!(client.prepare(case, None).expect("an output").output.ids, one.ids);
+    let (mut client, case) = launched("/bin/sh", &["-c", "echo $$"], false);
+    assert_eq!(client.prepare(case, None).expect("none").output.ids, Vec::<u32>::new());
+}
+
+#[test]
+fn a_command_that_fails_or_changes_its_mind_is_called() {
+    let (mut client, case) = launched("/bin/sh", &["-c", "echo $$"], true);
+    let changed = client.prepare(case, None).expect_err("invalid");
+    assert!(matches!(&changed, WorkerError::Invalid(why) if why.contains("prints something else")), "{changed}");
+    let (mut client, case) = launched("/bin/sh", &["-c", "exit 7"], true);
+    let failed = client.prepare(case, None).expect_err("refused").to_string();
+    assert!(failed.contains("the command failed (exit status: 7)"), "{failed}");
+}
+
+/// A repository whose program is a script: base prints one thing, head another.
+fn repository(head: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::fs::remove_dir(sandbox.path(".git")).expect("an empty folder");
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(sandbox.path("")).args(["-c", "user.name=n", "-c", "user.email=e@example.com"]).args(arguments);
+        assert!(git.output().expect("git").status.success(), "{arguments:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    sandbox.write("infergate.toml", "[worker]\ncommand = ['./built.sh', 'x']\nbuild = ['sh', 'build.sh']\n");
+    sandbox.write("build.sh", "cp source.sh built.sh && chmod +x built.sh\n");
+    sandbox.write("source.sh", "#!/bin/sh\necho base \"$1\"\n");
+    sandbox.write(".gitignore", "built.sh\ntarget\n");
+    git(&["add", "-A"]);
+    git(&["commit", "--quiet", "-m", "base"]);
+    sandbox.write("source.sh", head);
+    sandbox
+}
+
+#[test]
+fn a_command_of_two_revisions_is_built_in_both_and_compared() {
+    let sandbox = repository("#!/bin/sh\necho head \"$1\"\n");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let said = sandbox.run(&["gate", "--against=HEAD", &folder]).code(1);
+    assert!(stdout(&said).contains("built.sh") && stdout(&said).contains("output changed"), "{}", stdout(&said));
+    assert!(stderr(&said).contains("base: sh build.sh"), "{}", stderr(&said));
+}
+
+#[test]
+fn a_command_that_is_not_there_or_does_not_build_is_one_line() {
+    let sandbox = repository("#!/bin/sh\n");
+    let cache = Sandbox::new();
+    let gate = |more: &[&str]| {
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        error(sandbox.run(&[&["gate", "--against=HEAD", &folder], more].concat()))
+    };
+    let line = gate(&["--worker-command=./nosuch"]);
+    assert!(line.contains("base: worker.command: there is no program './nosuch'"), "{line}");
+    let line = gate(&["--worker-build=false"]);
+    assert!(line.contains("base: worker.build failed (exit status: 1)"), "{line}");
+    let line = error(sandbox.run(&["gate", "--toolchain=stable", "--worker-command=./built.sh"]));
+    assert!(line.contains("is compared with a revision; give --against"), "{line}");
+}

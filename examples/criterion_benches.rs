@@ -1,0 +1,72 @@
+//! Somebody's criterion benches, gated as they are: only the `use` line is infergate's.
+//!
+//! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
+//! (another bench from the second pass on), `no-loop`.
+
+use std::env;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use infergate::criterion::{
+    BatchSize, Bencher, BenchmarkId, Criterion, Throughput, black_box, criterion_group, criterion_main,
+};
+
+static PASSES: AtomicU32 = AtomicU32::new(0);
+
+fn is(word: &str) -> bool {
+    env::var("EXAMPLE_BENCHES").is_ok_and(|words| words.split(',').any(|said| said == word))
+}
+
+fn fibonacci(n: u64) -> u64 {
+    (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
+}
+
+fn alone(c: &mut Criterion) {
+    let renamed = is("renamed") && PASSES.fetch_add(1, Ordering::Relaxed) > 0;
+    c.bench_function(if renamed { "other" } else { "sum" }, |b| {
+        if is("no-loop") {
+            return;
+        }
+        b.iter(|| (0..black_box(1000_u64)).sum::<u64>());
+    });
+    c.bench_function("told", |b| b.iter_custom(|iterations| Duration::from_nanos(3 * iterations)));
+    c.bench_with_input(BenchmarkId::new("square", 7), &7_u64, |b, n| b.iter(|| black_box(n) * n));
+}
+
+fn grouped(c: &mut Criterion) {
+    let mut group = c.benchmark_group("fib");
+    for n in [10_u64, 80] {
+        group.throughput(Throughput::Elements(n));
+        group.bench_with_input(BenchmarkId::from_parameter(n), &n, |b: &mut Bencher<'_>, &n| {
+            let mut found = fibonacci(n);
+            if is("other-output") {
+                found += 1;
+            }
+            if is("unrepeatable") {
+                found += u64::from(PASSES.fetch_add(1, Ordering::Relaxed));
+            }
+            b.output(found.to_le_bytes());
+            b.iter(|| fibonacci(black_box(n)));
+        });
+    }
+    group.finish();
+    let unsorted: Vec<u32> = (0..200_u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
+    let mut group = c.benchmark_group("sort");
+    group.throughput(Throughput::Bytes(800));
+    group.bench_function("small", |b| {
+        b.iter_batched(|| unsorted.clone(), |mut v| v.sort_unstable(), BatchSize::SmallInput)
+    });
+    group.bench_function("lent", |b| {
+        b.iter_batched_ref(|| unsorted.clone(), |v| v.sort_unstable(), BatchSize::PerIteration)
+    });
+    group.bench_function("large drop", |b| b.iter_with_large_drop(|| unsorted.clone()));
+    group.finish();
+}
+
+criterion_group!(benches, alone);
+criterion_group! {
+    name = more;
+    config = Criterion::default().sample_size(10);
+    targets = grouped
+}
+criterion_main!(benches, more);

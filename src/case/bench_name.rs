@@ -1,0 +1,51 @@
+//! The name of a bench, cheap to copy: [`BenchName`].
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, ensure};
+
+/// Longest name, bytes. A receipt is someone else's file.
+const MAX_NAME_BYTES: usize = 200;
+/// Each name is kept for as long as the process runs; nobody has so many benches.
+const MAX_NAMES: usize = 100_000;
+
+/// A bench's name: `fib/20`, as criterion spells its ids. Copies share one text, which lives as long as the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BenchName(&'static str);
+
+static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+impl BenchName {
+    /// A bench of this name.
+    ///
+    /// # Errors
+    /// A name that is empty, too long, or holds control characters.
+    pub fn new(name: &str) -> Result<Self> {
+        ensure!(
+            !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control),
+            "a bench's name has 1 to {MAX_NAME_BYTES} bytes and no control characters; rename the bench '{}'",
+            crate::printable::printable(&name.chars().take(MAX_NAME_BYTES).collect::<String>())
+        );
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(name) {
+            return Ok(Self(known));
+        }
+        ensure!(names.len() < MAX_NAMES, "more than {MAX_NAMES} names of benches; gate fewer at a time");
+        let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        names.insert(kept);
+        Ok(Self(kept))
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for BenchName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0)
+    }
+}

@@ -1,0 +1,106 @@
+//! Existing criterion benches, gated as they are: `use infergate::criterion::*` in place of `criterion::*`.
+//!
+//! ```no_run
+//! use infergate::criterion::{Criterion, black_box, criterion_group, criterion_main};
+//!
+//! fn sum(c: &mut Criterion) {
+//!     c.bench_function("sum", |b| b.iter(|| (0..black_box(1000_u64)).sum::<u64>()));
+//! }
+//!
+//! criterion_group!(benches, sum);
+//! criterion_main!(benches);
+//! ```
+//!
+//! `cargo bench` runs criterion itself and prints what it printed. The same binary is a measured worker of the gate, which
+//! compares two builds of it bench by bench: `cargo infergate gate --against main --bench NAME`. Nothing of criterion's files
+//! is read. The timed loops are the ones below for both, and do what criterion's do.
+//!
+//! In a worker the functions of a group run more than once, and a bench's closure runs when the gate asks for that bench: set-up
+//! beside `bench_function` has to be repeatable.
+//!
+//! # The output, too
+//! A faster wrong answer is no improvement. A bench that says what it computed is compared before its time is:
+//! [`Bencher::output`].
+//!
+//! # What is not here
+//! - A measurement other than wall time: `cargo bench` runs such a bench, and the gate refuses it with a sentence.
+//! - `bench_with_input` and the others of `Criterion` take this module's [`BenchmarkId`], which is made as criterion's is.
+//! - `iter_custom` returns what the measurement returns, as in criterion; the gate takes that time as it is told.
+//! - `Criterion::runner`, the `criterion::profiler` hooks in the gate (a profiler works in `cargo bench -- --profile-time`), and
+//!   `cargo-criterion`'s messages from a worker.
+//! - `to_async` needs feature `async`, and each executor its own: `async_futures`, `async_smol`, `async_tokio`.
+
+#[cfg(feature = "async")]
+mod async_bencher;
+mod bencher;
+mod director;
+mod front;
+mod group;
+mod id;
+mod shared;
+
+use std::process::ExitCode;
+
+pub use std::hint::black_box;
+
+#[cfg(feature = "async")]
+pub use ::criterion::async_executor;
+pub use ::criterion::{
+    AxisScale, BatchSize, PlotConfiguration, PlottingBackend, SamplingMode, Throughput, measurement, profiler,
+};
+
+#[cfg(feature = "async")]
+pub use async_bencher::AsyncBencher;
+pub use bencher::Bencher;
+pub use front::Criterion;
+pub use group::BenchmarkGroup;
+pub use id::{BenchmarkId, IntoBenchmarkId};
+
+pub use crate::{criterion_group, criterion_main};
+
+/// A function that runs benches, as criterion's macro of this name makes it.
+#[macro_export]
+macro_rules! criterion_group {
+    (name = $name:ident; config = $config:expr; targets = $( $target:path ),+ $(,)*) => {
+        /// The function which runs the benchmarks.
+        pub fn $name() {
+            let mut criterion: $crate::criterion::Criterion<_> = $config.configure_from_args();
+            $( $target(&mut criterion); )+
+        }
+    };
+    ($name:ident, $( $target:path ),+ $(,)*) => {
+        $crate::criterion_group! {
+            name = $name;
+            config = $crate::criterion::Criterion::default();
+            targets = $( $target ),+
+        }
+    };
+}
+
+/// The `main` of a bench target: criterion's under `cargo bench`, a worker under the gate.
+#[macro_export]
+macro_rules! criterion_main {
+    ( $( $group:path ),+ $(,)* ) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::criterion::main(&|| { $( $group(); )+ })
+        }
+    };
+}
+
+/// What [`criterion_main!`] calls with all groups.
+#[doc(hidden)]
+pub fn main(groups: &dyn Fn()) -> ExitCode {
+    if !crate::bench::is_worker() {
+        groups();
+        Criterion::default().configure_from_args().final_summary();
+        return ExitCode::SUCCESS;
+    }
+    crate::process::end_with_parent();
+    match director::serve(groups) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Requests in, answers out, a line each: the worker's end of the pipes.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::{Value, to_value};
+
+use super::{Answer, Capability, Hello, PROTOCOL, Request};
+use crate::machine;
+use crate::measure::InvariantBroken;
+use crate::receipt::Build;
+
+/// A worker's two pipes.
+pub struct Wire<R, W> {
+    input: R,
+    output: W,
+}
+
+/// One line from the other side.
+pub struct Asked {
+    /// Its number, where it has one: the answer repeats it.
+    pub id: Option<u64>,
+    /// What is asked; an error where it is no request of this protocol.
+    pub request: Result<Request>,
+}
+
+impl<R: BufRead, W: Write> Wire<R, W> {
+    /// Over these two.
+    pub fn new(input: R, output: W) -> Self {
+        Self { input, output }
+    }
+
+    /// The next request; `None` at the end of the input.
+    ///
+    /// # Errors
+    /// When the input breaks.
+    pub fn next(&mut self) -> Result<Option<Asked>> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.input.read_line(&mut line).context("worker: reading a request failed")? == 0 {
+                return Ok(None);
+            }
+            if !line.trim().is_empty() {
+                break;
+            }
+        }
+        let request: Result<Value, _> = serde_json::from_str(&line);
+        let id = request.as_ref().ok().and_then(|request| request.get("id")?.as_u64());
+        let request = request.and_then(serde_json::from_value).context("worker: not a request of this protocol");
+        Ok(Some(Asked { id, request }))
+    }
+
+    /// Answers the request numbered `id`.
+    ///
+    /// # Errors
+    /// When the output breaks.
+    pub fn answer(&mut self, id: Option<u64>, reply: Result<Value>) -> Result<()> {
+        let mut answer = Answer { id, ok: None, error: None, invalid: None };
+        match reply {
+            Ok(value) => answer.ok = Some(value),
+            Err(error) if error.is::<InvariantBroken>() => answer.invalid = Some(one_line(&error)),
+            Err(error) => answer.error = Some(one_line(&error)),
+        }
+        serde_json::to_writer(&mut self.output, &answer).context("worker: writing an answer failed")?;
+        writeln!(self.output).and_then(|()| self.output.flush()).context("worker: writing an answer failed")
+    }
+}
+
+/// Who a worker is, and what it can.
+pub fn hello(capabilities: &[Capability], build: Build, is_virtual: bool) -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        capabilities: Some(capabilities.iter().map(|known| known.word().to_owned()).collect()),
+        clock: is_virtual.then(|| "virtual".to_owned()),
+        tool: env!("CARGO_PKG_VERSION").into(),
+        machine: machine::detect(),
+        build,
+    }
+}
+
+/// An answer as JSON.
+///
+/// # Errors
+/// When it cannot be written so.
+pub fn to_answer<T: Serialize>(reply: &T) -> Result<Value> {
+    to_value(reply).context("worker: an answer cannot be written as JSON")
+}
+
+/// An error and its causes on one line.
+fn one_line(error: &anyhow::Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
