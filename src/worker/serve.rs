@@ -1,6 +1,7 @@
 //! The worker's side of the protocol.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::case::Case;
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
 use crate::measure::{self, InvariantBroken, Prepared, Sampler};
-use crate::{build_info, machine, memory, prompt};
+use crate::{build_info, load, machine, memory, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
 /// stderr, so that an engine may print.
@@ -150,6 +151,13 @@ impl Worker<'_> {
             Request::Locate { case, runs } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
                 value(&memory::locate(engine, prepared, runs)?)
+            }
+            Request::LoadLevel { plan } => {
+                let clock = self.clock;
+                let loaded = self.loaded()?;
+                loaded.sampler.forget();
+                // Whoever asks ends this process when the level is not wanted any more.
+                value(&load::run_level(loaded.engine.as_mut(), clock, &plan, &AtomicBool::new(false))?)
             }
         }
     }

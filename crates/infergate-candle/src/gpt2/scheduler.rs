@@ -142,4 +142,12 @@ impl Scheduler for Gpt2Scheduler {
         slot.running = None;
         true
     }
+
+    fn batches(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn kv_bytes_per_request(&self) -> Option<u64> {
+        Some(Needs::gpt2(&self.weights.shared.config, 0).cache)
+    }
 }
