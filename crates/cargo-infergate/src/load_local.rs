@@ -53,12 +53,7 @@ pub struct LocalRun {
 
 /// A closed loop at each of `users`, `requests_per_user` requests for each user, with room for all of them. Prompts differ
 /// between levels, too.
-pub fn closed_levels(
-    users: &[u32],
-    requests_per_user: u64,
-    scenarios: &[RequestShape],
-    seed: u64,
-) -> Vec<LevelPlan> {
+pub fn closed_levels(users: &[u32], requests_per_user: u64, scenarios: &[RequestShape], seed: u64) -> Vec<LevelPlan> {
     let level = |(number, users): (u64, &u32)| LevelPlan {
         arrivals: Arrivals::Closed { users: *users },
         stop: Stop::Requests { count: u64::from(*users).saturating_mul(requests_per_user) },
@@ -121,7 +116,10 @@ pub fn run(
 
 /// Every level is checked before the first one takes its minutes.
 fn check(levels: &[LevelPlan], engine: &EngineInfo) -> anyhow::Result<()> {
-    ensure!(!levels.is_empty(), "a load run without levels measures nothing; name at least one number of users or a rate");
+    ensure!(
+        !levels.is_empty(),
+        "a load run without levels measures nothing; name at least one number of users or a rate"
+    );
     for (number, level) in (1..).zip(levels) {
         level.validate(engine.context_tokens).map_err(|error| anyhow!("level {number}: {error:#}"))?;
     }

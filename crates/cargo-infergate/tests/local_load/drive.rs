@@ -251,6 +251,7 @@ fn a_run_without_requests_is_refused() {
     assert!(refused(closed(0), requests(1)).contains("zero users send nothing"));
     assert!(refused(constant(0.0), requests(1)).contains("above 0"));
     let mut none = |_| None;
-    let driven = drive(&mut Batch::new(clock.clone(), 1), &clock, load(closed(2), requests(5), &mut none)).expect("runs");
+    let driven =
+        drive(&mut Batch::new(clock.clone(), 1), &clock, load(closed(2), requests(5), &mut none)).expect("runs");
     assert_eq!(driven, Driven::default());
 }

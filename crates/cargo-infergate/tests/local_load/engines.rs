@@ -69,7 +69,13 @@ impl Scheduler for Batch {
     fn submit(&mut self, prompt: &[TokenId], output_tokens: usize) -> Result<RequestId> {
         let request = RequestId(self.submitted);
         self.submitted += 1;
-        self.running.push(Lane { request, engine: self.fake.fork()?, prompt: prompt.to_vec(), given: 0, output_tokens });
+        self.running.push(Lane {
+            request,
+            engine: self.fake.fork()?,
+            prompt: prompt.to_vec(),
+            given: 0,
+            output_tokens,
+        });
         Ok(request)
     }
 

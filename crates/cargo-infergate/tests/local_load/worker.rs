@@ -28,8 +28,8 @@ fn every_level_is_run_in_turn() {
     trust_virtual_clocks();
     let mut labels = Vec::new();
     let mut note = |progress: &Progress| labels.push((progress.label.clone(), progress.done_steps));
-    let run = load_local::run(&request("fake", closed_levels(&[1, 4], 5, &[SHAPE], 1)), &mut note, &NEVER)
-        .expect("runs");
+    let run =
+        load_local::run(&request("fake", closed_levels(&[1, 4], 5, &[SHAPE], 1)), &mut note, &NEVER).expect("runs");
     assert!(!run.partial);
     assert_eq!(run.engine.name, "fake");
     assert_eq!(run.build.worker_sha256.as_ref().map(String::len), Some(64));
@@ -83,8 +83,9 @@ fn a_run_that_is_ended_keeps_its_levels() {
             cancelled.store(true, Ordering::Relaxed);
         }
     };
-    let run = load_local::run(&request("fake", closed_levels(&[1, 2, 3], 2, &[SHAPE], 1)), &mut end_at_second, &cancelled)
-        .expect("keeps");
+    let run =
+        load_local::run(&request("fake", closed_levels(&[1, 2, 3], 2, &[SHAPE], 1)), &mut end_at_second, &cancelled)
+            .expect("keeps");
     assert!(run.partial);
     assert_eq!(run.levels.len(), 1);
 }
@@ -180,10 +181,8 @@ fn the_wait_for_a_level_follows_its_plan_and_the_levels_before() {
     patience.saw(&asked(level(1, 1)), Duration::from_secs(12));
     assert_eq!(patience.limit(&asked(level(8, 1000))), Duration::from_secs(120_000), "ten times 12,000 tokens");
     assert_eq!(patience.limit(&asked(LevelPlan { compared: 10, ..level(8, 1000) })), Duration::from_secs(121_200));
-    let open = LevelPlan {
-        arrivals: Arrivals::Open { requests_per_s: 0.5, spacing: Spacing::Constant },
-        ..level(1, 10)
-    };
+    let open =
+        LevelPlan { arrivals: Arrivals::Open { requests_per_s: 0.5, spacing: Spacing::Constant }, ..level(1, 10) };
     assert_eq!(patience.limit(&asked(open)), Duration::from_secs(1200 + 20));
     let by_time = LevelPlan { stop: Stop::Duration { ns: 60_000_000_000 }, ..level(2, 1) };
     assert_eq!(patience.limit(&asked(by_time)), Duration::from_secs(240 + 60));
