@@ -79,7 +79,7 @@ impl Decoder {
         if all.ends_with('\u{fffd}') && !last {
             return Ok(String::new());
         }
-        let new = all.strip_prefix(before.as_str()).map_or_else(|| all.get(before.len()..).unwrap_or(""), |new| new);
+        let new = all.strip_prefix(before.as_str()).unwrap_or_else(|| all.get(before.len()..).unwrap_or(""));
         if new.is_empty() && !last {
             return Ok(String::new());
         }

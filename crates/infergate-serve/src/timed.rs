@@ -192,14 +192,12 @@ impl Running {
 }
 
 impl Timed {
-    /// Every token that is due.
+    /// The next token of every request where it is due.
     fn due(&mut self) -> Result<Vec<Event>> {
         let now = Instant::now();
         let mut events = Vec::new();
         for running in &mut self.running {
-            while running.given < running.max_tokens
-                && let Some(age) = now.checked_duration_since(running.due(&self.script))
-            {
+            if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
                 events.push(running.next(age)?);
             }
         }
