@@ -42,8 +42,8 @@ impl Refusal {
     }
 
     /// Prompt and output do not fit the context: 400, with the code that clients look for.
-    pub fn too_long(message: String) -> Self {
-        Self { code: Some("context_length_exceeded"), ..Self::bad(Some("messages"), message) }
+    pub fn too_long(param: &'static str, message: String) -> Self {
+        Self { code: Some("context_length_exceeded"), ..Self::bad(Some(param), message) }
     }
 
     /// Another model than the one that is served: 404.

@@ -22,6 +22,16 @@ pub enum Api {
     Chat,
 }
 
+impl Api {
+    /// The field that holds the prompt.
+    pub fn prompt_field(self) -> &'static str {
+        match self {
+            Self::Completions => "prompt",
+            Self::Chat => "messages",
+        }
+    }
+}
+
 /// A request that is understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {

@@ -69,9 +69,9 @@ async fn chat(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refus
 async fn answer(app: &Arc<App>, api: Api, body: Body) -> Result<Response, Refusal> {
     let body = body.map_err(|error| Refusal::unreadable(error.status(), error.body_text()))?;
     let Order { prompt, output_tokens, stream, include_usage } = request::read(api, &body, &app.model)?;
-    let prompt = tokens(app, prompt).await?;
+    let prompt = tokens(app, api, prompt).await?;
     ensure_request_fits(&prompt, output_tokens, app.context_tokens)
-        .map_err(|error| Refusal::too_long(format!("{error:#}")))?;
+        .map_err(|error| Refusal::too_long(api.prompt_field(), format!("{error:#}")))?;
     let place = app.places.clone().try_acquire_owned().map_err(|_| Refusal::full())?;
     let (said, from_engine) = unbounded_channel();
     let prompt_tokens = prompt.len();
@@ -86,22 +86,23 @@ async fn answer(app: &Arc<App>, api: Api, body: Body) -> Result<Response, Refusa
 }
 
 /// The prompt's tokens, at least one.
-async fn tokens(app: &Arc<App>, prompt: Prompt) -> Result<Vec<TokenId>, Refusal> {
-    let one = || Refusal::bad(Some("prompt"), "one prompt a request is served; send a request for each");
+async fn tokens(app: &Arc<App>, api: Api, prompt: Prompt) -> Result<Vec<TokenId>, Refusal> {
+    let bad = |message: String| Refusal::bad(Some(api.prompt_field()), message);
     let ids = match prompt {
         Prompt::Text(text) => encode(app, text).await?,
         Prompt::Texts(mut texts) if texts.len() == 1 => encode(app, texts.swap_remove(0)).await?,
         Prompt::Lists(mut lists) if lists.len() == 1 => lists.swap_remove(0),
         Prompt::Ids(ids) => ids,
-        Prompt::Texts(_) | Prompt::Lists(_) => return Err(one()),
+        Prompt::Texts(_) | Prompt::Lists(_) => {
+            return Err(bad("one prompt a request is served; send a request for each".into()));
+        }
     };
     let vocab_tokens = app.text.vocab_tokens();
     if ids.is_empty() {
-        return Err(Refusal::bad(Some("prompt"), "the prompt has no tokens; give at least one"));
+        return Err(bad("the prompt has no tokens; give at least one".into()));
     }
     if ids.iter().any(|id| *id as usize >= vocab_tokens) {
-        let message = format!("the prompt has a token outside the vocabulary; ids are below {vocab_tokens}");
-        return Err(Refusal::bad(Some("prompt"), message));
+        return Err(bad(format!("the prompt has a token outside the vocabulary; ids are below {vocab_tokens}")));
     }
     Ok(ids)
 }

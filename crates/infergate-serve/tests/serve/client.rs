@@ -63,6 +63,11 @@ fn whole(mut coming: Coming) -> Answer {
 
 /// Sends a request and reads the answer's head.
 pub fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> Coming {
+    read_head(ask(address, method, path, body))
+}
+
+/// Sends a request, and leaves the answer to whoever wants it.
+pub fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.set_read_timeout(Some(LIMIT)).expect("a limit");
     let head = format!(
@@ -72,7 +77,7 @@ pub fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> Coming
     stream.write_all(head.as_bytes()).expect("the head goes out");
     // A server may refuse a long body before it has read it.
     let _ = stream.write_all(body.as_bytes());
-    read_head(stream)
+    stream
 }
 
 fn read_head(stream: TcpStream) -> Coming {

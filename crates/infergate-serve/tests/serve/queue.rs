@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use infergate_serve::Settings;
 use serde_json::{Value, json};
 
-use crate::client::{Coming, get, post, send};
+use crate::client::{Coming, ask, get, post, send};
 use crate::engines::{Gate, Gated, alone, start, written};
 
 const STREAM: &str = r#"{"prompt":[1,2,3],"max_tokens":3,"stream":true}"#;
@@ -72,16 +72,26 @@ fn a_client_that_leaves_frees_its_slot() {
     gate.let_through(1);
     assert!(leaving.event().is_some());
     drop(leaving);
-    // Few tokens pass until the server sees that nobody reads them; never the other 999.
+    freed(server.address(), &gate);
+    // The same for one that wants the whole answer at once.
+    let whole = r#"{"prompt":[1,2,3],"max_tokens":1000}"#;
+    let leaving = ask(server.address(), "POST", "/v1/completions", whole);
+    wait_for(server.address(), &json!({ "in_flight": 1, "waiting": 0 }));
+    drop(leaving);
+    freed(server.address(), &gate);
+    gate.let_through(1000);
+    let answer = post(server.address(), "/v1/completions", r#"{"prompt":[5],"max_tokens":2}"#);
+    assert_eq!(answer.json()["choices"][0]["text"], written(&alone(&[5], 2)));
+}
+
+/// Few tokens pass until the server sees that nobody reads them; never the other 999.
+fn freed(address: SocketAddr, gate: &Gate) {
     let mut let_through = 1;
-    while get(server.address(), "/health").json()["in_flight"] == 1 {
+    while get(address, "/health").json()["in_flight"] == 1 {
         gate.let_through(1);
         let_through += 1;
         assert!(let_through < 900, "the request is still served");
     }
-    gate.let_through(1000);
-    let answer = post(server.address(), "/v1/completions", r#"{"prompt":[5],"max_tokens":2}"#);
-    assert_eq!(answer.json()["choices"][0]["text"], written(&alone(&[5], 2)));
 }
 
 #[test]

@@ -64,7 +64,8 @@ fn a_request_beyond_the_context_has_the_code_that_clients_look_for() {
     ] {
         let answer = completions(server.address(), &body);
         refused(&answer, 400, "do not fit the model's context of 1024");
-        assert_eq!(answer.json()["error"]["code"], "context_length_exceeded");
+        let error = &answer.json()["error"];
+        assert_eq!((&error["code"], &error["param"]), (&"context_length_exceeded".into(), &"prompt".into()));
     }
     assert_eq!(completions(server.address(), r#"{"prompt":[1],"max_tokens":1023}"#).status, 200);
 }
