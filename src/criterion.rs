@@ -28,7 +28,8 @@
 //! - `iter_custom` returns what the measurement returns, as in criterion; the gate takes that time as it is told.
 //! - `Criterion::runner`, the `criterion::profiler` hooks in the gate (a profiler works in `cargo bench -- --profile-time`), and
 //!   `cargo-criterion`'s messages from a worker.
-//! - `to_async` needs feature `async`, and each executor its own: `async_futures`, `async_smol`, `async_tokio`.
+//! - `to_async` needs feature `async`. Executors are features of criterion itself: name it in Cargo.toml beside infergate, for
+//!   example with `features = ["async_tokio"]`.
 
 #[cfg(feature = "async")]
 mod async_bencher;

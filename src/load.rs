@@ -1,8 +1,18 @@
-//! Many requests at once: when they start, when the run ends, and what each of them did. Values only; an engine's scheduler
-//! and an HTTP client both take an [`Arrivals`] and a [`Stop`], and both give [`RequestRecord`]s.
+//! Many requests at once: when they start, when the run ends, and what each of them did. An engine's scheduler and an HTTP
+//! client both take an [`Arrivals`] and a [`Stop`], and both give [`RequestRecord`]s.
+//!
+//! [`drive`](drive()) puts such a load on a [`Scheduler`](crate::engine::Scheduler); [`run_level`] does it with prompts of its
+//! own and looks whether each user got the output that the prompt gives alone.
 
+mod drive;
+mod level;
+mod plan;
+mod random;
 mod record;
 mod schedule;
 
+pub use drive::{Ask, Driven, Load, drive};
+pub use level::{LoadLevel, run_level};
+pub use plan::{LevelPlan, MOST_ANSWER_BYTES, MOST_SLOTS, RequestShape};
 pub use record::{Failure, FailureClass, RequestRecord};
-pub use schedule::{Arrivals, Spacing, Stop};
+pub use schedule::{Arrivals, Spacing, Starts, Stop};

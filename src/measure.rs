@@ -117,7 +117,7 @@ pub fn prepare_known(
     Ok(Prepared { case, prompt, output, work })
 }
 
-fn output_ids(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Vec<TokenId>> {
+pub(crate) fn output_ids(engine: &mut dyn Engine, prompt: &[TokenId], tokens: usize) -> Result<Vec<TokenId>> {
     let mut ids = vec![engine.start(prompt)?];
     while ids.len() < tokens {
         ids.push(engine.next()?);

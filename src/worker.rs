@@ -38,11 +38,12 @@
 //! | `request_id` | a request other than `hello` has a number `id`, which its answer repeats: an answer that was not asked for shows |
 //! | `fingerprint` | the output of `prepare` has a `fingerprint`, and `prepare` takes `"feed":[262,11]`: the tokens to append behind the prompt while it is taken, so that two workers are asked about the same text |
 //! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
+//! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
 //!
 //! # Times are checked
 //! The sum of the times in an answer cannot be more than the asking side waited for it, and not far less: a case whose
 //! requests mostly leave more than half of the wait, and more than 100 ms, unexplained is `invalid`. A worker on a made-up
-//! clock says `"clock":"virtual"` in its hello; no gate takes its times for real ones.
+//! clock says `"clock":"virtual"` in its hello; no gate takes its times for real ones. Of a level only the first rule holds.
 //!
 //! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
 
@@ -57,6 +58,7 @@ mod error;
 mod exit;
 mod file;
 mod honesty;
+mod level;
 mod patience;
 mod pipe;
 mod requests;
@@ -66,6 +68,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
+use crate::load::LevelPlan;
 use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
 
 pub use capability::Capability;
@@ -163,6 +166,11 @@ pub enum Request {
         case: Case,
         /// How often.
         runs: usize,
+    },
+    /// Serve many requests at once.
+    LoadLevel {
+        /// Which, and when.
+        plan: LevelPlan,
     },
 }
 

@@ -45,7 +45,8 @@ pub trait Scheduler {
     fn submit(&mut self, prompt: &[TokenId], max_tokens: usize) -> Result<RequestId>;
 
     /// Does the least work that gives tokens, and gives them; at most one a request where the engine is stepwise. Without
-    /// requests in flight it gives none and returns at once.
+    /// requests in flight it gives none and returns at once. One that is [streaming](super::Pacing::Streaming) may also give
+    /// none after it waited for a moment, so that further requests are taken in meanwhile.
     ///
     /// # Errors
     /// When the engine fails. Then nothing is in flight any more.
@@ -53,6 +54,17 @@ pub trait Scheduler {
 
     /// Ends a request and frees its slot. `false`: it is not in flight.
     fn cancel(&mut self, request: RequestId) -> bool;
+
+    /// Whether a step computes several requests together, so that a batch costs less than its requests one by one. `None`:
+    /// not known.
+    fn batches(&self) -> Option<bool> {
+        None
+    }
+
+    /// Memory that is kept for the keys and values of one request, bytes. `None`: not known.
+    fn kv_bytes_per_request(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Sequences of one engine that take turns, a token each. It shares the machine between requests and makes none of them
@@ -136,6 +148,10 @@ impl Scheduler for RoundRobin {
         let Some(at) = self.running.iter().position(|running| running.request == request) else { return false };
         self.free.extend(self.running.remove(at).map(|running| running.engine));
         true
+    }
+
+    fn batches(&self) -> Option<bool> {
+        Some(false)
     }
 }
 

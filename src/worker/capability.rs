@@ -49,6 +49,8 @@ capabilities! {
     Iterations = "iterations",
     /// An output carries its fingerprint, and can be made to follow another one while it is taken.
     Fingerprint = "fingerprint",
+    /// Serve many requests at once.
+    LoadLevel = "load_level",
 }
 
 /// What protocol 2 could before workers said what they can.
@@ -91,6 +93,7 @@ impl Request {
             Self::Inference { .. } => Capability::Inference,
             Self::Count { .. } => Capability::Count,
             Self::Locate { .. } => Capability::Locate,
+            Self::LoadLevel { .. } => Capability::LoadLevel,
         })
     }
 }

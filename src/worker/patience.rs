@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Request;
 use crate::case::Case;
+use crate::load::{Arrivals, LevelPlan, RequestShape, Stop};
 
 /// A worker says who it is, or how much memory it has, before it does anything that takes time.
 const QUICK_LIMIT: Duration = Duration::from_secs(60);
@@ -26,6 +27,8 @@ pub struct Patience {
     ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
     cases: BTreeMap<Case, Duration>,
+    /// The most that a closed level took, seconds for each of its prompt and output tokens.
+    level_s_per_token: Option<f64>,
 }
 
 impl Default for Patience {
@@ -37,7 +40,7 @@ impl Default for Patience {
 impl Patience {
     /// `first` is the limit for what nothing is known of yet.
     pub fn with_first(first: Duration) -> Self {
-        Self { first, load: None, ttft: None, cases: BTreeMap::new() }
+        Self { first, load: None, ttft: None, cases: BTreeMap::new(), level_s_per_token: None }
     }
 
     /// How long the answer to `request` may take.
@@ -55,7 +58,25 @@ impl Patience {
             }
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
+            Request::LoadLevel { plan } => self.level(plan),
         }
+    }
+
+    /// What the plan says that it takes by the clock, and for its tokens as long as those of earlier levels took. Many
+    /// requests at once never take longer than one after the other; a first level should therefore be a short one.
+    fn level(&self, plan: &LevelPlan) -> Duration {
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
+        let planned_s = match (plan.stop, plan.arrivals) {
+            (Stop::Duration { ns }, _) => ns as f64 / 1e9,
+            (Stop::Requests { count }, Arrivals::Open { requests_per_s, .. }) => count as f64 / requests_per_s,
+            (Stop::Requests { .. }, Arrivals::Closed { .. }) => 0.0,
+        };
+        let each = || plan.scenarios.iter().map(RequestShape::work_tokens).max().unwrap_or(0);
+        // Behind a stop by time there is still what is in flight then.
+        let tokens = plan.work_tokens().unwrap_or_else(|| u64::from(plan.slots).saturating_mul(each()));
+        let alone = u64::from(plan.compared).saturating_mul(each());
+        let work = self.level_s_per_token.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
+        self.scaled(work, 1.0).saturating_add(seconds(planned_s))
     }
 
     /// The longest that preparing `case` took, where it was prepared.
@@ -71,6 +92,11 @@ impl Patience {
             Request::Prepare { case, .. } => {
                 let longest = self.cases.entry(*case).or_default();
                 *longest = took.max(*longest);
+            }
+            Request::LoadLevel { plan } if matches!(plan.arrivals, Arrivals::Closed { .. }) => {
+                let Some(tokens) = plan.work_tokens().filter(|tokens| *tokens > 0) else { return };
+                let each_s = took.as_secs_f64() / tokens as f64;
+                self.level_s_per_token = Some(self.level_s_per_token.unwrap_or(0.0).max(each_s));
             }
             _ => {}
         }

@@ -200,7 +200,7 @@ impl Client<'_> {
         Err(self.broken(&format!("gave {entries} {what}, more than {MOST_ENTRIES}")))
     }
 
-    fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {
+    pub(super) fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {
         if self.virtual_clock {
             return Ok(());
         }

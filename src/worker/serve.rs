@@ -1,6 +1,7 @@
 //! The worker's side of the protocol.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
 use crate::measure::{self, Prepared, Sampler};
-use crate::{build_info, memory, prompt};
+use crate::{build_info, load, memory, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
 /// stderr, so that an engine may print.
@@ -116,6 +117,13 @@ impl Worker<'_> {
             Request::Locate { case, runs } => {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
                 to_answer(&memory::locate(engine, prepared, runs)?)
+            }
+            Request::LoadLevel { plan } => {
+                let clock = self.clock;
+                let loaded = self.loaded()?;
+                loaded.sampler.forget();
+                // Whoever asks ends this process when the level is not wanted any more.
+                to_answer(&load::run_level(loaded.engine.as_mut(), clock, &plan, &AtomicBool::new(false))?)
             }
         }
     }

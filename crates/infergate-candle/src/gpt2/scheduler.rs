@@ -14,8 +14,11 @@ use crate::OneLine as _;
 use crate::engine::{copy, greedy};
 use crate::fits::Needs;
 
-/// Room for so many requests, a cache for each. A step reads the prompts of the requests that are new and the last token of
-/// every other one, together.
+/// Prompt tokens that one step reads; more only where a single prompt has more. Everybody's next token waits for them.
+const PROMPT_TOKENS_A_STEP: usize = 512;
+
+/// Room for so many requests, a cache for each. A step reads the last token of every request whose prompt was read, and as
+/// many of the other prompts as it may, first come first served, together.
 pub struct Gpt2Scheduler {
     weights: Arc<Weights>,
     slots: Vec<Slot>,
@@ -57,17 +60,39 @@ impl Gpt2Scheduler {
         self.slots.iter().find(own).map(|slot| slot.logits.as_slice())
     }
 
-    /// One pass over the weights: each running slot's logits into its place.
-    fn pass(&mut self) -> Result<()> {
+    /// The slots that the next pass works on: a hundred prompts at once would keep those who read along waiting for all of
+    /// them, and the first prompt's own first token, too.
+    fn choose(&self) -> Vec<usize> {
+        let running = || self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.running.as_ref()?)));
+        let mut chosen: Vec<usize> = running().filter(|(_, run)| run.given > 0).map(|(at, _)| at).collect();
+        let mut prompts: Vec<(usize, &Running)> = running().filter(|(_, run)| run.given == 0).collect();
+        prompts.sort_by_key(|(_, run)| run.request);
+        let mut read = 0;
+        for (at, run) in prompts {
+            if read > 0 && read + run.pending.len() > PROMPT_TOKENS_A_STEP {
+                break;
+            }
+            read += run.pending.len();
+            chosen.push(at);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// One pass over the weights: the logits of each chosen slot, in order, into its place.
+    fn pass(&mut self, chosen: &[usize]) -> Result<()> {
         let weights = &self.weights;
-        let running = || self.slots.iter().filter_map(|slot| Some((slot, slot.running.as_ref()?)));
-        let parts: Vec<Part> =
-            running().map(|(slot, run)| Part { tokens: &run.pending, past: run.past, cache: &slot.cache }).collect();
+        let part = |at: &usize| {
+            let slot = &self.slots[*at];
+            let run = slot.running.as_ref()?;
+            Some(Part { tokens: &run.pending, past: run.past, cache: &slot.cache })
+        };
+        let parts: Vec<Part> = chosen.iter().filter_map(part).collect();
         let by_rank = weights
             .team
             .run(|member| together::forward(&weights.shards[member.rank()], &weights.shared, member, &parts))?;
-        let slots = self.slots.iter_mut().filter(|slot| slot.running.is_some());
-        for (place, slot) in slots.enumerate() {
+        for (place, at) in chosen.iter().enumerate() {
+            let slot = &mut self.slots[*at];
             slot.logits.clear();
             for rank in &by_rank {
                 let part: &Tensor = &rank[place];
@@ -77,10 +102,11 @@ impl Gpt2Scheduler {
         Ok(())
     }
 
-    /// Turns the logits of every running slot into its next token.
-    fn events(&mut self) -> Result<Vec<Event>> {
-        let mut events = Vec::with_capacity(self.slots.len());
-        for slot in &mut self.slots {
+    /// Turns the logits of each chosen slot into its next token.
+    fn events(&mut self, chosen: &[usize]) -> Result<Vec<Event>> {
+        let mut events = Vec::with_capacity(chosen.len());
+        for at in chosen {
+            let slot = &mut self.slots[*at];
             let Some(run) = &mut slot.running else { continue };
             let (token, _) = greedy(&slot.logits)?;
             run.past += run.pending.len();
@@ -127,7 +153,8 @@ impl Scheduler for Gpt2Scheduler {
         if self.in_flight() == 0 {
             return Ok(Vec::new());
         }
-        let events = self.pass().and_then(|()| self.events());
+        let chosen = self.choose();
+        let events = self.pass(&chosen).and_then(|()| self.events(&chosen));
         if events.is_err() {
             for slot in &mut self.slots {
                 slot.running = None;
@@ -141,5 +168,13 @@ impl Scheduler for Gpt2Scheduler {
         let Some(slot) = self.slots.iter_mut().find(own) else { return false };
         slot.running = None;
         true
+    }
+
+    fn batches(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn kv_bytes_per_request(&self) -> Option<u64> {
+        Some(Needs::gpt2(&self.weights.shared.config, 0).cache)
     }
 }

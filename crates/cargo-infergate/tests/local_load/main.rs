@@ -1,0 +1,11 @@
+//! Many requests at once on a local engine: the schedule, the times, the outputs, and what a worker may say of them.
+
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+
+mod drive;
+mod engines;
+mod level;
+mod schedule;
+#[cfg(unix)]
+mod worker;

@@ -1,0 +1,137 @@
+//! The pages of the server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::{get, post};
+use infergate::engine::TokenId;
+use infergate::engine::scheduler::ensure_request_fits;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::spawn_blocking;
+
+use crate::answer::Writer;
+use crate::engine_thread::{Job, Status};
+use crate::refusal::{Refusal, json as json_response};
+use crate::request::{self, Api, Order, Prompt};
+use crate::stream::Served;
+use crate::text::Text;
+
+/// What every page knows.
+pub struct App {
+    /// The model's name.
+    pub model: String,
+    /// Prompt and output together must fit into this.
+    pub context_tokens: usize,
+    /// The tokenizer.
+    pub text: Arc<Text>,
+    /// To the engine.
+    pub jobs: Sender<Job>,
+    /// A place for each request that is served or waits.
+    pub places: Arc<Semaphore>,
+    /// How busy it is.
+    pub status: Arc<Status>,
+    /// Requests so far.
+    pub requests: AtomicU64,
+}
+
+/// All pages. A longer body than `body_limit_bytes` is refused.
+pub fn router(app: Arc<App>, body_limit_bytes: usize) -> Router {
+    Router::new()
+        .route("/v1/completions", post(completions))
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .route("/health", get(health))
+        .fallback(async || Refusal::no_such_page())
+        .method_not_allowed_fallback(async || Refusal::wrong_method())
+        .layer(DefaultBodyLimit::max(body_limit_bytes))
+        .with_state(app)
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+async fn completions(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
+    answer(&app, Api::Completions, body).await
+}
+
+async fn chat(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
+    answer(&app, Api::Chat, body).await
+}
+
+async fn answer(app: &Arc<App>, api: Api, body: Body) -> Result<Response, Refusal> {
+    let body = body.map_err(|error| Refusal::unreadable(error.status(), error.body_text()))?;
+    let Order { prompt, output_tokens, stream, include_usage } = request::read(api, &body, &app.model)?;
+    let prompt = tokens(app, api, prompt).await?;
+    ensure_request_fits(&prompt, output_tokens, app.context_tokens)
+        .map_err(|error| Refusal::too_long(api.prompt_field(), format!("{error:#}")))?;
+    let place = app.places.clone().try_acquire_owned().map_err(|_| Refusal::full())?;
+    let (said, from_engine) = unbounded_channel();
+    let prompt_tokens = prompt.len();
+    app.jobs.send(Job { prompt, output_tokens, said, place }).map_err(|_| Refusal::gone())?;
+    let served = Served { said: from_engine, text: app.text.clone(), prompt_tokens, output_tokens };
+    let number = app.requests.fetch_add(1, Ordering::Relaxed);
+    let writer = Writer::new(api, number, &app.model, include_usage);
+    if stream {
+        return Ok(served.streamed(writer));
+    }
+    Ok(json_response(StatusCode::OK, served.whole(&writer).await?))
+}
+
+/// The prompt's tokens, at least one.
+async fn tokens(app: &Arc<App>, api: Api, prompt: Prompt) -> Result<Vec<TokenId>, Refusal> {
+    let bad = |message: String| Refusal::bad(Some(api.prompt_field()), message);
+    let ids = match prompt {
+        Prompt::Text(text) => encode(app, text).await?,
+        Prompt::Texts(mut texts) if texts.len() == 1 => encode(app, texts.swap_remove(0)).await?,
+        Prompt::Lists(mut lists) if lists.len() == 1 => lists.swap_remove(0),
+        Prompt::Ids(ids) => ids,
+        Prompt::Texts(_) | Prompt::Lists(_) => {
+            return Err(bad("one prompt a request is served; send a request for each".into()));
+        }
+    };
+    let vocab_tokens = app.text.vocab_tokens();
+    if ids.is_empty() {
+        return Err(bad("the prompt has no tokens; give at least one".into()));
+    }
+    if ids.iter().any(|id| *id as usize >= vocab_tokens) {
+        return Err(bad(format!("the prompt has a token outside the vocabulary; ids are below {vocab_tokens}")));
+    }
+    Ok(ids)
+}
+
+/// Beside the thread that writes: a long prompt must not hold up other requests' tokens.
+async fn encode(app: &Arc<App>, text: String) -> Result<Vec<TokenId>, Refusal> {
+    let tokenizer = app.text.clone();
+    let encoded = spawn_blocking(move || tokenizer.encode(&text)).await;
+    let failed = |why: String| Refusal::failed(format!("the tokenizer failed: {why}"));
+    encoded.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(format!("{error:#}")))
+}
+
+async fn models(State(app): State<Arc<App>>) -> Response {
+    let model = json!({
+        "id": app.model,
+        "object": "model",
+        "created": 0,
+        "owned_by": "infergate",
+        "max_model_len": app.context_tokens,
+    });
+    json_response(StatusCode::OK, json!({ "object": "list", "data": [model] }).to_string())
+}
+
+async fn health(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
+    if app.status.over.load(Ordering::Relaxed) {
+        return Err(Refusal::gone());
+    }
+    let count = |number: &std::sync::atomic::AtomicUsize| number.load(Ordering::Relaxed);
+    let (in_flight, waiting) = (count(&app.status.in_flight), count(&app.status.waiting));
+    let body = json!({ "status": "ok", "in_flight": in_flight, "waiting": waiting });
+    Ok(json_response(StatusCode::OK, body.to_string()))
+}

@@ -1,0 +1,295 @@
+//! Puts a load on a scheduler and notes what became of each request.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{Arrivals, Failure, FailureClass, RequestRecord, Starts, Stop};
+use crate::clock::Clock;
+use crate::engine::{Event, RequestId, Scheduler, TokenId};
+use crate::receipt::output_sha256;
+
+/// How often the wait for an open loop's next request looks whether the run is to end.
+const LOOK_NS: u64 = 50_000_000;
+/// Of an engine's error, in a record.
+const MOST_DETAIL_CHARS: usize = 200;
+
+/// One request to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Its prompt.
+    pub prompt: Vec<TokenId>,
+    /// Exactly so many output tokens.
+    pub output_tokens: usize,
+    /// Index of its scenario.
+    pub scenario: u32,
+}
+
+/// What to put on a scheduler.
+pub struct Load<'a> {
+    /// When requests start.
+    pub arrivals: Arrivals,
+    /// When no more do. What is in flight then is drained.
+    pub stop: Stop,
+    /// Of an open loop's schedule.
+    pub seed: u64,
+    /// The request of this number, from 0. It is drawn at its start, which takes microseconds and counts as its own time.
+    /// `None`: there is none any more, whatever the stop rule says.
+    pub ask: &'a mut dyn FnMut(u64) -> Option<Ask>,
+    /// Ends the run between two steps.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// What became of a load. Every request that was issued has a record: completed, failed or cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Driven {
+    /// By their number. One that was never sent has `sent_ns` where it was given up.
+    pub records: Vec<RequestRecord>,
+    /// The output ids of each record.
+    pub outputs: Vec<Vec<TokenId>>,
+    /// Most requests that one step worked on.
+    pub largest_batch: usize,
+    /// The error that ended the run, in one line.
+    pub failure: Option<String>,
+    /// It was ended from outside.
+    pub cancelled: bool,
+}
+
+/// Drives `scheduler` until every request ended, the engine failed, or the run was cancelled. Requests are taken first come
+/// first served; those without a free slot wait, and their latency goes on from the scheduled start.
+///
+/// # Errors
+/// For arrivals or a stop rule that no run can be made of; an engine that fails is a part of the answer.
+pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Result<Driven> {
+    load.arrivals.validate()?;
+    load.stop.validate()?;
+    ensure!(scheduler.capacity() > 0, "the scheduler has no room for any request; make it for at least one");
+    let starts = load.arrivals.starts(load.seed);
+    let origin_ns = clock.now_ns();
+    let mut driver = Driver {
+        scheduler,
+        clock,
+        load,
+        origin_ns,
+        next_start_ns: None,
+        starts,
+        over: false,
+        waiting: VecDeque::new(),
+        running: HashMap::new(),
+        driven: Driven::default(),
+    };
+    let outcome = driver.run();
+    driver.end(outcome.err().map(|error| one_line(&error)));
+    Ok(driver.driven)
+}
+
+struct Driver<'a, 'b> {
+    scheduler: &'a mut dyn Scheduler,
+    clock: &'a dyn Clock,
+    load: Load<'b>,
+    origin_ns: u64,
+    starts: Option<Starts>,
+    /// Of the open loop's next request.
+    next_start_ns: Option<u64>,
+    /// No further request starts.
+    over: bool,
+    /// Issued and without a slot: indices of records.
+    waiting: VecDeque<(usize, Ask)>,
+    running: HashMap<RequestId, Running>,
+    driven: Driven,
+}
+
+#[derive(Clone, Copy)]
+struct Running {
+    /// Of its record.
+    place: usize,
+    output_tokens: usize,
+}
+
+impl Driver<'_, '_> {
+    fn run(&mut self) -> Result<()> {
+        match self.load.arrivals {
+            Arrivals::Closed { users } => {
+                for user in 0..users {
+                    self.issue(user, 0);
+                }
+            }
+            Arrivals::Open { .. } => self.next_start_ns = self.starts.as_mut().and_then(Iterator::next),
+        }
+        while !self.is_cancelled() {
+            self.issue_due();
+            self.admit()?;
+            match self.next_start_ns.filter(|_| !self.over) {
+                _ if !self.running.is_empty() => self.step()?,
+                Some(start_ns) => self.wait_until(start_ns),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.load.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds since the run began.
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns().saturating_sub(self.origin_ns)
+    }
+
+    /// Lets a request start at `scheduled_ns`, unless the stop rule says that none does any more.
+    fn issue(&mut self, user: u32, scheduled_ns: u64) {
+        let request = self.driven.records.len() as u64;
+        if self.over || !self.load.stop.allows(request, scheduled_ns) {
+            self.over = true;
+            return;
+        }
+        let Some(ask) = (self.load.ask)(request) else {
+            self.over = true;
+            return;
+        };
+        self.driven.records.push(RequestRecord {
+            request,
+            user,
+            scenario: ask.scenario,
+            scheduled_ns,
+            chunk_ns: Vec::with_capacity(ask.output_tokens),
+            input_tokens: Some(ask.prompt.len() as u64),
+            ..RequestRecord::default()
+        });
+        self.driven.outputs.push(Vec::with_capacity(ask.output_tokens));
+        self.waiting.push_back((self.driven.records.len() - 1, ask));
+    }
+
+    /// Issues what the open loop's schedule has due.
+    fn issue_due(&mut self) {
+        let now_ns = self.now_ns();
+        while let Some(start_ns) = self.next_start_ns.filter(|start_ns| !self.over && *start_ns <= now_ns) {
+            self.issue(0, start_ns);
+            self.next_start_ns = self.starts.as_mut().and_then(Iterator::next);
+        }
+        // A schedule that is over must not be waited for.
+        if self.next_start_ns.is_some_and(|ns| !self.load.stop.allows(self.driven.records.len() as u64, ns)) {
+            self.over = true;
+        }
+    }
+
+    /// Hands waiting requests over while there are free slots.
+    fn admit(&mut self) -> Result<()> {
+        while self.scheduler.in_flight() < self.scheduler.capacity() {
+            let Some((place, ask)) = self.waiting.pop_front() else { return Ok(()) };
+            let sent_ns = self.now_ns();
+            let submitted = self.scheduler.submit(&ask.prompt, ask.output_tokens);
+            if submitted.is_err() {
+                // It is given up with the others that wait.
+                self.waiting.push_front((place, ask.clone()));
+            }
+            let id = submitted.context("the engine does not take a request")?;
+            self.driven.records[place].sent_ns = sent_ns;
+            let running = Running { place, output_tokens: ask.output_tokens };
+            ensure!(
+                self.running.insert(id, running).is_none(),
+                "the scheduler gave one request's number twice; give each its own"
+            );
+        }
+        ensure!(
+            self.waiting.is_empty() || !self.running.is_empty(),
+            "the scheduler has no free slot though nothing is in flight; free it when a request ends"
+        );
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.driven.largest_batch = self.driven.largest_batch.max(self.running.len());
+        let before_ns = self.now_ns();
+        let events = self.scheduler.step()?;
+        let now_ns = self.now_ns();
+        // One that takes time may give something later; one that does not never will.
+        ensure!(
+            !events.is_empty() || now_ns > before_ns,
+            "the scheduler gave no token though {} requests are in flight",
+            self.running.len()
+        );
+        let mut freed = Vec::new();
+        for event in events {
+            freed.extend(self.note(event, now_ns)?);
+        }
+        if let Arrivals::Closed { .. } = self.load.arrivals {
+            freed.sort_by_key(|(_, ended_ns)| *ended_ns);
+            for (user, ended_ns) in freed {
+                self.issue(user, ended_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes one token. Its user and the time, where it was the request's last.
+    fn note(&mut self, event: Event, now_ns: u64) -> Result<Option<(u32, u64)>> {
+        let Some(&Running { place, output_tokens }) = self.running.get(&event.request) else {
+            bail!("the scheduler gave a token of a request that is not in flight");
+        };
+        let (record, output) = (&mut self.driven.records[place], &mut self.driven.outputs[place]);
+        ensure!(
+            event.index == output.len(),
+            "the scheduler gave token {} of a request where token {} comes next",
+            event.index + 1,
+            output.len() + 1
+        );
+        output.push(event.token);
+        let last = output.len() == output_tokens;
+        ensure!(
+            event.finished == last,
+            "the scheduler is wrong about token {} of {output_tokens} being a request's last",
+            output.len()
+        );
+        let earliest_ns = record.chunk_ns.last().copied().unwrap_or(record.sent_ns);
+        let at_ns = now_ns.saturating_sub(event.age_ns).max(earliest_ns);
+        record.chunk_ns.push(at_ns);
+        if !last {
+            return Ok(None);
+        }
+        record.ended_ns = at_ns;
+        self.running.remove(&event.request);
+        Ok(Some((record.user, at_ns)))
+    }
+
+    fn wait_until(&self, start_ns: u64) {
+        while self.now_ns() < start_ns && !self.is_cancelled() {
+            let until_ns = start_ns.min(self.now_ns().saturating_add(LOOK_NS));
+            self.clock.spin_until_ns(self.origin_ns.saturating_add(until_ns));
+        }
+    }
+
+    /// Gives up what did not end, and completes the records.
+    fn end(&mut self, failure: Option<String>) {
+        let ended_ns = self.now_ns();
+        let because = |class, detail: &str| Some(Failure { class, status: None, detail: detail.to_owned() });
+        for (id, running) in std::mem::take(&mut self.running) {
+            let record = &mut self.driven.records[running.place];
+            record.ended_ns = ended_ns;
+            record.failure = match &failure {
+                Some(error) => because(FailureClass::Engine, error),
+                None => because(FailureClass::Cancelled, "the run was ended while it was in flight"),
+            };
+            self.scheduler.cancel(id);
+        }
+        for (place, _) in std::mem::take(&mut self.waiting) {
+            let record = &mut self.driven.records[place];
+            (record.sent_ns, record.ended_ns) = (ended_ns, ended_ns);
+            record.failure = because(FailureClass::Cancelled, "the run was ended before it was sent");
+        }
+        self.driven.cancelled = failure.is_none() && self.is_cancelled();
+        self.driven.failure = failure;
+        for (record, output) in self.driven.records.iter_mut().zip(&self.driven.outputs) {
+            record.output_tokens = Some(output.len() as u64);
+            record.output_sha256 = record.failure.is_none().then(|| output_sha256(output));
+        }
+    }
+}
+
+/// An error and its causes, as a record keeps them.
+fn one_line(error: &anyhow::Error) -> String {
+    let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).take(MOST_DETAIL_CHARS).collect()
+}

@@ -1,0 +1,99 @@
+//! One level on an engine: its requests driven, and some of their outputs compared with what the prompt gives alone.
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Driven, LevelPlan, Load, MOST_ANSWER_BYTES, RequestRecord, drive};
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::measure::{InvariantBroken, first_difference, output_ids};
+
+/// What a level gave.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LoadLevel {
+    /// Every request, by its number.
+    pub records: Vec<RequestRecord>,
+    /// Requests that the engine had room for at once.
+    pub slots: u32,
+    /// Most requests that one step worked on.
+    pub largest_batch: u32,
+    /// Whether a step computes several requests together. `false`: they take turns. `None`: the engine does not say.
+    #[serde(default)]
+    pub batches: Option<bool>,
+    /// Memory for the keys and values of one request, bytes. `None`: the engine does not say.
+    #[serde(default)]
+    pub kv_bytes_per_request: Option<u64>,
+    /// Requests whose output was computed once more alone, and was the same.
+    pub compared: u32,
+    /// Why the level ended before its stop rule said so: the engine failed, or there were more records than fit an answer.
+    #[serde(default)]
+    pub cut_short: Option<String>,
+}
+
+/// Runs `plan` on a scheduler of `engine`, on `clock`, then computes some of the outputs alone.
+///
+/// # Errors
+/// A plan that does not fit, an engine without a scheduler, [`InvariantBroken`] where the output of a request is not what its
+/// prompt gives alone. An engine that fails under the load is a part of the answer.
+pub fn run_level(
+    engine: &mut dyn Engine,
+    clock: &dyn Clock,
+    plan: &LevelPlan,
+    cancelled: &AtomicBool,
+) -> Result<LoadLevel> {
+    let info = engine.info();
+    plan.validate(info.context_tokens)?;
+    let mut scheduler = engine.scheduler(usize::try_from(plan.slots)?)?;
+    let mut left_bytes = MOST_ANSWER_BYTES;
+    let mut full = false;
+    let mut ask = |request: u64| {
+        let shape = plan.shape(request)?;
+        let Some(left) = left_bytes.checked_sub(shape.answer_bytes()) else {
+            full = true;
+            return None;
+        };
+        left_bytes = left;
+        let scenario = u32::try_from(plan.scenario(request)).unwrap_or(u32::MAX);
+        Some(Ask { prompt: plan.prompt(request, info.vocab_tokens), output_tokens: shape.output_tokens, scenario })
+    };
+    let load = Load { arrivals: plan.arrivals, stop: plan.stop, seed: plan.seed, ask: &mut ask, cancelled };
+    let driven = drive(scheduler.as_mut(), clock, load)?;
+    let (batches, kv_bytes_per_request) = (scheduler.batches(), scheduler.kv_bytes_per_request());
+    // Its caches may be needed for what is computed alone.
+    drop(scheduler);
+    // What an engine says after it failed is no evidence of anything.
+    let compared = if driven.failure.is_none() { compare(engine, plan, &driven)? } else { 0 };
+    let limit = || format!("the level's records reached {} MiB; run shorter levels", MOST_ANSWER_BYTES >> 20);
+    Ok(LoadLevel {
+        slots: plan.slots,
+        largest_batch: u32::try_from(driven.largest_batch).unwrap_or(u32::MAX),
+        batches,
+        kv_bytes_per_request,
+        compared,
+        cut_short: driven.failure.or_else(|| full.then(limit)),
+        records: driven.records,
+    })
+}
+
+/// Computes some completed requests, evenly spread over the level, alone. How many there were.
+fn compare(engine: &mut dyn Engine, plan: &LevelPlan, driven: &Driven) -> Result<u32> {
+    let vocab_tokens = engine.info().vocab_tokens;
+    let completed: Vec<usize> =
+        (0..driven.records.len()).filter(|place| driven.records[*place].failure.is_none()).collect();
+    let wanted = usize::try_from(plan.compared)?.min(completed.len());
+    for turn in 0..wanted {
+        let place = completed[(2 * turn + 1) * completed.len() / (2 * wanted)];
+        let output = &driven.outputs[place];
+        let alone = output_ids(engine, &plan.prompt(place as u64, vocab_tokens), output.len())?;
+        if let Some(at) = first_difference(output, &alone) {
+            let text = format!(
+                "request {place}: output token {} beside other requests is not the one that its prompt gives alone; a batch must not change the answer, mend the scheduler",
+                at + 1
+            );
+            return Err(InvariantBroken(text).into());
+        }
+    }
+    Ok(u32::try_from(wanted)?)
+}

@@ -1,0 +1,139 @@
+//! One level of a local load run as values: [`LevelPlan`].
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::random::Random;
+use super::{Arrivals, Stop};
+use crate::engine::{TokenId, ensure_fits};
+use crate::prompt::seeded_ids;
+
+/// More requests at once than any engine here has room for.
+pub const MOST_SLOTS: u32 = 4096;
+/// Scenarios of one level.
+const MOST_SCENARIOS: usize = 1000;
+
+/// The records of a level are one line of the worker protocol, and have to stay below its limit.
+pub const MOST_ANSWER_BYTES: u64 = 15 << 20;
+/// What one record takes in it, beside its token times, and what each of those takes.
+const RECORD_BYTES: u64 = 640;
+const TIME_BYTES: u64 = 18;
+
+/// The size of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestShape {
+    /// Prompt tokens.
+    pub prompt_tokens: usize,
+    /// Output tokens, exactly.
+    pub output_tokens: usize,
+    /// How many of the prompt's first tokens are the same in every request of this scenario. 0: every prompt is its own, so
+    /// that no prefix cache is measured by accident.
+    #[serde(default)]
+    pub shared_prefix_tokens: usize,
+}
+
+/// One level: which requests, when, and with how much room.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelPlan {
+    /// When requests start.
+    pub arrivals: Arrivals,
+    /// When no more do.
+    pub stop: Stop,
+    /// Requests that the engine has room for at once. Further ones wait, first come first served.
+    pub slots: u32,
+    /// Taken in turn, one a request. A record's `scenario` is an index into it.
+    pub scenarios: Vec<RequestShape>,
+    /// Of the prompts and of an open loop's schedule.
+    pub seed: u64,
+    /// How many requests are computed once more, alone, to compare the output.
+    #[serde(default)]
+    pub compared: u32,
+}
+
+impl LevelPlan {
+    /// Refuses a plan that cannot be run on an engine with this context.
+    ///
+    /// # Errors
+    /// Bad arrivals or stop rule, no room, no scenario, a request beyond the context, more records than an answer can hold.
+    pub fn validate(&self, context_tokens: usize) -> Result<()> {
+        self.arrivals.validate()?;
+        self.stop.validate()?;
+        ensure!(
+            (1..=MOST_SLOTS).contains(&self.slots),
+            "room for {} requests cannot be made; ask for 1 to {MOST_SLOTS}",
+            self.slots
+        );
+        ensure!(!self.scenarios.is_empty(), "a level without scenarios has nothing to send; give at least one");
+        ensure!(
+            self.scenarios.len() <= MOST_SCENARIOS,
+            "{} scenarios are too many for a level; give at most {MOST_SCENARIOS}",
+            self.scenarios.len()
+        );
+        for shape in &self.scenarios {
+            ensure!(shape.prompt_tokens > 0, "a prompt of zero tokens cannot be read; give it at least one");
+            ensure!(shape.output_tokens > 0, "zero output tokens measure nothing; ask for at least one");
+            ensure!(
+                shape.shared_prefix_tokens < shape.prompt_tokens,
+                "a shared prefix of {} tokens leaves nothing of a prompt of {}; make it shorter",
+                shape.shared_prefix_tokens,
+                shape.prompt_tokens
+            );
+            ensure_fits(shape.prompt_tokens.saturating_add(shape.output_tokens), context_tokens)?;
+        }
+        if let Stop::Requests { count } = self.stop {
+            let longest = self.scenarios.iter().map(RequestShape::answer_bytes).max().unwrap_or(0);
+            ensure!(
+                count.saturating_mul(longest) <= MOST_ANSWER_BYTES,
+                "{count} requests of this size are too many for one level; ask for at most {}",
+                MOST_ANSWER_BYTES / longest.max(1)
+            );
+        }
+        Ok(())
+    }
+
+    /// The index of the scenario that request number `request` belongs to.
+    pub fn scenario(&self, request: u64) -> usize {
+        let scenarios = self.scenarios.len().max(1) as u64;
+        usize::try_from(request % scenarios).unwrap_or(0)
+    }
+
+    /// The shape of request number `request`; `None` in a plan without scenarios.
+    pub fn shape(&self, request: u64) -> Option<RequestShape> {
+        self.scenarios.get(self.scenario(request)).copied()
+    }
+
+    /// The prompt of request number `request`: seeded ids below `vocab_tokens`, another prompt for each request.
+    pub fn prompt(&self, request: u64, vocab_tokens: usize) -> Vec<TokenId> {
+        let Some(shape) = self.shape(request) else { return Vec::new() };
+        let own_tokens = shape.prompt_tokens.saturating_sub(shape.shared_prefix_tokens);
+        // Requests count from 0, scenarios from the other end.
+        let of_scenario = Random::seed_of(self.seed, u64::MAX - self.scenario(request) as u64);
+        let mut prompt = seeded_ids(shape.shared_prefix_tokens, of_scenario, vocab_tokens);
+        prompt.extend(seeded_ids(own_tokens, Random::seed_of(self.seed, request), vocab_tokens));
+        prompt
+    }
+
+    /// Prompt and output tokens of the whole level; `None` where the stop rule is a time.
+    pub fn work_tokens(&self) -> Option<u64> {
+        let Stop::Requests { count } = self.stop else { return None };
+        let scenarios = self.scenarios.len().max(1) as u64;
+        let total = |(at, shape): (usize, &RequestShape)| {
+            // The first ones come once more where the count does not divide.
+            let times = count / scenarios + u64::from((at as u64) < count % scenarios);
+            times.saturating_mul(shape.work_tokens())
+        };
+        Some(self.scenarios.iter().enumerate().map(total).fold(0, u64::saturating_add))
+    }
+}
+
+impl RequestShape {
+    /// Prompt and output tokens.
+    pub fn work_tokens(&self) -> u64 {
+        (self.prompt_tokens as u64).saturating_add(self.output_tokens as u64)
+    }
+
+    /// The most that the record of such a request takes in an answer.
+    pub(super) fn answer_bytes(&self) -> u64 {
+        RECORD_BYTES.saturating_add(TIME_BYTES.saturating_mul(self.output_tokens as u64))
+    }
+}
