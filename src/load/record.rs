@@ -22,6 +22,9 @@ pub struct RequestRecord {
     /// When the first byte of the answer arrived; `None` without a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
+    /// When the first piece of the answer itself arrived, where reasoning came before it; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answer_ns: Option<u64>,
     /// When each piece of output arrived: one token each from an engine; from a server a piece can hold several, see
     /// `chunk_tokens`.
     pub chunk_ns: Vec<u64>,

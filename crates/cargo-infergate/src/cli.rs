@@ -17,6 +17,7 @@ mod git;
 mod harness;
 mod init;
 mod layouts;
+mod load;
 mod lock_file;
 mod memory;
 mod output;
@@ -36,6 +37,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 
@@ -70,7 +72,7 @@ pub fn main(args: ArgsOs) -> i32 {
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
-        Some(("schema" | probes::COMMAND, _)) | None => {}
+        Some(("schema" | probes::COMMAND | script_server::COMMAND, _)) | None => {}
         Some((_, matches)) => outputs::begin(matches)?,
     }
     match matches.subcommand() {
@@ -82,10 +84,12 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("bisect", matches)) => bisect::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("memory", matches)) => memory::run(matches),
+        Some(("load", matches)) => load::run(matches),
         Some(("demo", matches)) => demo::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
+        Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
 }
@@ -104,6 +108,7 @@ pub fn command(program: &'static str) -> Command {
         bench::command(),
         compare::command(),
         memory::command(),
+        load::command(),
         bless::command(),
         bisect::command(),
         calibrate::command(),
@@ -131,6 +136,7 @@ pub fn command(program: &'static str) -> Command {
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
+        .subcommand(load::script_server_command())
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

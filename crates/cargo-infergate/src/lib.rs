@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod config;
 pub mod gate;
+pub mod load;
 pub mod machine;
 pub mod paired;
 pub mod receipt;

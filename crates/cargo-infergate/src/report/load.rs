@@ -1,0 +1,236 @@
+//! What a load run found, for a person: one table a metric and scenario, one row a level.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use infergate::load::FailureClass;
+use infergate::printable::printable;
+
+use super::table::{Style, Table};
+use super::units::{self, MISSING};
+use crate::load::judge::load;
+use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise};
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+
+/// The percentiles that are shown.
+const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
+/// Gaps up to this look instant.
+const INSTANT_NS: f64 = 20e6;
+/// Gaps above this look sluggish.
+const SLUGGISH_NS: f64 = 70e6;
+
+/// The run as text.
+pub fn text(receipt: &LoadReceipt) -> String {
+    let mut text = format!("\n{}\n", header(receipt));
+    for (index, scenario) in (0..).zip(&receipt.scenarios) {
+        let levels: Vec<(&LevelRecord, LevelSummary)> =
+            receipt.levels.iter().filter(|level| level.scenario == index).map(|level| (level, summarise(level))).collect();
+        if levels.is_empty() {
+            continue;
+        }
+        let turns = if scenario.turns > 1 { format!(", {} turns", scenario.turns) } else { String::new() };
+        let _ = write!(
+            text,
+            "\n{}: {} tokens in, {} out{turns}\n\n",
+            Style::Bold.paint(&printable(&scenario.name)),
+            scenario.input_tokens,
+            scenario.output_tokens
+        );
+        text += &overview(&levels);
+        for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
+            let _ = write!(text, "\n{}", metric.table(&levels));
+        }
+        text += &words(&levels);
+    }
+    text += &audits(&receipt.audits);
+    text + &ending(receipt)
+}
+
+fn header(receipt: &LoadReceipt) -> String {
+    let TargetRecord::Endpoint { url, api, model, http, extensions, .. } = &receipt.target;
+    let mut text = format!("{} ({api}), model {}\n", printable(url), printable(model));
+    let _ = write!(text, "client: {}, {http}, each user's connection used again", printable(&receipt.machine.class));
+    if !extensions.is_empty() {
+        let _ = write!(text, "; sent: {}", printable(&extensions.join(", ")));
+    }
+    text
+}
+
+fn overview(levels: &[(&LevelRecord, LevelSummary)]) -> String {
+    let mut table =
+        Table::new(&["load", "requests", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
+    let single = levels.iter().map(|(_, summary)| summary).find(|summary| summary.users == Some(1));
+    for (level, summary) in levels {
+        let failed: u64 = summary.failures.values().sum();
+        let style = if failed > 0 { Style::Bad } else { Style::Plain };
+        let plain = |text: String| (text, Style::Plain);
+        table.row(vec![
+            plain(load(&level.arrivals)),
+            plain(format!("{} of {}", summary.completed, summary.issued)),
+            (failed.to_string(), style),
+            plain(summary.in_flight.map_or(MISSING.into(), |in_flight| format!("{in_flight:.1}"))),
+            plain(units::tokens_per_s(summary.system_tokens_per_s)),
+            plain(units::percent(single.and_then(|single| scaling_efficiency(summary, single)))),
+            plain(units::tokens_per_s(summary.decode_tokens_per_s.at(0.5))),
+        ]);
+    }
+    table.render()
+}
+
+#[derive(Clone, Copy)]
+enum Metric {
+    Ttft,
+    Itl,
+    E2e,
+    OutputThroughput,
+}
+
+impl Metric {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "time to first token",
+            Self::Itl => "inter-token latency",
+            Self::E2e => "end-to-end latency",
+            Self::OutputThroughput => "output throughput of a request",
+        }
+    }
+
+    fn values(self, summary: &LevelSummary) -> &Values {
+        match self {
+            Self::Ttft => &summary.ttft_ns,
+            Self::Itl => &summary.itl_ns,
+            Self::E2e => &summary.e2e_ns,
+            Self::OutputThroughput => &summary.output_tokens_per_s,
+        }
+    }
+
+    fn table(self, levels: &[(&LevelRecord, LevelSummary)]) -> String {
+        let mut headings = vec![self.name()];
+        headings.extend(SHOWN.map(|(name, _)| name));
+        if let Self::Itl = self {
+            headings.push("feels");
+        }
+        let mut table = Table::new(&headings);
+        for (level, summary) in levels {
+            let values = self.values(summary);
+            let mut cells = vec![load(&level.arrivals)];
+            cells.extend(SHOWN.map(|(_, p)| match self {
+                Self::OutputThroughput => units::tokens_per_s(values.at(p)),
+                _ => units::duration(values.at(p)),
+            }));
+            if let Self::Itl = self {
+                cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
+            }
+            table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+        }
+        table.render()
+    }
+}
+
+/// How a stream with this gap feels to its reader.
+pub fn smoothness(itl_ns: f64) -> &'static str {
+    match itl_ns {
+        ns if ns < INSTANT_NS => "instant",
+        ns if ns <= SLUGGISH_NS => "acceptable",
+        _ => "sluggish",
+    }
+}
+
+/// What the tables of a scenario leave out.
+fn words(levels: &[(&LevelRecord, LevelSummary)]) -> String {
+    let mut text = String::new();
+    for (level, summary) in levels {
+        let name = load(&level.arrivals);
+        if let Some(line) = failed(level, summary) {
+            let _ = writeln!(text, "{name}: {line}");
+        }
+        if summary.window.is_none() {
+            let _ = writeln!(text, "{name}: no steady window; give each user more requests than its warm-up and one");
+        }
+        if summary.cancelled > 0 {
+            let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
+        }
+        if summary.retries > 0 {
+            let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
+        }
+    }
+    if levels.iter().any(|(_, summary)| summary.counted == Some(Counted::Pieces)) {
+        text += "tokens are counted as pieces of the stream: the server sends no usage\n";
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+fn failed(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+    let counts: Vec<String> =
+        summary.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
+    let mut details: BTreeMap<&str, usize> = BTreeMap::new();
+    for failure in level.requests.iter().filter_map(|record| record.failure.as_ref()) {
+        if failure.class != FailureClass::Cancelled {
+            *details.entry(&failure.detail).or_default() += 1;
+        }
+    }
+    let (most, _) = details.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(format!("failed: {} (most: {})", counts.join(", "), printable(most)))
+}
+
+fn class_words(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Connect => "without a connection",
+        FailureClass::Tls => "without a TLS session",
+        FailureClass::Status4xx => "with a 4xx status",
+        FailureClass::Status429 => "with status 429",
+        FailureClass::Status5xx => "with a 5xx status",
+        FailureClass::Timeout => "by timeout",
+        FailureClass::MalformedStream => "with a malformed stream",
+        FailureClass::CutStream => "with a stream that was cut",
+        FailureClass::WrongLength => "of the wrong length",
+        FailureClass::Engine => "in the engine",
+        FailureClass::Cancelled => "cancelled",
+    }
+}
+
+fn audits(audits: &[AuditRecord]) -> String {
+    if audits.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        "self-audit",
+        "tokens",
+        "stamp late P50",
+        "P99",
+        "max",
+        "gap off P50",
+        "P99",
+        "max",
+        "client CPU",
+    ]);
+    for audit in audits {
+        let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
+        let mut cells = vec![load(&audit.arrivals), audit.tokens.to_string()];
+        cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(units::duration));
+        cells.push(units::percent(audit.client_cpu_share));
+        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+    }
+    format!("\n{}", table.render())
+}
+
+fn ending(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for note in &receipt.notes {
+        let _ = writeln!(text, "note: {}", printable(note));
+    }
+    let outcome = if receipt.partial {
+        Outcome::Partial
+    } else if receipt.invalid.is_empty() {
+        return if text.is_empty() { text } else { format!("\n{text}") };
+    } else {
+        Outcome::Invalid
+    };
+    for reason in &receipt.invalid {
+        let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
+    }
+    let reason = if receipt.partial { "the run was cut short" } else { "its numbers are not to be used" };
+    let verdict = format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code());
+    let _ = writeln!(text, "{}, {reason}", Style::Warn.paint(&verdict));
+    format!("\n{text}")
+}
