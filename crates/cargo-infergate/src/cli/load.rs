@@ -16,12 +16,12 @@ use infergate::config::Config as Measured;
 use infergate::process::this_program;
 
 use super::{flags as common, output, outputs, progress};
+use crate::load::Target;
 use crate::load::audit::audit;
 use crate::load::cpu::raise_connection_limit;
 use crate::load::judge;
 use crate::load::live::Live;
 use crate::load::script_server::{self, Script};
-use crate::load::Target;
 use crate::machine;
 use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, timestamp, write_json};
 use crate::report;

@@ -87,8 +87,9 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
             None => wrong_requests += 1,
             Some(written) => {
                 let errors = record.chunk_ns.iter().zip(written);
-                let errors: Vec<f64> =
-                    errors.map(|(seen, written)| (i128::from(*seen) + offset_ns - i128::from(*written)) as f64).collect();
+                let errors: Vec<f64> = errors
+                    .map(|(seen, written)| (i128::from(*seen) + offset_ns - i128::from(*written)) as f64)
+                    .collect();
                 gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
                 stamps.extend(errors);
             }
@@ -104,7 +105,10 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
         tokens: stamps.len() as u64,
         stamp_error_ns: error(&stamps),
         gap_error_ns: error(&gaps),
-        client_cpu_share: level.client_cpu_ns.filter(|_| level.wall_ns > 0).map(|cpu| cpu as f64 / level.wall_ns as f64),
+        client_cpu_share: level
+            .client_cpu_ns
+            .filter(|_| level.wall_ns > 0)
+            .map(|cpu| cpu as f64 / level.wall_ns as f64),
     }
 }
 

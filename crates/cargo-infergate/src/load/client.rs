@@ -101,7 +101,8 @@ impl Endpoint {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
         if let Some(key) = key {
             let value = HeaderValue::from_str(&format!("Bearer {key}")).ok();
-            let mut value = value.context("the API key holds characters that no request can carry; check its source")?;
+            let mut value =
+                value.context("the API key holds characters that no request can carry; check its source")?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -269,7 +270,11 @@ fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {
         true => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
         false => "the server answered with no event stream (its content type is another); check the URL and --api",
     };
-    Err(Failure { class: FailureClass::MalformedStream, status: Some(response.status().as_u16()), detail: detail.into() })
+    Err(Failure {
+        class: FailureClass::MalformedStream,
+        status: Some(response.status().as_u16()),
+        detail: detail.into(),
+    })
 }
 
 /// `Retry-After` in seconds. A date, which nobody sends with 429, is passed over.

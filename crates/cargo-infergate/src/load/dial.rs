@@ -47,7 +47,10 @@ impl Network {
         let addresses: Vec<_> = addresses.with_context(|| format!("{place}: this host is not known"))?.collect();
         ensure!(!addresses.is_empty(), "{place}: this host has no address");
         #[cfg(not(feature = "tls"))]
-        ensure!(!url.is_tls, "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls");
+        ensure!(
+            !url.is_tls,
+            "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
+        );
         Ok(Self {
             addresses,
             #[cfg(feature = "tls")]

@@ -84,10 +84,7 @@ impl Events {
     ///
     /// # Errors
     /// What `found` returns.
-    pub fn finish<E: From<TooLarge>>(
-        &mut self,
-        mut found: impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn finish<E: From<TooLarge>>(&mut self, mut found: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
         if self.line.is_empty() { self.end_event(&mut found) } else { Ok(()) }
     }
 
@@ -124,10 +121,7 @@ impl Events {
         Ok(())
     }
 
-    fn end_event<E: From<TooLarge>>(
-        &mut self,
-        found: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn end_event<E: From<TooLarge>>(&mut self, found: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
         let outcome = match self.has_data || self.is_error {
             true => found(Event { data: &self.data, is_error: self.is_error }),
             false => Ok(()),

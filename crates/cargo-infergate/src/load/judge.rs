@@ -72,7 +72,10 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
         ));
     }
     if let Some(ratio) = summary.little.filter(|ratio| (ratio - 1.0).abs() > MAX_OFF) {
-        reasons.push(format!("Little's law is missed by {:.0} %; the steady window was not steady", 100.0 * (ratio - 1.0)));
+        reasons.push(format!(
+            "Little's law is missed by {:.0} %; the steady window was not steady",
+            100.0 * (ratio - 1.0)
+        ));
     }
     reasons
 }

@@ -65,7 +65,10 @@ impl LevelPlan {
             Prompts::Words { seed, shared } => {
                 // Levels of a run must not find each other's prompts in a cache.
                 let seed_of_level = seed ^ self.seed.rotate_left(17);
-                (prompt(self.shape.prompt_tokens(turn.turn), *shared, *seed, seed_of_level, turn.conversation), output_tokens)
+                (
+                    prompt(self.shape.prompt_tokens(turn.turn), *shared, *seed, seed_of_level, turn.conversation),
+                    output_tokens,
+                )
             }
             Prompts::File(dataset) => {
                 let entry = dataset.entry(turn.request);

@@ -162,7 +162,13 @@ impl Level {
         Order { request: turn.request, body, output_tokens }
     }
 
-    async fn one(&self, order: Order, user: u32, scheduled_ns: u64, connection: &mut Option<Connection>) -> RequestRecord {
+    async fn one(
+        &self,
+        order: Order,
+        user: u32,
+        scheduled_ns: u64,
+        connection: &mut Option<Connection>,
+    ) -> RequestRecord {
         let mut record = RequestRecord {
             request: order.request,
             user,

@@ -41,7 +41,12 @@ impl Scenario {
     /// The four that are run where none is named.
     pub fn defaults() -> Vec<Self> {
         let agent = Self { turns: 4, turn_tokens: 128, ..Self::plain("agent", 2048, 64) };
-        vec![Self::plain("chatbot", 256, 128), Self::plain("retrieval", 1024, 128), Self::plain("code", 512, 384), agent]
+        vec![
+            Self::plain("chatbot", 256, 128),
+            Self::plain("retrieval", 1024, 128),
+            Self::plain("code", 512, 384),
+            agent,
+        ]
     }
 
     /// Tokens of the prompt of turn `turn`, from 0.

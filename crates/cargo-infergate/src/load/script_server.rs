@@ -72,20 +72,24 @@ pub fn run(script: Script) -> Result<()> {
 /// The part of a request that the log needs.
 #[derive(Deserialize)]
 struct Asked {
+    #[serde(default)]
     prompt: String,
 }
 
 async fn serve(mut connection: TcpStream, script: Script, log: Rc<RefCell<Log>>) {
     let _ = connection.set_nodelay(true);
     let mut kept = Vec::new();
-    while let Some(request) = next_request(&mut connection, &mut kept).await {
+    while let Some(prompt) = next_request(&mut connection, &mut kept).await {
         let Some(times) = answer(&mut connection, script).await else { return };
-        log.borrow_mut().insert(request, times);
+        let mut log = log.borrow_mut();
+        // Whoever uses it by hand has no numbers for prompts: the order of the ends is as good.
+        let request = prompt.parse().unwrap_or(log.len() as u64);
+        log.insert(request, times);
     }
 }
 
-/// Reads one request and gives its number.
-async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<u64> {
+/// Reads one request and gives its prompt.
+async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(head) = kept.windows(4).position(|end| end == b"\r\n\r\n") {
             let length = content_length(&kept[..head])?;
@@ -93,7 +97,7 @@ async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<
             if kept.len() >= whole {
                 let asked: Asked = serde_json::from_slice(&kept[head + 4..whole]).ok()?;
                 kept.drain(..whole);
-                return asked.prompt.parse().ok();
+                return Some(asked.prompt);
             }
         }
         if kept.len() > MAX_REQUEST_BYTES || connection.read_buf(kept).await.ok()? == 0 {
@@ -105,7 +109,8 @@ async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<
 fn content_length(head: &[u8]) -> Option<usize> {
     let head = std::str::from_utf8(head).ok()?;
     let fields = head.lines().filter_map(|line| line.split_once(':'));
-    let length = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length")).map(|(_, value)| value).next()?;
+    let length =
+        fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length")).map(|(_, value)| value).next()?;
     length.trim().parse().ok().filter(|length| *length <= MAX_REQUEST_BYTES)
 }
 

@@ -79,7 +79,11 @@ impl<S> Stamped<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let outcome = Pin::new(&mut self.inner).poll_read(context, buffer);
         if outcome.is_ready() && buffer.filled().len() > before {

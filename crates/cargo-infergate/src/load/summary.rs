@@ -84,7 +84,8 @@ const LITTLE_LATENCIES: f64 = 20.0;
 
 impl Values {
     fn of(requests: &[&RequestRecord], values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
-        let each: Vec<Vec<f64>> = requests.iter().map(|record| values(record)).filter(|some| !some.is_empty()).collect();
+        let each: Vec<Vec<f64>> =
+            requests.iter().map(|record| values(record)).filter(|some| !some.is_empty()).collect();
         Self { requests: each.len(), values: each.concat() }
     }
 
@@ -109,7 +110,9 @@ pub fn summarise(level: &LevelRecord) -> LevelSummary {
         }
         None => Vec::new(),
     };
-    let latency = |time: fn(&RequestRecord) -> Option<f64>| Values::of(&measured, move |record| time(record).into_iter().collect());
+    let latency = |time: fn(&RequestRecord) -> Option<f64>| {
+        Values::of(&measured, move |record| time(record).into_iter().collect())
+    };
     LevelSummary {
         users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
         issued: level.issued,
@@ -154,7 +157,7 @@ pub fn steady_window(level: &LevelRecord) -> Option<Window> {
             for record in &level.requests {
                 ends.entry(record.user).or_default().push(record.ended_ns);
             }
-            if ends.len() != users as usize {
+            if users == 0 || ends.len() != users as usize {
                 return None;
             }
             let mut window = (level.began_ns, u64::MAX);

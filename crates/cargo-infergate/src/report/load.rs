@@ -23,8 +23,12 @@ const SLUGGISH_NS: f64 = 70e6;
 pub fn text(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     for (index, scenario) in (0..).zip(&receipt.scenarios) {
-        let levels: Vec<(&LevelRecord, LevelSummary)> =
-            receipt.levels.iter().filter(|level| level.scenario == index).map(|level| (level, summarise(level))).collect();
+        let levels: Vec<(&LevelRecord, LevelSummary)> = receipt
+            .levels
+            .iter()
+            .filter(|level| level.scenario == index)
+            .map(|level| (level, summarise(level)))
+            .collect();
         if levels.is_empty() {
             continue;
         }

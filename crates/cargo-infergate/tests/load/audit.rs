@@ -14,7 +14,7 @@ const SCRIPT: Script = Script { ttft_ns: 100_000_000, itl_ns: 20_000_000, output
 
 /// What the server of `level` would have written had it sent each token `late_ns` before it was seen.
 fn log(late_ns: &dyn Fn(u64, usize) -> u64) -> Log {
-    let requests = level(2, 50).requests;
+    let requests = level(2, 70).requests;
     let times = |(request, chunks): (u64, Vec<u64>)| {
         let times = chunks.iter().enumerate().map(|(index, seen)| seen - late_ns(request, index)).collect();
         (request, times)
@@ -24,12 +24,12 @@ fn log(late_ns: &dyn Fn(u64, usize) -> u64) -> Log {
 
 #[test]
 fn errors_are_those_of_each_token() {
-    let record = compare(&level(2, 50), SCRIPT, &log(&|_, _| 70_000), 0);
-    assert_eq!((record.requests, record.wrong_requests, record.tokens), (100, 0, 400));
+    let record = compare(&level(2, 70), SCRIPT, &log(&|_, _| 70_000), 0);
+    assert_eq!((record.requests, record.wrong_requests, record.tokens), (140, 0, 560));
     assert_eq!(record.stamp_error_ns.p99, Some(70e3));
     assert_eq!((record.gap_error_ns.p50, record.gap_error_ns.max), (Some(0.0), Some(0.0)));
     // One token of each request is late: its gap is longer, and the next one shorter.
-    let record = compare(&level(2, 50), SCRIPT, &log(&|_, index| if index == 1 { 1_000_000 } else { 0 }), 0);
+    let record = compare(&level(2, 70), SCRIPT, &log(&|_, index| if index == 1 { 1_000_000 } else { 0 }), 0);
     assert_eq!(record.gap_error_ns.p99, Some(1e6));
 }
 
@@ -39,7 +39,7 @@ fn the_clocks_of_both_processes_are_brought_together() {
     for times in later.values_mut() {
         times.iter_mut().for_each(|time| *time += 5_000_000_000);
     }
-    let record = compare(&level(2, 50), SCRIPT, &later, 5_000_000_000);
+    let record = compare(&level(2, 70), SCRIPT, &later, 5_000_000_000);
     assert_eq!(record.stamp_error_ns.max, Some(70e3));
 }
 
@@ -48,7 +48,7 @@ fn answers_that_are_not_what_was_written_are_counted() {
     let mut log = log(&|_, _| 0);
     log.remove(&3);
     log.entry(5).or_default().pop();
-    assert_eq!(compare(&level(2, 50), SCRIPT, &log, 0).wrong_requests, 2);
+    assert_eq!(compare(&level(2, 70), SCRIPT, &log, 0).wrong_requests, 2);
 }
 
 /// The real thing: a process of its own, some users, every token of every answer.

@@ -126,7 +126,9 @@ fn retry_after_is_kept_to_and_the_start_does_not_move() {
 
 #[test]
 fn a_server_that_stays_full_or_broken_is_asked_so_often_and_no_more() {
-    for (status, class) in [(429, FailureClass::Status429), (500, FailureClass::Status5xx), (503, FailureClass::Status5xx)] {
+    for (status, class) in
+        [(429, FailureClass::Status429), (500, FailureClass::Status5xx), (503, FailureClass::Status5xx)]
+    {
         let script = Script::new([vec![send(format!("HTTP/1.1 {status} No\r\nContent-Length: 6\r\n\r\nSECRET"))]]);
         let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
         let failure = outcome.expect_err("it failed");
@@ -148,7 +150,12 @@ fn a_refused_request_is_not_sent_again() {
 fn what_is_no_stream_is_named() {
     let json = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
     let large = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(100 << 10));
-    for text in [json, "SECRET, no HTTP\r\n\r\n", &large, "HTTP/1.1 302 Found\r\nLocation: /SECRET\r\nContent-Length: 0\r\n\r\n"] {
+    for text in [
+        json,
+        "SECRET, no HTTP\r\n\r\n",
+        &large,
+        "HTTP/1.1 302 Found\r\nLocation: /SECRET\r\nContent-Length: 0\r\n\r\n",
+    ] {
         let (_, class) = failure(vec![send(text)]);
         assert_eq!(class, FailureClass::MalformedStream, "{:.40}", text);
     }

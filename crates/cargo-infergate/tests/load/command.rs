@@ -23,7 +23,11 @@ impl Place {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
-        command.current_dir(self.folder.path()).args(["infergate", "load"]).args(arguments).env_remove("CARGO_TARGET_DIR");
+        command
+            .current_dir(self.folder.path())
+            .args(["infergate", "load"])
+            .args(arguments)
+            .env_remove("CARGO_TARGET_DIR");
         command
     }
 
@@ -57,7 +61,8 @@ fn polite() -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-const SMALL: [&str; 6] = ["--model=m", "--users=1,2", "--requests=40", "--input-tokens=8", "--output-tokens=4", "--seed=3"];
+const SMALL: [&str; 6] =
+    ["--model=m", "--users=1,2", "--requests=40", "--input-tokens=8", "--output-tokens=4", "--seed=3"];
 
 /// The server answers at once: its gaps are below what the client can see, and the run says so.
 #[test]
@@ -109,7 +114,8 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     assert!(error.contains("only chatbot, retrieval, code, agent"), "{error}");
     let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--rate=1", "--arrivals=gamma:x"]));
     assert!(error.contains("gamma:0.5"), "{error}");
-    std::fs::write(place.folder.path().join("data.jsonl"), "{\"prompt\": \"a\"}\n{\"text\": \"SECRET\"}\n").expect("a file");
+    std::fs::write(place.folder.path().join("data.jsonl"), "{\"prompt\": \"a\"}\n{\"text\": \"SECRET\"}\n")
+        .expect("a file");
     let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--dataset=data.jsonl"]));
     assert!(error.contains("data.jsonl:2: not of the form") && !error.contains("SECRET"), "{error}");
 }
@@ -139,7 +145,8 @@ fn ctrl_c_keeps_a_partial_receipt_and_never_passes() {
         while next_request(connection).is_some() {}
     });
     let url = format!("http://127.0.0.1:{port}");
-    let mut command = place.command(&["--target", &url, "--model=m", "--users=20", "--input-tokens=8", "--output-tokens=4"]);
+    let mut command =
+        place.command(&["--target", &url, "--model=m", "--users=20", "--input-tokens=8", "--output-tokens=4"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
     let mut said = String::new();

@@ -52,7 +52,8 @@ pub fn server(act: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> u1
 /// A whole answer of `tokens` tokens, at once.
 pub fn answer(tokens: usize) -> String {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(tokens);
-    let usage = format!("data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":5,\"completion_tokens\":{tokens}}}}}\n\n");
+    let usage =
+        format!("data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":5,\"completion_tokens\":{tokens}}}}}\n\n");
     HEAD.to_owned() + &chunk(&(piece + &usage + "data: [DONE]\n\n")) + END
 }
 
@@ -97,7 +98,8 @@ fn a_reset_within_the_stream_is_a_cut_stream() {
     let port = server(|_, connection| {
         // What is not read makes the close a reset.
         let _ = connection.read(&mut [0; 10]);
-        let _ = connection.write_all((HEAD.to_owned() + &chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n")).as_bytes());
+        let _ =
+            connection.write_all((HEAD.to_owned() + &chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n")).as_bytes());
     });
     assert_eq!(class(&at(port, 1)), FailureClass::CutStream);
 }
@@ -117,9 +119,7 @@ fn a_server_that_is_gone_after_some_requests_fails_the_others() {
 
 #[test]
 fn a_half_open_connection_is_ended_by_the_time_limit() {
-    let port = server(|_, connection| {
-        while next_request(connection).is_some() {}
-    });
+    let port = server(|_, connection| while next_request(connection).is_some() {});
     let limits = Limits { request: Duration::from_millis(200), ..Limits::default() };
     let records = load(&format!("http://127.0.0.1:{port}"), 3, 6, limits);
     assert!(records.iter().all(|record| record.failure.as_ref().is_some_and(|f| f.class == FailureClass::Timeout)));

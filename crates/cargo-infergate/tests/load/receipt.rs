@@ -74,7 +74,9 @@ fn what_no_run_could_have_written_is_refused() {
     let changes: [(&str, Change); 12] = [
         ("infergate.load/2", |v| v["schema"] = "infergate.load/2".into()),
         ("there are no levels", |v| v["levels"] = json!([])),
-        ("40 requests were issued", |v| v["levels"][0]["requests"].as_array_mut().into_iter().for_each(|r| drop(r.pop()))),
+        ("40 requests were issued", |v| {
+            v["levels"][0]["requests"].as_array_mut().into_iter().for_each(|r| drop(r.pop()))
+        }),
         ("its scenario is not in the file", |v| v["levels"][0]["scenario"] = 3.into()),
         ("times decrease", |v| v["levels"][0]["requests"][3]["chunk_ns"][1] = 0.into()),
         ("times decrease", |v| v["levels"][0]["requests"][3]["ended_ns"] = 0.into()),

@@ -95,8 +95,12 @@ fn a_shared_prefix_is_shared_and_nothing_else_is() {
     let mut shared = closed(2, 4);
     shared.prompts = Prompts::Words { seed: 7, shared: 5 };
     run(&script, shared, None);
-    let prompts: Vec<Vec<String>> =
-        script.requests.borrow().iter().map(|request| prompt_of(request).split(' ').map(str::to_owned).collect()).collect();
+    let prompts: Vec<Vec<String>> = script
+        .requests
+        .borrow()
+        .iter()
+        .map(|request| prompt_of(request).split(' ').map(str::to_owned).collect())
+        .collect();
     for pair in prompts.windows(2) {
         assert_eq!(pair[0][..5], pair[1][..5]);
         assert_ne!(pair[0][5..], pair[1][5..]);
@@ -130,17 +134,19 @@ fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
 #[test]
 fn what_is_in_flight_when_a_run_is_interrupted_is_cancelled_and_counted() {
     let endless = vec![send(HEAD), token(), Act::Hang];
-    for arrivals in [
-        Arrivals::Closed { users: 5 },
-        Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Poisson },
-    ] {
+    for arrivals in [Arrivals::Closed { users: 5 }, Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Poisson }]
+    {
         let script = Script::new([endless.clone()]);
         let (ran, live) = run(&script, plan(arrivals, Stop::Requests { count: 1_000 }), Some(Duration::from_secs(1)));
         let cancelled = |record: &infergate::load::RequestRecord| {
             record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
         };
         assert!(!ran.records.is_empty() && ran.records.iter().all(cancelled));
-        assert!(ran.records.iter().all(|record| record.chunk_ns.len() == 1), "what came is kept");
+        let early = ran.records.iter().filter(|record| record.sent_ns < 900 * MS);
+        assert!(
+            early.clone().count() > 0 && early.clone().all(|record| record.chunk_ns.len() == 1),
+            "what came is kept"
+        );
         assert!(ran.wall_ns <= 1_100 * MS, "{}", ran.wall_ns);
         let numbers: Vec<u64> = ran.records.iter().map(|record| record.request).collect();
         assert_eq!(numbers, (0..ran.records.len() as u64).collect::<Vec<_>>());

@@ -151,7 +151,10 @@ fn one_token_has_no_gap_and_no_decode_speed() {
         record.output_tokens = Some(1);
     }
     let summary = summarise(&level);
-    assert_eq!((summary.itl_ns.at(0.5), summary.tpot_ns.at(0.5), summary.decode_tokens_per_s.at(0.5)), (None, None, None));
+    assert_eq!(
+        (summary.itl_ns.at(0.5), summary.tpot_ns.at(0.5), summary.decode_tokens_per_s.at(0.5)),
+        (None, None, None)
+    );
     assert_eq!(summary.e2e_ns.at(0.5), Some(100e6));
 }
 
@@ -172,8 +175,10 @@ fn what_makes_numbers_useless_is_named_with_what_to_change() {
     let inaccurate = judged(level(2, 30), |receipt| receipt.audits[0].gap_error_ns.p99 = Some(2.1e6));
     assert_eq!(
         inaccurate,
-        ["chatbot, 2 users: the client is off by 2.10 ms (p99 of the self-audit), which is above 10 % of the median gap of \
-          20.00 ms; give the client an idle core, or fewer users"]
+        [
+            "chatbot, 2 users: the client is off by 2.10 ms (p99 of the self-audit), which is above 10 % of the median gap of \
+          20.00 ms; give the client an idle core, or fewer users"
+        ]
     );
     let mut busy = level(2, 30);
     busy.client_cpu_ns = Some(busy.wall_ns * 95 / 100);

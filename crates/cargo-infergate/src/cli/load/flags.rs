@@ -29,25 +29,39 @@ pub fn command() -> Command {
 fn target() -> Vec<Arg> {
     let arg = |name: &'static str| Arg::new(name).long(name).help_heading("Target");
     vec![
-        arg("target").value_name("URL").required(true).help("Server with an OpenAI-compatible API, http:// or https://"),
+        arg("target")
+            .value_name("URL")
+            .required(true)
+            .help("Server with an OpenAI-compatible API, http:// or https://"),
         arg("model").value_name("NAME").required(true).help("The model's name at the server"),
         arg("api").default_value("chat").value_parser(["chat", "completions"]).help("Which endpoint is asked"),
-        arg("api-key-env").value_name("NAME").conflicts_with("api-key-file").help("Environment variable that holds the API key"),
+        arg("api-key-env")
+            .value_name("NAME")
+            .conflicts_with("api-key-file")
+            .help("Environment variable that holds the API key"),
         arg("api-key-file").value_name("FILE").value_parser(value_parser!(PathBuf)).help("File that holds the API key"),
         arg("limit-field")
             .default_value("max_tokens")
             .value_parser(["max_tokens", "max_completion_tokens"])
             .help("The field that limits an answer; servers know one or the other"),
-        arg("ignore-eos").action(ArgAction::SetTrue).help("Send ignore_eos, an extension: every answer has its full length"),
-        arg("min-tokens").action(ArgAction::SetTrue).help("Send min_tokens, an extension, with the number of output tokens"),
-        arg("no-usage").action(ArgAction::SetTrue).help("Do not ask for token counts: some servers refuse stream_options"),
-        arg("timeout").value_name("TIME").default_value("300s").value_parser(time).help("For a whole request, retries included"),
+        arg("ignore-eos")
+            .action(ArgAction::SetTrue)
+            .help("Send ignore_eos, an extension: every answer has its full length"),
+        arg("min-tokens")
+            .action(ArgAction::SetTrue)
+            .help("Send min_tokens, an extension, with the number of output tokens"),
+        arg("no-usage")
+            .action(ArgAction::SetTrue)
+            .help("Do not ask for token counts: some servers refuse stream_options"),
+        arg("timeout")
+            .value_name("TIME")
+            .default_value("300s")
+            .value_parser(time)
+            .help("For a whole request, retries included"),
         arg("connect-timeout").value_name("TIME").default_value("10s").value_parser(time).help("For a connection"),
-        arg("attempts")
-            .value_name("N")
-            .default_value("3")
-            .value_parser(value_parser!(u32).range(1..=100))
-            .help("Attempts of a request where the server says 429 or 5xx; Retry-After is kept to, and the wait counts"),
+        arg("attempts").value_name("N").default_value("3").value_parser(value_parser!(u32).range(1..=100)).help(
+            "Attempts of a request where the server says 429 or 5xx; Retry-After is kept to, and the wait counts",
+        ),
     ]
 }
 
@@ -98,21 +112,19 @@ fn use_of() -> Vec<Arg> {
             .requires("output-tokens")
             .conflicts_with("scenario")
             .help("One plain scenario in their place: tokens of a prompt"),
-        arg("output-tokens")
-            .value_name("N")
-            .value_parser(tokens())
-            .requires("input-tokens")
-            .help("And of an answer"),
+        arg("output-tokens").value_name("N").value_parser(tokens()).requires("input-tokens").help("And of an answer"),
         arg("turns")
             .value_name("N")
             .value_parser(value_parser!(u32).range(1..=i64::from(MAX_TURNS)))
             .requires("input-tokens")
             .help("And requests of a conversation, each of which begins with the prompt before it"),
-        arg("dataset")
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("Prompts from JSON lines, {\"prompt\": \"...\", \"output_tokens\": 64} each, in place of made-up ones"),
-        arg("context").value_name("N").value_parser(tokens()).help("The model's context: scenarios beyond it are made smaller"),
+        arg("dataset").value_name("FILE").value_parser(value_parser!(PathBuf)).help(
+            "Prompts from JSON lines, {\"prompt\": \"...\", \"output_tokens\": 64} each, in place of made-up ones",
+        ),
+        arg("context")
+            .value_name("N")
+            .value_parser(tokens())
+            .help("The model's context: scenarios beyond it are made smaller"),
         arg("shared-prefix")
             .value_name("N")
             .default_value("0")

@@ -92,14 +92,18 @@ fn arrivals(matches: &ArgMatches) -> Result<Vec<Arrivals>> {
         ("poisson", _) if kind == "poisson" => Spacing::Poisson,
         ("constant", _) if kind == "constant" => Spacing::Constant,
         ("gamma", shape) => {
-            let shape: f64 = shape.parse().ok().context("--arrivals gamma:SHAPE takes a number, for example gamma:0.5")?;
+            let shape: f64 =
+                shape.parse().ok().context("--arrivals gamma:SHAPE takes a number, for example gamma:0.5")?;
             ensure!((0.01..=1e6).contains(&shape), "--arrivals: a shape from 0.01 to 1e6 is needed");
             Spacing::Gamma { shape }
         }
         _ => bail!("--arrivals takes poisson, constant or gamma:SHAPE"),
     };
     let open = |rate: &f64| -> Result<Arrivals> {
-        ensure!((1e-6..=1e6).contains(rate), "--rate: {rate} is no number of requests a second from 0.000001 to 1000000");
+        ensure!(
+            (1e-6..=1e6).contains(rate),
+            "--rate: {rate} is no number of requests a second from 0.000001 to 1000000"
+        );
         Ok(Arrivals::Open { requests_per_s: *rate, spacing })
     };
     rates.map(open).collect()
@@ -121,7 +125,11 @@ fn scenarios(matches: &ArgMatches, folder: &Path) -> Result<Vec<Scenario>> {
     if let Some(input) = matches.get_one::<u32>("input-tokens") {
         let output = matches.get_one::<u32>("output-tokens").copied().unwrap_or(1);
         let turns = matches.get_one::<u32>("turns").copied().unwrap_or(1);
-        return Ok(vec![Scenario { turns, turn_tokens: input.div_ceil(8), ..Scenario::plain("plain", *input, output) }]);
+        return Ok(vec![Scenario {
+            turns,
+            turn_tokens: input.div_ceil(8),
+            ..Scenario::plain("plain", *input, output)
+        }]);
     }
     let mut known = match find_file(folder) {
         Some(path) => in_file(&path)?,
@@ -171,7 +179,6 @@ fn in_file(path: &Path) -> Result<Vec<Scenario>> {
 
 fn scaled(scenarios: Vec<Scenario>, context_tokens: Option<u32>) -> (Vec<Scenario>, Vec<String>) {
     let Some(context_tokens) = context_tokens else { return (scenarios, Vec::new()) };
-    let (scenarios, notes): (Vec<_>, Vec<_>) =
-        scenarios.iter().map(|scenario| scenario.scaled(context_tokens)).unzip();
+    let (scenarios, notes): (Vec<_>, Vec<_>) = scenarios.iter().map(|scenario| scenario.scaled(context_tokens)).unzip();
     (scenarios, notes.into_iter().flatten().collect())
 }
