@@ -9,6 +9,7 @@ pub mod body;
 mod chunk;
 pub mod client;
 pub mod cpu;
+pub mod crossing;
 pub mod dataset;
 pub mod dial;
 pub mod endpoint;
@@ -39,8 +40,8 @@ use plan::LevelPlan;
 
 /// What load is put on.
 pub trait Target {
-    /// What the receipt says of it.
-    fn record(&self) -> TargetRecord;
+    /// What the receipt says of it: an entry for each of those that requests go to in turn.
+    fn records(&self) -> Vec<TargetRecord>;
 
     /// Runs one level and gives what each of its requests did. Asked to end by `live`, it gives what there is.
     ///

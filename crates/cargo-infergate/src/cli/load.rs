@@ -33,8 +33,9 @@ pub use flags::command;
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let folder = env::current_dir().context("the current folder cannot be read")?;
-    let settings = Settings::from(matches, &folder)?;
-    let mut target = target::open(matches, settings.shared_prefix_tokens)?;
+    let named = target::named(matches)?;
+    let settings = Settings::from(matches, &folder, named.len())?;
+    let mut target = target::open(matches, named, settings.shared_prefix_tokens)?;
     let out = match common::path(matches, "out") {
         Some(out) => out,
         None => default_out()?,
@@ -79,7 +80,7 @@ fn begin(settings: &Settings, target: &dyn Target) -> LoadReceipt {
         notes: settings.notes.clone(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine: machine::detect(),
-        target: target.record(),
+        targets: target.records(),
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,
         scenarios: settings.scenarios.clone(),

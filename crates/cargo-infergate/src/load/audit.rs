@@ -51,7 +51,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     };
     let dial = Box::new(Network::new(&url)?);
     let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, wanted, Limits::default())?;
-    let client = Client::new(endpoint)?;
+    let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = i128::from(shared_clock_ns().unwrap_or(0)) - i128::from(client.now_ns());
     let plan = LevelPlan {

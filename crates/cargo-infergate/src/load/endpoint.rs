@@ -1,9 +1,9 @@
-//! A server as a target: its client, on one thread.
+//! A server as a target, or several that are asked in turn: their client, on one thread.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
@@ -24,21 +24,22 @@ pub struct Outcome {
     pub is_full: bool,
 }
 
-/// A client of one server. Everything it does happens on the thread that calls it.
+/// A client of some servers. Everything it does happens on the thread that calls it.
 pub struct Client {
     runtime: Runtime,
-    endpoint: Rc<Endpoint>,
+    endpoints: Rc<[Endpoint]>,
     clock: RunClock,
 }
 
 impl Client {
-    /// A client of `endpoint`, whose clock starts now.
+    /// A client of `endpoints`, whose clock starts now.
     ///
     /// # Errors
     /// When the system gives no event queue.
-    pub fn new(endpoint: Endpoint) -> Result<Self> {
+    pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
+        ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
         let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;
-        Ok(Self { runtime, endpoint: Rc::new(endpoint), clock: RunClock::start() })
+        Ok(Self { runtime, endpoints: endpoints.into(), clock: RunClock::start() })
     }
 
     /// Nanoseconds since its clock started.
@@ -49,7 +50,7 @@ impl Client {
     /// Runs one level. Each level opens its own connections.
     pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
         let cpu_before = thread_cpu_ns();
-        let work = run_level(self.endpoint.clone(), plan.clone(), self.clock, live.clone());
+        let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
         let ran = LocalSet::new().block_on(&self.runtime, work);
         let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
         let level = LevelRecord {
@@ -67,17 +68,17 @@ impl Client {
     }
 }
 
-/// A server that was asked for by its URL.
+/// Servers that were asked for by their URLs.
 pub struct EndpointTarget {
-    /// Its client.
+    /// Their client.
     pub client: Client,
-    /// What the receipt says of it.
-    pub record: TargetRecord,
+    /// What the receipt says of each.
+    pub records: Vec<TargetRecord>,
 }
 
 impl Target for EndpointTarget {
-    fn record(&self) -> TargetRecord {
-        self.record.clone()
+    fn records(&self) -> Vec<TargetRecord> {
+        self.records.clone()
     }
 
     fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {

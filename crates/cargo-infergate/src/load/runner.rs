@@ -37,7 +37,7 @@ pub struct Ran {
 }
 
 struct Level {
-    endpoint: Rc<Endpoint>,
+    endpoints: Rc<[Endpoint]>,
     plan: LevelPlan,
     clock: RunClock,
     began_ns: u64,
@@ -47,8 +47,8 @@ struct Level {
     is_full: Cell<bool>,
 }
 
-/// Runs `plan` against `endpoint`, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
-pub async fn run_level(endpoint: Rc<Endpoint>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Ran {
+/// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
+pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Ran {
     let (cancel, cancelled) = watch::channel(false);
     let watched = live.clone();
     let watcher = spawn_local(async move {
@@ -61,7 +61,7 @@ pub async fn run_level(endpoint: Rc<Endpoint>, plan: LevelPlan, clock: RunClock,
     });
     let began_ns = clock.now_ns();
     let (issued, is_full) = (Cell::new(0), Cell::new(false));
-    let level = Rc::new(Level { endpoint, plan, clock, began_ns, live, cancelled, issued, is_full });
+    let level = Rc::new(Level { endpoints, plan, clock, began_ns, live, cancelled, issued, is_full });
     let mut records = match level.plan.arrivals {
         Arrivals::Closed { users } => closed(&level, users).await,
         Arrivals::Open { requests_per_s, spacing } => {
@@ -84,19 +84,26 @@ async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
 /// One user: a request, and the next when it ends.
 async fn one_user(level: Rc<Level>, user: u32) -> Vec<RequestRecord> {
     let mut records = Vec::new();
-    let mut connection = None;
+    let mut connections: Vec<Option<Connection>> = level.endpoints.iter().map(|_| None).collect();
     let (mut conversation, mut turn) = (0, 0);
+    // Users begin with different targets, so that each has as many at any moment.
+    let mut target = user as usize % connections.len();
     while let Some(request) = level.next_request(level.clock.now_ns()) {
         if turn == 0 {
             conversation = request;
         }
-        let order = level.order(Turn { request, conversation, turn });
-        let record = level.one(order, user, level.clock.now_ns(), &mut connection).await;
+        let order = level.order(Turn { request, conversation, turn }, target);
+        let record = level.one(order, user, level.clock.now_ns(), &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
         turn = (turn + 1) % level.plan.shape.turns.max(1);
         if failed {
             turn = 0;
+        }
+        if turn == 0 {
+            target = (target + 1) % connections.len();
+        }
+        if failed {
             level.unless_cancelled(sleep(AFTER_FAILURE)).await;
         }
     }
@@ -105,7 +112,8 @@ async fn one_user(level: Rc<Level>, user: u32) -> Vec<RequestRecord> {
 
 /// Requests by a schedule. Connections that are open and idle are used again, the last one first.
 async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
-    let idle: Rc<RefCell<Vec<Connection>>> = Rc::default();
+    let targets = level.endpoints.len() as u64;
+    let idle: Rc<[RefCell<Vec<Connection>>]> = level.endpoints.iter().map(|_| RefCell::default()).collect();
     let mut running = JoinSet::new();
     let turns = u64::from(level.plan.shape.turns.max(1));
     for start_ns in starts {
@@ -113,7 +121,8 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
         let Some(request) = level.next_request(scheduled_ns) else { break };
         let turn = u32::try_from(request % turns).unwrap_or(0);
         // Made before its time comes: making it takes some.
-        let order = level.order(Turn { request, conversation: request - u64::from(turn), turn });
+        let target = (request / turns % targets) as usize;
+        let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
         let until = sleep_until(level.clock.at(scheduled_ns));
         if level.unless_cancelled(until).await.is_none() {
             level.issued.set(request);
@@ -121,9 +130,9 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
         }
         let (level, idle) = (level.clone(), idle.clone());
         running.spawn_local(async move {
-            let mut connection = idle.borrow_mut().pop();
+            let mut connection = idle[target].borrow_mut().pop();
             let record = level.one(order, 0, scheduled_ns, &mut connection).await;
-            idle.borrow_mut().extend(connection);
+            idle[target].borrow_mut().extend(connection);
             record
         });
     }
@@ -133,6 +142,7 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
 /// A request that is ready to be sent.
 struct Order {
     request: u64,
+    target: usize,
     body: bytes::Bytes,
     output_tokens: u32,
 }
@@ -156,10 +166,10 @@ impl Level {
         Some(request)
     }
 
-    fn order(&self, turn: Turn) -> Order {
+    fn order(&self, turn: Turn, target: usize) -> Order {
         let (prompt, output_tokens) = self.plan.ask(turn);
-        let body = self.endpoint.wanted.body(&prompt, output_tokens);
-        Order { request: turn.request, body, output_tokens }
+        let body = self.endpoints[target].wanted.body(&prompt, output_tokens);
+        Order { request: turn.request, target, body, output_tokens }
     }
 
     async fn one(
@@ -173,13 +183,14 @@ impl Level {
             request: order.request,
             user,
             scenario: self.plan.scenario,
+            target: u32::try_from(order.target).unwrap_or(u32::MAX),
             scheduled_ns,
             sent_ns: self.clock.now_ns(),
             ..RequestRecord::default()
         };
         self.live.sent();
         let run = (self.clock, &*self.live);
-        let sent = self.endpoint.request(order.body, order.output_tokens, connection, &mut record, run);
+        let sent = self.endpoints[order.target].request(order.body, order.output_tokens, connection, &mut record, run);
         let outcome = self.unless_cancelled(sent).await;
         let outcome = outcome.unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the run ended first")));
         if let Err(failure) = outcome {

@@ -95,15 +95,32 @@ impl Values {
     }
 }
 
-/// Summarises one level.
+/// Summarises one level, all its targets together.
 pub fn summarise(level: &LevelRecord) -> LevelSummary {
+    let requests: Vec<&RequestRecord> = level.requests.iter().collect();
+    LevelSummary {
+        issued: level.issued,
+        in_flight: steady_window(level).map(|window| in_flight(&level.requests, window)),
+        little: steady_window(level).and_then(|window| little(&level.requests, window)),
+        ..summarise_some(level, &requests)
+    }
+}
+
+/// Summarises what one of several targets did in a level. How many were in flight is the level's, not the target's.
+pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
+    let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.target == target).collect();
+    summarise_some(level, &requests)
+}
+
+fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSummary {
     let window = steady_window(level);
-    let failed = |class| level.requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
+    let failed = |class| requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
     let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
-    for class in level.requests.iter().filter_map(class_of).filter(|class| *class != FailureClass::Cancelled) {
+    for class in requests.iter().filter_map(|record| class_of(record)).filter(|class| *class != FailureClass::Cancelled)
+    {
         *failures.entry(class).or_default() += 1;
     }
-    let completed: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.failure.is_none()).collect();
+    let completed: Vec<&RequestRecord> = requests.iter().copied().filter(|record| record.failure.is_none()).collect();
     let measured: Vec<&RequestRecord> = match window {
         Some(Window { from_ns, to_ns }) => {
             completed.iter().copied().filter(|record| (from_ns..to_ns).contains(&record.scheduled_ns)).collect()
@@ -115,11 +132,11 @@ pub fn summarise(level: &LevelRecord) -> LevelSummary {
     };
     LevelSummary {
         users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
-        issued: level.issued,
+        issued: requests.len() as u64,
         completed: completed.len() as u64,
         cancelled: failed(FailureClass::Cancelled),
         failures,
-        retries: level.requests.iter().map(|record| u64::from(record.retries)).sum(),
+        retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
         window,
         measured: measured.len(),
         counted: counted(&measured),
@@ -130,8 +147,8 @@ pub fn summarise(level: &LevelRecord) -> LevelSummary {
         decode_tokens_per_s: latency(|record| per_second(1.0, tpot_ns(record)?)),
         output_tokens_per_s: latency(|record| per_second(tokens(record) as f64, e2e_ns(record)?)),
         system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&completed, window)),
-        in_flight: window.map(|window| in_flight(&level.requests, window)),
-        little: window.and_then(|window| little(&level.requests, window)),
+        in_flight: None,
+        little: None,
         client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
     }
 }

@@ -18,6 +18,8 @@ const MAX_LEVELS: usize = 1_000;
 pub const MAX_REQUESTS: usize = 1_000_000;
 /// Pieces of output of one request.
 const MAX_PIECES: usize = 10_000_000;
+/// Targets of a run.
+pub const MAX_TARGETS: usize = 100;
 /// Users of a level.
 pub const MAX_USERS: u32 = 100_000;
 
@@ -41,8 +43,8 @@ pub struct LoadReceipt {
     pub tool: String,
     /// Where the client ran.
     pub machine: Machine,
-    /// What was asked.
-    pub target: TargetRecord,
+    /// What was asked: one, or several that requests went to in turn.
+    pub targets: Vec<TargetRecord>,
     /// Seed of arrivals.
     pub seed: u64,
     /// Seed of prompts. It differs between runs, so that no run finds the prompts of another one in a server's cache.
@@ -62,6 +64,9 @@ pub struct LoadReceipt {
 pub enum TargetRecord {
     /// A server with an OpenAI-compatible API.
     Endpoint {
+        /// Its name among several; empty where it is the only one.
+        #[serde(default)]
+        name: String,
         /// Where requests went, without credentials and without a query.
         url: String,
         /// `chat` or `completions`.
@@ -157,6 +162,8 @@ impl LoadReceipt {
         at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
         at_most(self.levels.len().max(self.audits.len()), MAX_LEVELS, "levels")?;
         at_most(self.scenarios.len(), MAX_LEVELS, "scenarios")?;
+        at_most(self.targets.len(), MAX_TARGETS, "targets")?;
+        ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
         ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
         for scenario in &self.scenarios {
             let Scenario { name, input_tokens, output_tokens, turns, turn_tokens } = scenario;
@@ -175,8 +182,19 @@ impl LoadReceipt {
             let known = usize::try_from(level.scenario).is_ok_and(|scenario| scenario < self.scenarios.len());
             ensure!(known, "level {index}: its scenario is not in the file; measure again");
             level.validate(index)?;
+            let targets = level.requests.iter().map(|request| usize::try_from(request.target).unwrap_or(usize::MAX));
+            let known = targets.max().is_none_or(|last| last < self.targets.len());
+            ensure!(known, "level {index}: a request's target is not in the file; measure again");
         }
         Ok(())
+    }
+}
+
+impl TargetRecord {
+    /// Its name among several; empty where it is the only one.
+    pub fn name(&self) -> &str {
+        let Self::Endpoint { name, .. } = self;
+        name
     }
 }
 

@@ -8,8 +8,9 @@ use infergate::printable::printable;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
+use crate::load::crossing::{Faster, compare};
 use crate::load::judge::load;
-use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise};
+use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise, summarise_target};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
 
 /// The percentiles that are shown.
@@ -23,13 +24,9 @@ const SLUGGISH_NS: f64 = 70e6;
 pub fn text(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     for (index, scenario) in (0..).zip(&receipt.scenarios) {
-        let levels: Vec<(&LevelRecord, LevelSummary)> = receipt
-            .levels
-            .iter()
-            .filter(|level| level.scenario == index)
-            .map(|level| (level, summarise(level)))
-            .collect();
-        if levels.is_empty() {
+        let levels = receipt.levels.iter().filter(|level| level.scenario == index);
+        let rows: Vec<Row<'_>> = levels.flat_map(|level| rows(level, &receipt.targets)).collect();
+        if rows.is_empty() {
             continue;
         }
         let turns = if scenario.turns > 1 { format!(", {} turns", scenario.turns) } else { String::new() };
@@ -40,41 +37,70 @@ pub fn text(receipt: &LoadReceipt) -> String {
             scenario.input_tokens,
             scenario.output_tokens
         );
-        text += &overview(&levels);
+        text += &overview(&rows);
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
-            let _ = write!(text, "\n{}", metric.table(&levels));
+            let _ = write!(text, "\n{}", metric.table(&rows));
         }
-        text += &words(&levels);
+        text += &words(&rows);
+        text += &winners(&rows, receipt);
     }
     text += &audits(&receipt.audits);
     text + &ending(receipt)
 }
 
-fn header(receipt: &LoadReceipt) -> String {
-    let TargetRecord::Endpoint { url, api, model, http, extensions, .. } = &receipt.target;
-    let mut text = format!("{} ({api}), model {}\n", printable(url), printable(model));
-    let _ = write!(text, "client: {}, {http}, each user's connection used again", printable(&receipt.machine.class));
-    if !extensions.is_empty() {
-        let _ = write!(text, "; sent: {}", printable(&extensions.join(", ")));
-    }
-    text
+/// A row of each table: a level, or one target of a level.
+struct Row<'a> {
+    name: String,
+    /// Empty where there is one target.
+    target: &'a str,
+    level: &'a LevelRecord,
+    summary: LevelSummary,
 }
 
-fn overview(levels: &[(&LevelRecord, LevelSummary)]) -> String {
+fn rows<'a>(level: &'a LevelRecord, targets: &'a [TargetRecord]) -> Vec<Row<'a>> {
+    let name = load(&level.arrivals);
+    if targets.len() < 2 {
+        return vec![Row { name, target: "", level, summary: summarise(level) }];
+    }
+    let row = |(index, target): (u32, &'a TargetRecord)| {
+        let name = format!("{name}, {}", target.name());
+        Row { name, target: target.name(), level, summary: summarise_target(level, index) }
+    };
+    (0..).zip(targets).map(row).collect()
+}
+
+fn header(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for target in &receipt.targets {
+        let TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } = target;
+        let colon = if name.is_empty() { "" } else { ": " };
+        let _ = write!(text, "{}{colon}{} ({api}, {http})", printable(name), printable(url));
+        let _ = write!(text, ", model {}", printable(model));
+        if !extensions.is_empty() {
+            let _ = write!(text, ", with {}", printable(&extensions.join(", ")));
+        }
+        text.push('\n');
+    }
+    text + &format!("client: {}, each user's connection is used again", printable(&receipt.machine.class))
+}
+
+fn overview(rows: &[Row<'_>]) -> String {
     let mut table =
         Table::new(&["load", "requests", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
-    let single = levels.iter().map(|(_, summary)| summary).find(|summary| summary.users == Some(1));
-    for (level, summary) in levels {
+    // Alone is what one user of a single target had; users of several share themselves between them.
+    let single = rows.iter().map(|row| &row.summary).find(|summary| summary.users == Some(1));
+    for Row { name, summary, .. } in rows {
         let failed: u64 = summary.failures.values().sum();
         let style = if failed > 0 { Style::Bad } else { Style::Plain };
         let plain = |text: String| (text, Style::Plain);
+        let scaling = single.and_then(|single| scaling_efficiency(summary, single));
         table.row(vec![
-            plain(load(&level.arrivals)),
+            plain(name.clone()),
             plain(format!("{} of {}", summary.completed, summary.issued)),
             (failed.to_string(), style),
             plain(summary.in_flight.map_or(MISSING.into(), |in_flight| format!("{in_flight:.1}"))),
             plain(units::tokens_per_s(summary.system_tokens_per_s)),
-            plain(units::percent(single.and_then(|single| scaling_efficiency(summary, single)))),
+            plain(units::percent(scaling.filter(|_| summary.in_flight.is_some()))),
             plain(units::tokens_per_s(summary.decode_tokens_per_s.at(0.5))),
         ]);
     }
@@ -108,16 +134,16 @@ impl Metric {
         }
     }
 
-    fn table(self, levels: &[(&LevelRecord, LevelSummary)]) -> String {
+    fn table(self, rows: &[Row<'_>]) -> String {
         let mut headings = vec![self.name()];
         headings.extend(SHOWN.map(|(name, _)| name));
         if let Self::Itl = self {
             headings.push("feels");
         }
         let mut table = Table::new(&headings);
-        for (level, summary) in levels {
+        for Row { name, summary, .. } in rows {
             let values = self.values(summary);
-            let mut cells = vec![load(&level.arrivals)];
+            let mut cells = vec![name.clone()];
             cells.extend(SHOWN.map(|(_, p)| match self {
                 Self::OutputThroughput => units::tokens_per_s(values.at(p)),
                 _ => units::duration(values.at(p)),
@@ -141,10 +167,10 @@ pub fn smoothness(itl_ns: f64) -> &'static str {
 }
 
 /// What the tables of a scenario leave out.
-fn words(levels: &[(&LevelRecord, LevelSummary)]) -> String {
+fn words(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
-    for (level, summary) in levels {
-        let name = load(&level.arrivals);
+    for Row { name, level, summary, .. } in rows {
+        let name = printable(name);
         if let Some(line) = failed(level, summary) {
             let _ = writeln!(text, "{name}: {line}");
         }
@@ -158,8 +184,39 @@ fn words(levels: &[(&LevelRecord, LevelSummary)]) -> String {
             let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
         }
     }
-    if levels.iter().any(|(_, summary)| summary.counted == Some(Counted::Pieces)) {
+    if rows.iter().any(|row| row.summary.counted == Some(Counted::Pieces)) {
         text += "tokens are counted as pieces of the stream: the server sends no usage\n";
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Which of two targets is faster, by the length of the answer.
+fn winners(rows: &[Row<'_>], receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for group in rows.chunk_by(|one, other| std::ptr::eq(one.level, other.level)) {
+        for (index, first) in group.iter().enumerate() {
+            for second in &group[index + 1..] {
+                let Some(faster) = compare(&first.summary, &second.summary, receipt.seed) else { continue };
+                let names = |first_wins: bool| if first_wins { (first, second) } else { (second, first) };
+                let line = match faster {
+                    Faster::Always(wins) => {
+                        let (winner, loser) = names(wins);
+                        format!("{} is faster than {} for every length of answer", winner.target, loser.target)
+                    }
+                    Faster::UpTo { first, tokens, interval } => {
+                        let (short, long) = names(first);
+                        let range = interval.map_or("not sure to be there at all".to_owned(), |(low, high)| {
+                            format!("95 % interval {low:.0} to {high:.0}")
+                        });
+                        format!(
+                            "{} is faster up to {tokens:.0} tokens of answer ({range}), {} beyond",
+                            short.target, long.target
+                        )
+                    }
+                };
+                let _ = writeln!(text, "{}: {}", load(&first.level.arrivals), printable(&line));
+            }
+        }
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

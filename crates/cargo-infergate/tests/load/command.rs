@@ -121,6 +121,24 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
 }
 
 #[test]
+fn a_key_goes_to_its_target_alone() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let (with_key, without) = (format!("--target=A={}", polite()), format!("--target=B={}", polite()));
+    let both = [&with_key, &without, "--model=m", "--input-tokens=8", "--output-tokens=4"];
+    let error = place.refused(&[&both[..], &["--api-key-file=key"]].concat());
+    assert!(error.contains("write NAME=... for the one the key belongs to"), "{error}");
+    assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
+    assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
+    let (code, said, _) =
+        place.run(&[&both[..], &["--api-key-file=A=key", "--users=2", "--requests=20", "--out=o.json"]].concat());
+    assert!(code.is_some_and(|code| code != 2), "{said}");
+    for record in &place.receipt("o.json").levels[0].requests {
+        assert_eq!(record.failure.as_ref().and_then(|failure| failure.status), (record.target == 1).then_some(401));
+    }
+}
+
+#[test]
 fn scenarios_come_from_infergate_toml() {
     let place = Place::new();
     let file = place.folder.path().join("infergate.toml");

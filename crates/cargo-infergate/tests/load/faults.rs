@@ -72,7 +72,7 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
         prompts: Prompts::Words { seed: 1, shared: 0 },
         max_pieces: u64::MAX,
     };
-    let client = Client::new(endpoint).expect("a client");
+    let client = Client::new(vec![endpoint]).expect("a client");
     let level = client.run_level(&plan, &Arc::new(Live::default())).level;
     assert_eq!((level.issued, level.requests.len() as u64), (count, count));
     level.requests

@@ -12,4 +12,5 @@ mod scenario;
 mod script;
 mod stream;
 mod summary;
+mod targets;
 mod url;

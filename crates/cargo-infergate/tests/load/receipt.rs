@@ -22,14 +22,15 @@ pub fn sound() -> LoadReceipt {
         notes: vec!["a note".into()],
         tool: "0.1.0".into(),
         machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), ..Machine::default() },
-        target: TargetRecord::Endpoint {
+        targets: vec![TargetRecord::Endpoint {
+            name: String::new(),
             url: "http://127.0.0.1:8000/v1/chat/completions".into(),
             api: "chat".into(),
             model: "m".into(),
             http: "HTTP/1.1".into(),
             extensions: vec!["ignore_eos".into()],
             shared_prefix_tokens: 0,
-        },
+        }],
         seed: 1,
         prompt_seed: 1,
         scenarios: vec![Scenario::plain("chatbot", 256, 4)],
@@ -100,7 +101,7 @@ fn what_no_run_could_have_written_is_refused() {
 fn a_report_has_a_row_for_each_level_and_says_what_is_missing() {
     let text = report::load::text(&sound());
     for words in [
-        "http://127.0.0.1:8000/v1/chat/completions (chat), model m",
+        "http://127.0.0.1:8000/v1/chat/completions (chat, HTTP/1.1), model m",
         "chatbot",
         "40 of 40",
         "time to first token",

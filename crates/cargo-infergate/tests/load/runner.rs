@@ -43,8 +43,8 @@ fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Ran
                 cancelled.store(true, Ordering::Relaxed);
             });
         }
-        let endpoint = Rc::new(endpoint(script, Limits::default()));
-        (run_level(endpoint, plan, RunClock::start(), live.clone()).await, live)
+        let endpoints = Rc::new([endpoint(script, Limits::default())]);
+        (run_level(endpoints, plan, RunClock::start(), live.clone()).await, live)
     })
 }
 

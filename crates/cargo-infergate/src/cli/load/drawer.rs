@@ -1,7 +1,7 @@
 //! The progress line of a load run, drawn by a thread of its own: the client's thread has tokens to stamp.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,6 @@ const EVERY: Duration = Duration::from_millis(250);
 const STEPS: usize = 1_000;
 
 /// What is going on.
-#[derive(Clone)]
 struct Scene {
     label: String,
     live: Arc<Live>,
@@ -30,41 +29,46 @@ struct Scene {
 
 /// Draws until it is dropped.
 pub struct Drawer {
-    scene: Arc<Mutex<Option<Scene>>>,
-    end: Option<Sender<()>>,
+    scenes: Option<Sender<Scene>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Drawer {
     /// Nothing to draw yet.
     pub fn start() -> Self {
-        let scene: Arc<Mutex<Option<Scene>>> = Arc::default();
-        let (end, ended) = mpsc::channel();
-        let shared = scene.clone();
+        let (scenes, shown) = mpsc::channel::<Scene>();
         let thread = thread::spawn(move || {
             let line = Line::new();
+            let mut current: Option<Scene> = None;
             let mut before = (Instant::now(), 0);
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(EVERY) {
-                let scene = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(scene) = scene {
-                    line.show(&progress(&scene, &mut before));
+            loop {
+                match shown.recv_timeout(EVERY) {
+                    Ok(scene) => current = Some(scene),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                if let Some(scene) = &current {
+                    line.show(&progress(scene, &mut before));
                 }
             }
             line.finish();
         });
-        Self { scene, end: Some(end), thread: Some(thread) }
+        Self { scenes: Some(scenes), thread: Some(thread) }
     }
 
     /// From now on step `done` of `total` is going on.
     pub fn show(&self, label: &str, live: &Arc<Live>, stop: Option<Stop>, (done, total): (usize, usize)) {
         let scene = Scene { label: label.to_owned(), live: live.clone(), stop, began: Instant::now(), done, total };
-        *self.scene.lock().unwrap_or_else(PoisonError::into_inner) = Some(scene);
+        if let Some(scenes) = &self.scenes {
+            // A thread that is gone draws nothing, and nothing else is lost.
+            let _ = scenes.send(scene);
+        }
     }
 }
 
 impl Drop for Drawer {
     fn drop(&mut self) {
-        drop(self.end.take());
+        drop(self.scenes.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

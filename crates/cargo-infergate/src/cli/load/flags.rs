@@ -30,16 +30,25 @@ fn target() -> Vec<Arg> {
     let arg = |name: &'static str| Arg::new(name).long(name).help_heading("Target");
     vec![
         arg("target")
-            .value_name("URL")
+            .value_name("[NAME=]URL")
+            .action(ArgAction::Append)
             .required(true)
-            .help("Server with an OpenAI-compatible API, http:// or https://"),
-        arg("model").value_name("NAME").required(true).help("The model's name at the server"),
+            .help("Server with an OpenAI-compatible API, http:// or https://; several, with names, are asked in turn"),
+        arg("model")
+            .value_name("[NAME=]MODEL")
+            .action(ArgAction::Append)
+            .required(true)
+            .help("The model's name at the server, or at the target NAME"),
         arg("api").default_value("chat").value_parser(["chat", "completions"]).help("Which endpoint is asked"),
         arg("api-key-env")
-            .value_name("NAME")
-            .conflicts_with("api-key-file")
-            .help("Environment variable that holds the API key"),
-        arg("api-key-file").value_name("FILE").value_parser(value_parser!(PathBuf)).help("File that holds the API key"),
+            .value_name("[NAME=]VARIABLE")
+            .action(ArgAction::Append)
+            .help("Environment variable that holds the API key, of the target NAME where there are several"),
+        arg("api-key-file")
+            .value_name("[NAME=]FILE")
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(PathBuf))
+            .help("File that holds the API key, of the target NAME where there are several"),
         arg("limit-field")
             .default_value("max_tokens")
             .value_parser(["max_tokens", "max_completion_tokens"])
@@ -93,7 +102,7 @@ fn load() -> Vec<Arg> {
         arg("warm-up")
             .value_name("N")
             .value_parser(value_parser!(u64).range(0..=1_000_000))
-            .help("Requests of each user before the steady window (of the schedule in an open loop) [default: 1]"),
+            .help("Requests of each user before the steady window (of the schedule in an open loop) [default: 1 for each target]"),
     ]
 }
 

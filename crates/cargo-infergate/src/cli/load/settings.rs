@@ -39,11 +39,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them.
+    /// Reads them, for a run with so many targets.
     ///
     /// # Errors
     /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
-    pub fn from(matches: &ArgMatches, folder: &Path) -> Result<Self> {
+    pub fn from(matches: &ArgMatches, folder: &Path, targets: usize) -> Result<Self> {
         let seed = flags::config(matches)?.measured.seed;
         let prompt_seed = if matches.get_flag("same-prompts") { seed } else { seed ^ now_ns() };
         let (scenarios, notes) = scaled(scenarios(matches, folder)?, matches.get_one("context").copied());
@@ -62,7 +62,7 @@ impl Settings {
                     shape: scenario.clone(),
                     arrivals: *arrivals,
                     stop: stop(matches, arrivals)?,
-                    warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(1),
+                    warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
                     seed: seed.wrapping_add(number),
                     prompts: prompts.clone(),
                     max_pieces: MAX_PIECES,
