@@ -29,16 +29,43 @@ const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
 const LEAST_REQUESTS: u64 = 12;
 
+/// What the client recorded of a scripted server, and what the server wrote down.
+pub struct Driven {
+    /// The client's records.
+    pub level: LevelRecord,
+    /// The server's log.
+    pub log: Log,
+    /// Makes the client's time the server's.
+    pub offset_ns: i128,
+}
+
 /// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
 /// in common, or the run was asked to end.
 ///
 /// # Errors
-/// When the server cannot be started, or ends early.
+/// As [`drive`].
 pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
     if shared_clock_ns().is_none() {
         return Ok(None);
     }
     let (script, requests) = script_for(arrivals);
+    let driven = drive(program, arrivals, script, requests, seed, live)?;
+    let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
+    Ok((!live.is_cancelled()).then_some(record))
+}
+
+/// Sends `requests` requests to a server that follows `script`.
+///
+/// # Errors
+/// When the server cannot be started, or ends early.
+pub fn drive(
+    program: &Path,
+    arrivals: Arrivals,
+    script: Script,
+    requests: u64,
+    seed: u64,
+    live: &Arc<Live>,
+) -> Result<Driven> {
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let wanted = Wanted {
@@ -65,8 +92,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         max_pieces: u64::MAX,
     };
     let level = client.run_level(&plan, live).level;
-    let log = server.finish()?;
-    Ok((!live.is_cancelled()).then(|| compare(&level, script, &log, offset_ns)))
+    Ok(Driven { level, log: server.finish()?, offset_ns })
 }
 
 fn script_for(arrivals: Arrivals) -> (Script, u64) {
