@@ -22,6 +22,7 @@ pub mod prompt;
 pub mod runner;
 pub mod scenario;
 pub mod script_server;
+pub mod slo;
 pub mod stamped;
 pub mod stream;
 pub mod summary;

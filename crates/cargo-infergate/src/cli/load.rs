@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use infergate::config::Config as Measured;
+use infergate::load::{Arrivals, Stop};
 use infergate::process::this_program;
 
 use super::{flags as common, output, outputs, progress};
@@ -22,11 +23,13 @@ use crate::load::cpu::raise_connection_limit;
 use crate::load::judge;
 use crate::load::live::Live;
 use crate::load::script_server::{self, Script};
+use crate::load::slo::{Limit, meets, next_users};
+use crate::load::summary::summarise;
 use crate::machine;
 use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, timestamp, write_json};
 use crate::report;
 use drawer::Drawer;
-use settings::Settings;
+use settings::{Loads, Settings};
 
 pub use flags::command;
 
@@ -44,9 +47,26 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref());
     let drawer = Drawer::start();
-    let outcome = measure(&settings, target.as_mut(), &mut receipt, &out, &drawer, &cancelled);
+    let levels = match &settings.loads {
+        Loads::All(loads) => loads.len(),
+        Loads::UntilSlo { most } => most.ilog2() as usize + 1,
+    };
+    let mut run = Run {
+        settings: &settings,
+        target: target.as_mut(),
+        receipt: &mut receipt,
+        out: &out,
+        drawer: &drawer,
+        cancelled: &cancelled,
+        done: 0,
+        total: levels * settings.scenarios.len(),
+    };
+    let outcome = run.measure();
     drop(drawer);
     outcome?;
+    if receipt.audits.is_empty() && !receipt.levels.is_empty() {
+        receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
+    }
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
     write_json(&out, &receipt)?;
@@ -83,55 +103,92 @@ fn begin(settings: &Settings, target: &dyn Target) -> LoadReceipt {
         targets: target.records(),
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,
+        limits: settings.limits.clone(),
         scenarios: settings.scenarios.clone(),
         audits: Vec::new(),
         levels: Vec::new(),
     }
 }
 
-fn measure(
-    settings: &Settings,
-    target: &mut dyn Target,
-    receipt: &mut LoadReceipt,
-    out: &Path,
-    drawer: &Drawer,
-    cancelled: &Arc<AtomicBool>,
-) -> Result<()> {
-    let mut loads = Vec::new();
-    for level in &settings.levels {
-        if !loads.contains(&level.arrivals) {
-            loads.push(level.arrivals);
+/// A run that is going on.
+struct Run<'a> {
+    settings: &'a Settings,
+    target: &'a mut dyn Target,
+    receipt: &'a mut LoadReceipt,
+    out: &'a Path,
+    drawer: &'a Drawer,
+    cancelled: &'a Arc<AtomicBool>,
+    /// Levels done, and how many there will be at most.
+    done: usize,
+    total: usize,
+}
+
+impl Run<'_> {
+    fn measure(&mut self) -> Result<()> {
+        for scenario in 0..self.settings.scenarios.len() {
+            match &self.settings.loads {
+                Loads::All(loads) => {
+                    for arrivals in loads {
+                        self.level(scenario, *arrivals)?;
+                    }
+                }
+                Loads::UntilSlo { most } => self.search(scenario, *most)?,
+            }
         }
+        Ok(())
     }
-    let total = loads.len() + settings.levels.len();
-    let program = this_program()?;
-    for (done, arrivals) in loads.iter().enumerate() {
-        let live = Arc::new(Live::new(cancelled.clone()));
-        drawer.show(&format!("self-audit, {}", judge::load(arrivals)), &live, None, (done, total));
-        receipt.audits.extend(audit(&program, *arrivals, settings.seed, &live)?);
-        if live.is_cancelled() {
+
+    /// Levels of more and more users until the limits are missed, then of those between.
+    fn search(&mut self, scenario: usize, most: u32) -> Result<()> {
+        let limits: Vec<Limit> =
+            self.settings.limits.iter().copied().filter(|limit| limit.percentile.is_some()).collect();
+        let mut tried = Vec::new();
+        while let Some(users) = next_users(&tried, most) {
+            self.level(scenario, Arrivals::Closed { users })?;
+            let Some(level) = self.receipt.levels.last().filter(|_| !self.is_cancelled()) else { break };
+            let Some(met) = meets(&summarise(level), &limits) else {
+                self.receipt
+                    .notes
+                    .push(format!("{users} users: too few requests for these limits; give more --requests"));
+                break;
+            };
+            tried.push((users, met));
+        }
+        Ok(())
+    }
+
+    /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end.
+    fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<()> {
+        if !self.receipt.audits.iter().any(|audit| audit.arrivals == arrivals) && !self.is_cancelled() {
+            let live = self.show(&format!("self-audit, {}", judge::load(&arrivals)), None);
+            self.receipt.audits.extend(audit(&this_program()?, arrivals, self.settings.seed, &live)?);
+        }
+        if self.is_cancelled() {
             return Ok(());
         }
-    }
-    if receipt.audits.is_empty() {
-        receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
-    }
-    for (done, level) in settings.levels.iter().enumerate() {
-        let live = Arc::new(Live::new(cancelled.clone()));
-        let label = format!("{}, {}", level.shape.name, judge::load(&level.arrivals));
-        drawer.show(&label, &live, Some(level.stop), (loads.len() + done, total));
-        let outcome = target.run_level(level, &live)?;
+        let plan = self.settings.level(scenario, arrivals, self.done);
+        let label = format!("{}, {}", plan.shape.name, judge::load(&arrivals));
+        let live = self.show(&label, Some(plan.stop));
+        let outcome = self.target.run_level(&plan, &live)?;
         if outcome.is_full {
-            let pieces = level.max_pieces;
-            receipt.notes.push(format!("{label}: ended early, {pieces} pieces of output are kept of a level at most"));
+            let pieces = plan.max_pieces;
+            let note = format!("{label}: ended early, {pieces} pieces of output are kept of a level at most");
+            self.receipt.notes.push(note);
         }
-        receipt.levels.push(outcome.level);
-        if live.is_cancelled() {
-            return Ok(());
-        }
-        write_json(out, receipt)?;
+        self.receipt.levels.push(outcome.level);
+        self.done += 1;
+        write_json(self.out, self.receipt)
     }
-    Ok(())
+
+    fn show(&self, label: &str, stop: Option<Stop>) -> Arc<Live> {
+        let live = Arc::new(Live::new(self.cancelled.clone()));
+        self.drawer.show(label, &live, stop, (self.done, self.total));
+        live
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
 }
 
 /// The hidden command that is the self-audit's server.

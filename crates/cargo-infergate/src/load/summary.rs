@@ -218,6 +218,11 @@ pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
     record.chunk_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
 }
 
+/// Requests that started within `window`.
+pub fn in_window(requests: &[RequestRecord], window: Window) -> impl Iterator<Item = &RequestRecord> {
+    requests.iter().filter(move |record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns))
+}
+
 fn class_of(record: &RequestRecord) -> Option<FailureClass> {
     record.failure.as_ref().map(|failure| failure.class)
 }
@@ -250,7 +255,7 @@ fn in_flight(requests: &[RequestRecord], window: Window) -> f64 {
 }
 
 fn little(requests: &[RequestRecord], window: Window) -> Option<f64> {
-    let started = requests.iter().filter(|record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns));
+    let started = in_window(requests, window);
     let latencies: Vec<f64> =
         started.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
     let (latency_ns, length_ns) = (mean(&latencies)?, (window.to_ns - window.from_ns) as f64);

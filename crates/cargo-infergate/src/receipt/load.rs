@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Format;
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::load::slo::Limit;
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -49,6 +50,9 @@ pub struct LoadReceipt {
     pub seed: u64,
     /// Seed of prompts. It differs between runs, so that no run finds the prompts of another one in a server's cache.
     pub prompt_seed: u64,
+    /// Limits that were asked for: of each request, for goodput, or of a percentile, for the most users that meet it.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
     /// What users did.
     pub scenarios: Vec<Scenario>,
     /// How accurate the client is, by a server that wrote down what it sent: one entry for each number of users or rate.
@@ -165,6 +169,13 @@ impl LoadReceipt {
         at_most(self.targets.len(), MAX_TARGETS, "targets")?;
         ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
         ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
+        at_most(self.limits.len(), MAX_NOTES, "limits")?;
+        in_range(self.limits.iter().map(|limit| limit.limit_ns), "a limit")?;
+        let percentiles = self.limits.iter().filter_map(|limit| limit.percentile);
+        ensure!(
+            percentiles.clone().all(|p| p > 0.0 && p < 1.0),
+            "a limit's percentile is not between 0 and 1; the file was edited"
+        );
         for scenario in &self.scenarios {
             let Scenario { name, input_tokens, output_tokens, turns, turn_tokens } = scenario;
             let tokens = [*input_tokens, *output_tokens, *turn_tokens];

@@ -1,5 +1,9 @@
 //! What a load run found, for a person: one table a metric and scenario, one row a level.
 
+mod audit;
+mod limits;
+mod winners;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -8,10 +12,9 @@ use infergate::printable::printable;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
-use crate::load::crossing::{Faster, compare};
 use crate::load::judge::load;
 use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise, summarise_target};
-use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use crate::receipt::{LevelRecord, LoadReceipt, Outcome, TargetRecord};
 
 /// The percentiles that are shown.
 const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
@@ -42,9 +45,10 @@ pub fn text(receipt: &LoadReceipt) -> String {
             let _ = write!(text, "\n{}", metric.table(&rows));
         }
         text += &words(&rows);
-        text += &winners(&rows, receipt);
+        text += &winners::text(&rows, receipt.seed);
+        text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
     }
-    text += &audits(&receipt.audits);
+    text += &audit::text(&receipt.audits);
     text + &ending(receipt)
 }
 
@@ -67,6 +71,11 @@ fn rows<'a>(level: &'a LevelRecord, targets: &'a [TargetRecord]) -> Vec<Row<'a>>
         Row { name, target: target.name(), level, summary: summarise_target(level, index) }
     };
     (0..).zip(targets).map(row).collect()
+}
+
+/// The levels of a scenario, all targets together.
+fn whole(levels: &[LevelRecord], scenario: u32) -> Vec<(&LevelRecord, LevelSummary)> {
+    levels.iter().filter(|level| level.scenario == scenario).map(|level| (level, summarise(level))).collect()
 }
 
 fn header(receipt: &LoadReceipt) -> String {
@@ -190,37 +199,6 @@ fn words(rows: &[Row<'_>]) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// Which of two targets is faster, by the length of the answer.
-fn winners(rows: &[Row<'_>], receipt: &LoadReceipt) -> String {
-    let mut text = String::new();
-    for group in rows.chunk_by(|one, other| std::ptr::eq(one.level, other.level)) {
-        for (index, first) in group.iter().enumerate() {
-            for second in &group[index + 1..] {
-                let Some(faster) = compare(&first.summary, &second.summary, receipt.seed) else { continue };
-                let names = |first_wins: bool| if first_wins { (first, second) } else { (second, first) };
-                let line = match faster {
-                    Faster::Always(wins) => {
-                        let (winner, loser) = names(wins);
-                        format!("{} is faster than {} for every length of answer", winner.target, loser.target)
-                    }
-                    Faster::UpTo { first, tokens, interval } => {
-                        let (short, long) = names(first);
-                        let range = interval.map_or("not sure to be there at all".to_owned(), |(low, high)| {
-                            format!("95 % interval {low:.0} to {high:.0}")
-                        });
-                        format!(
-                            "{} is faster up to {tokens:.0} tokens of answer ({range}), {} beyond",
-                            short.target, long.target
-                        )
-                    }
-                };
-                let _ = writeln!(text, "{}: {}", load(&first.level.arrivals), printable(&line));
-            }
-        }
-    }
-    if text.is_empty() { text } else { format!("\n{text}") }
-}
-
 fn failed(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
     let counts: Vec<String> =
         summary.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
@@ -248,31 +226,6 @@ fn class_words(class: FailureClass) -> &'static str {
         FailureClass::Engine => "in the engine",
         FailureClass::Cancelled => "cancelled",
     }
-}
-
-fn audits(audits: &[AuditRecord]) -> String {
-    if audits.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new(&[
-        "self-audit",
-        "tokens",
-        "stamp late P50",
-        "P99",
-        "max",
-        "gap off P50",
-        "P99",
-        "max",
-        "client CPU",
-    ]);
-    for audit in audits {
-        let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let mut cells = vec![load(&audit.arrivals), audit.tokens.to_string()];
-        cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(units::duration));
-        cells.push(units::percent(audit.client_cpu_share));
-        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
-    }
-    format!("\n{}", table.render())
 }
 
 fn ending(receipt: &LoadReceipt) -> String {

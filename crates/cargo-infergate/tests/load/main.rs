@@ -10,6 +10,7 @@ mod receipt;
 mod runner;
 mod scenario;
 mod script;
+mod slo;
 mod stream;
 mod summary;
 mod targets;

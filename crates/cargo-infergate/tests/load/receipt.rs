@@ -33,6 +33,7 @@ pub fn sound() -> LoadReceipt {
         }],
         seed: 1,
         prompt_seed: 1,
+        limits: Vec::new(),
         scenarios: vec![Scenario::plain("chatbot", 256, 4)],
         audits: vec![AuditRecord {
             arrivals: Arrivals::Closed { users: 2 },

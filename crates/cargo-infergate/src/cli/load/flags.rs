@@ -93,6 +93,20 @@ fn load() -> Vec<Arg> {
             .default_value("poisson")
             .requires("rate")
             .help("Gaps of an open loop: poisson, constant, or gamma:SHAPE (below 1 burstier than poisson)"),
+        arg("until-slo")
+            .value_name("LIMIT,...")
+            .value_delimiter(',')
+            .conflicts_with_all(["users", "rate"])
+            .help("Search for the most users that meet these limits, for example ttft_p95=500ms,itl_p95=70ms"),
+        arg("max-users")
+            .value_name("N")
+            .default_value("512")
+            .value_parser(value_parser!(u32).range(1..=i64::from(MAX_USERS)))
+            .help("The most users to search up to"),
+        arg("slo")
+            .value_name("LIMIT,...")
+            .value_delimiter(',')
+            .help("Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s"),
         arg("requests")
             .value_name("N")
             .value_parser(value_parser!(u64).range(1..=1_000_000))

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::ArgMatches;
 use infergate::config::{MAX_FILE_BYTES, find_file};
 use infergate::load::{Arrivals, Spacing, Stop};
+use infergate::stats::samples_needed;
 use infergate::text_file::read_text;
 use serde::Deserialize;
 
@@ -15,10 +16,13 @@ use crate::cli::flags;
 use crate::load::dataset::Dataset;
 use crate::load::plan::{LevelPlan, Prompts};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::load::slo::Limit;
 
 /// Requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
 const LEAST_REQUESTS: u64 = 40;
+/// Levels of one search: as many doublings as there are, and as many halvings.
+const SEARCHED_LEVELS: usize = 24;
 /// Pieces of output that a run keeps, about 90 MB of its receipt.
 const MAX_PIECES: u64 = 5_000_000;
 
@@ -32,10 +36,26 @@ pub struct Settings {
     pub shared_prefix_tokens: u32,
     /// The scenarios, as they are run.
     pub scenarios: Vec<Scenario>,
-    /// Each level, in order.
-    pub levels: Vec<LevelPlan>,
+    /// The levels of each scenario.
+    pub loads: Loads,
+    /// Limits of each request, and of percentiles.
+    pub limits: Vec<Limit>,
     /// What has to be said of them.
     pub notes: Vec<String>,
+    prompts: Prompts,
+    stop: Option<Stop>,
+    warm_up_requests: u64,
+}
+
+/// The levels of a scenario.
+pub enum Loads {
+    /// These.
+    All(Vec<Arrivals>),
+    /// Users are searched for, up to so many.
+    UntilSlo {
+        /// The most.
+        most: u32,
+    },
 }
 
 impl Settings {
@@ -52,28 +72,68 @@ impl Settings {
             Some(path) => Prompts::File(Arc::new(Dataset::read(&path)?)),
             None => Prompts::Words { seed: prompt_seed, shared },
         };
-        let arrivals = arrivals(matches)?;
-        let mut levels = Vec::new();
-        for (index, scenario) in (0..).zip(&scenarios) {
-            for arrivals in &arrivals {
-                let number = levels.len() as u64;
-                levels.push(LevelPlan {
-                    scenario: index,
-                    shape: scenario.clone(),
-                    arrivals: *arrivals,
-                    stop: stop(matches, arrivals)?,
-                    warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
-                    seed: seed.wrapping_add(number),
-                    prompts: prompts.clone(),
-                    max_pieces: MAX_PIECES,
-                });
-            }
-        }
-        for level in &mut levels {
-            level.max_pieces = MAX_PIECES / (scenarios.len() * arrivals.len()) as u64;
-        }
-        Ok(Self { seed, prompt_seed, shared_prefix_tokens: shared, scenarios, levels, notes })
+        let duration = matches.get_one::<Duration>("duration");
+        let duration = duration.map(|time| u64::try_from(time.as_nanos())).transpose()?.map(|ns| Stop::Duration { ns });
+        let count = matches.get_one("requests").map(|count| Stop::Requests { count: *count });
+        let until = limits(matches, "until-slo")?;
+        let loads = match until.is_empty() {
+            true => Loads::All(arrivals(matches)?),
+            false => Loads::UntilSlo { most: matches.get_one("max-users").copied().unwrap_or(1) },
+        };
+        ensure!(
+            until.iter().all(|limit| limit.percentile.is_some()),
+            "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
+        );
+        let each = limits(matches, "slo")?;
+        ensure!(
+            each.iter().all(|limit| limit.percentile.is_none()),
+            "--slo: each request is judged by itself; write for example ttft=500ms, or use --until-slo"
+        );
+        Ok(Self {
+            seed,
+            prompt_seed,
+            shared_prefix_tokens: shared,
+            scenarios,
+            loads,
+            limits: [each, until].concat(),
+            notes,
+            prompts,
+            stop: duration.or(count),
+            warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
+        })
     }
+
+    /// The level number `number` of the run: the scenario `scenario` under `arrivals`.
+    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize) -> LevelPlan {
+        let levels = match &self.loads {
+            Loads::All(loads) => loads.len(),
+            Loads::UntilSlo { .. } => SEARCHED_LEVELS,
+        };
+        LevelPlan {
+            scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
+            shape: self.scenarios[scenario].clone(),
+            arrivals,
+            stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
+            warm_up_requests: self.warm_up_requests,
+            seed: self.seed.wrapping_add(number as u64),
+            prompts: self.prompts.clone(),
+            max_pieces: MAX_PIECES / (self.scenarios.len() * levels).max(1) as u64,
+        }
+    }
+
+    fn usual_stop(&self, arrivals: Arrivals) -> Stop {
+        let users = if let Arrivals::Closed { users } = arrivals { u64::from(users) } else { 0 };
+        // A percentile takes its requests in the steady window: beside warm-up and what is in flight at its end.
+        let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
+        let around = users * (self.warm_up_requests + 1);
+        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed + around) }
+    }
+}
+
+/// `ttft_p95=500ms,itl_p95=70ms`.
+fn limits(matches: &ArgMatches, flag: &str) -> Result<Vec<Limit>> {
+    let texts = matches.get_many::<String>(flag).into_iter().flatten();
+    texts.map(|text| text.parse().with_context(|| format!("--{flag}"))).collect()
 }
 
 /// A number that no other run has.
@@ -107,17 +167,6 @@ fn arrivals(matches: &ArgMatches) -> Result<Vec<Arrivals>> {
         Ok(Arrivals::Open { requests_per_s: *rate, spacing })
     };
     rates.map(open).collect()
-}
-
-fn stop(matches: &ArgMatches, arrivals: &Arrivals) -> Result<Stop> {
-    if let Some(duration) = matches.get_one::<Duration>("duration") {
-        return Ok(Stop::Duration { ns: u64::try_from(duration.as_nanos())? });
-    }
-    let usual = match arrivals {
-        Arrivals::Closed { users } => (REQUESTS_PER_USER * u64::from(*users)).max(LEAST_REQUESTS),
-        Arrivals::Open { .. } => LEAST_REQUESTS,
-    };
-    Ok(Stop::Requests { count: matches.get_one("requests").copied().unwrap_or(usual) })
 }
 
 /// The scenarios of the run, before any is made smaller.
