@@ -8,6 +8,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{KEYS, Key, Kind, Value, ratio};
 
+/// Tables of the file that are no keys. Whoever uses them reads and checks them.
+const NO_KEYS: [&str; 1] = ["scenario"];
+
 /// One key of the file.
 pub struct Entry {
     /// Which.
@@ -45,6 +48,9 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Entry>> {
 fn collect(table: &DeTable, prefix: &str, place: &dyn Fn(usize) -> String, entries: &mut Vec<Entry>) -> Result<()> {
     for (name, value) in table {
         let full = format!("{prefix}{}", name.get_ref());
+        if NO_KEYS.contains(&full.as_str()) {
+            continue;
+        }
         let here = place(name.span().start);
         let holds_keys = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
         if let (Some(inner), true) = (value.get_ref().as_table(), holds_keys) {

@@ -12,6 +12,9 @@ pub struct RequestRecord {
     pub user: u32,
     /// Index of its scenario among the run's.
     pub scenario: u32,
+    /// Index of its target among the run's; 0 where there is one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub target: u32,
     /// `t_0`: when it was to start. In a closed loop the moment its user was free.
     pub scheduled_ns: u64,
     /// When the client began to send it; never before `scheduled_ns`.
@@ -22,6 +25,9 @@ pub struct RequestRecord {
     /// When the first byte of the answer arrived; `None` without a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
+    /// When the first piece of the answer itself arrived, where reasoning came before it; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answer_ns: Option<u64>,
     /// When each piece of output arrived: one token each from an engine; from a server a piece can hold several, see
     /// `chunk_tokens`.
     pub chunk_ns: Vec<u64>,
@@ -43,6 +49,10 @@ pub struct RequestRecord {
     /// Why it failed; `None` for one that completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+fn is_zero(index: &u32) -> bool {
+    *index == 0
 }
 
 /// Why a request failed.

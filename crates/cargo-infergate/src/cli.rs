@@ -18,6 +18,7 @@ mod git;
 mod harness;
 mod init;
 mod layouts;
+mod load;
 mod lock_file;
 mod memory;
 mod output;
@@ -39,6 +40,7 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::command_worker;
+use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 
@@ -73,7 +75,7 @@ pub fn main(args: ArgsOs) -> i32 {
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
-        Some(("schema" | probes::COMMAND | command_worker::COMMAND, _)) | None => {}
+        Some(("schema" | probes::COMMAND | command_worker::COMMAND | script_server::COMMAND, _)) | None => {}
         Some((_, matches)) => outputs::begin(matches)?,
     }
     match matches.subcommand() {
@@ -85,11 +87,13 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("bisect", matches)) => bisect::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("memory", matches)) => memory::run(matches),
+        Some(("load", matches)) => load::run(matches),
         Some(("demo", matches)) => demo::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
         Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
+        Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
 }
@@ -108,6 +112,7 @@ pub fn command(program: &'static str) -> Command {
         bench::command(),
         compare::command(),
         memory::command(),
+        load::command(),
         bless::command(),
         bisect::command(),
         calibrate::command(),
@@ -136,6 +141,7 @@ pub fn command(program: &'static str) -> Command {
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
+        .subcommand(load::script_server_command())
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod command_worker;
 pub mod config;
 pub mod gate;
+pub mod load;
 pub mod load_local;
 pub mod machine;
 pub mod paired;

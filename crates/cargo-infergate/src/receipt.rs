@@ -10,6 +10,7 @@ mod checkup;
 mod demo;
 mod evidence;
 mod init;
+mod load;
 mod paired;
 mod reason;
 mod summary;
@@ -33,6 +34,9 @@ pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
+pub use load::{
+    AuditRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS, TargetRecord,
+};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
@@ -111,6 +115,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("paired-1.schema.json", schema::<PairedReceipt>()),
         ("calibration-1.schema.json", schema::<Calibration>()),
         ("memory-1.schema.json", schema::<MemoryReceipt>()),
+        ("load-1.schema.json", schema::<LoadReceipt>()),
         ("calibration-summary-1.schema.json", schema::<Summary>()),
         ("checkup-1.schema.json", schema::<Checkup>()),
         ("demo-1.schema.json", schema::<Demo>()),

@@ -5,6 +5,7 @@ pub mod calibration;
 pub mod checkup;
 pub mod demo;
 pub mod init;
+pub mod load;
 pub mod memory;
 pub mod paired;
 pub mod sparkline;

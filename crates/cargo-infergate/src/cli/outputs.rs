@@ -10,7 +10,18 @@ use clap::ArgMatches;
 use crate::receipt::ensure_writable;
 
 /// Flags that name files a command reads.
-const READ: [&str; 8] = ["receipt", "BASE", "HEAD", "worker", "other-worker", "memory-worker", "base-bin", "head-bin"];
+const READ: [&str; 10] = [
+    "receipt",
+    "BASE",
+    "HEAD",
+    "worker",
+    "other-worker",
+    "memory-worker",
+    "base-bin",
+    "head-bin",
+    "dataset",
+    "api-key-file",
+];
 
 /// Flags that name files a command writes, anew.
 const WRITTEN: [&str; 2] = ["out", "json"];

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use cargo_infergate::gate::paired::{PairedPolicy, summarise};
 use cargo_infergate::gate::{self, Policy};
+use cargo_infergate::load::judge;
 use cargo_infergate::receipt::{
-    Baseline, Calibration, Format, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline, Verdict, read,
-    read_receipt_or_baseline,
+    Baseline, Calibration, Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline, Verdict,
+    read, read_receipt_or_baseline,
 };
 use cargo_infergate::report;
 use infergate::printable::{printable, printable_report};
@@ -116,6 +117,15 @@ fn memory_receipts() {
         let receipt: MemoryReceipt = read(path)?;
         let verdict = Verdict::of(gate::memory::judge(&receipt.memory, Default::default()), Vec::new());
         Ok(vec![report::memory::verdict(&receipt, &verdict)])
+    });
+}
+
+#[test]
+fn load_receipts() {
+    survives("load-1.json", &|path| {
+        let mut receipt: LoadReceipt = read(path)?;
+        receipt.invalid.extend(judge::reasons(&receipt));
+        Ok(vec![report::load::text(&receipt)])
     });
 }
 

@@ -34,6 +34,7 @@ fn golden_files_keep_to_the_schemas() {
         ("paired", "paired-1.json"),
         ("memory", "memory-1.json"),
         ("calibration", "calibration-1.json"),
+        ("load", "load-1.json"),
     ] {
         let schema = schema(kind);
         assert_eq!(violation(&schema, &schema, &golden_value(golden)), None, "{golden}");

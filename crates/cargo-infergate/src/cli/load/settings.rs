@@ -1,0 +1,233 @@
+//! From flags and `infergate.toml` to the levels of a run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::ArgMatches;
+use infergate::config::{MAX_FILE_BYTES, find_file};
+use infergate::load::{Arrivals, Spacing, Stop};
+use infergate::stats::samples_needed;
+use infergate::text_file::read_text;
+use serde::Deserialize;
+
+use crate::cli::flags;
+use crate::load::dataset::Dataset;
+use crate::load::plan::{LevelPlan, Prompts};
+use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::load::slo::Limit;
+
+/// Requests of a level that nobody gave a number for: of each user, and at least.
+const REQUESTS_PER_USER: u64 = 8;
+const LEAST_REQUESTS: u64 = 40;
+/// Levels of one search: as many doublings as there are, and as many halvings.
+const SEARCHED_LEVELS: usize = 24;
+/// Pieces of output that a run keeps, about 90 MB of its receipt.
+const MAX_PIECES: u64 = 5_000_000;
+
+/// What a run does.
+pub struct Settings {
+    /// Seed of arrivals.
+    pub seed: u64,
+    /// Seed of prompts.
+    pub prompt_seed: u64,
+    /// Words that all prompts share.
+    pub shared_prefix_tokens: u32,
+    /// The scenarios, as they are run.
+    pub scenarios: Vec<Scenario>,
+    /// The levels of each scenario.
+    pub loads: Loads,
+    /// Limits of each request, and of percentiles.
+    pub limits: Vec<Limit>,
+    /// What has to be said of them.
+    pub notes: Vec<String>,
+    prompts: Prompts,
+    stop: Option<Stop>,
+    warm_up_requests: u64,
+}
+
+/// The levels of a scenario.
+pub enum Loads {
+    /// These.
+    All(Vec<Arrivals>),
+    /// Users are searched for, up to so many.
+    UntilSlo {
+        /// The most.
+        most: u32,
+    },
+}
+
+impl Settings {
+    /// Reads them, for a run with so many targets.
+    ///
+    /// # Errors
+    /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
+    pub fn from(matches: &ArgMatches, folder: &Path, targets: usize) -> Result<Self> {
+        let seed = flags::config(matches)?.measured.seed;
+        let prompt_seed = if matches.get_flag("same-prompts") { seed } else { seed ^ now_ns() };
+        let (scenarios, notes) = scaled(scenarios(matches, folder)?, matches.get_one("context").copied());
+        let shared = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
+        let prompts = match flags::path(matches, "dataset") {
+            Some(path) => Prompts::File(Arc::new(Dataset::read(&path)?)),
+            None => Prompts::Words { seed: prompt_seed, shared },
+        };
+        let duration = matches.get_one::<Duration>("duration");
+        let duration = duration.map(|time| u64::try_from(time.as_nanos())).transpose()?.map(|ns| Stop::Duration { ns });
+        let count = matches.get_one("requests").map(|count| Stop::Requests { count: *count });
+        let until = limits(matches, "until-slo")?;
+        let loads = match until.is_empty() {
+            true => Loads::All(arrivals(matches)?),
+            false => Loads::UntilSlo { most: matches.get_one("max-users").copied().unwrap_or(1) },
+        };
+        ensure!(
+            until.iter().all(|limit| limit.percentile.is_some()),
+            "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
+        );
+        let each = limits(matches, "slo")?;
+        ensure!(
+            each.iter().all(|limit| limit.percentile.is_none()),
+            "--slo: each request is judged by itself; write for example ttft=500ms, or use --until-slo"
+        );
+        Ok(Self {
+            seed,
+            prompt_seed,
+            shared_prefix_tokens: shared,
+            scenarios,
+            loads,
+            limits: [each, until].concat(),
+            notes,
+            prompts,
+            stop: duration.or(count),
+            warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
+        })
+    }
+
+    /// The level number `number` of the run: the scenario `scenario` under `arrivals`.
+    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize) -> LevelPlan {
+        let levels = match &self.loads {
+            Loads::All(loads) => loads.len(),
+            Loads::UntilSlo { .. } => SEARCHED_LEVELS,
+        };
+        LevelPlan {
+            scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
+            shape: self.scenarios[scenario].clone(),
+            arrivals,
+            stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
+            warm_up_requests: self.warm_up_requests,
+            seed: self.seed.wrapping_add(number as u64),
+            prompts: self.prompts.clone(),
+            max_pieces: MAX_PIECES / (self.scenarios.len() * levels).max(1) as u64,
+        }
+    }
+
+    fn usual_stop(&self, arrivals: Arrivals) -> Stop {
+        let users = if let Arrivals::Closed { users } = arrivals { u64::from(users) } else { 0 };
+        // A percentile takes its requests in the steady window: beside warm-up and what is in flight at its end.
+        let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
+        let around = users * (self.warm_up_requests + 1);
+        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed + around) }
+    }
+}
+
+/// `ttft_p95=500ms,itl_p95=70ms`.
+fn limits(matches: &ArgMatches, flag: &str) -> Result<Vec<Limit>> {
+    let texts = matches.get_many::<String>(flag).into_iter().flatten();
+    texts.map(|text| text.parse().with_context(|| format!("--{flag}"))).collect()
+}
+
+/// A number that no other run has.
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    since.as_nanos() as u64
+}
+
+fn arrivals(matches: &ArgMatches) -> Result<Vec<Arrivals>> {
+    let Some(rates) = matches.get_many::<f64>("rate") else {
+        let users = matches.get_many::<u32>("users").into_iter().flatten();
+        return Ok(users.map(|users| Arrivals::Closed { users: *users }).collect());
+    };
+    let kind = matches.get_one::<String>("arrivals").map_or("poisson", String::as_str);
+    let spacing = match kind.split_once(':').unwrap_or((kind, "1")) {
+        ("poisson", _) if kind == "poisson" => Spacing::Poisson,
+        ("constant", _) if kind == "constant" => Spacing::Constant,
+        ("gamma", shape) => {
+            let shape: f64 =
+                shape.parse().ok().context("--arrivals gamma:SHAPE takes a number, for example gamma:0.5")?;
+            ensure!((0.01..=1e6).contains(&shape), "--arrivals: a shape from 0.01 to 1e6 is needed");
+            Spacing::Gamma { shape }
+        }
+        _ => bail!("--arrivals takes poisson, constant or gamma:SHAPE"),
+    };
+    let open = |rate: &f64| -> Result<Arrivals> {
+        ensure!(
+            (1e-6..=1e6).contains(rate),
+            "--rate: {rate} is no number of requests a second from 0.000001 to 1000000"
+        );
+        Ok(Arrivals::Open { requests_per_s: *rate, spacing })
+    };
+    rates.map(open).collect()
+}
+
+/// The scenarios of the run, before any is made smaller.
+fn scenarios(matches: &ArgMatches, folder: &Path) -> Result<Vec<Scenario>> {
+    if let Some(input) = matches.get_one::<u32>("input-tokens") {
+        let output = matches.get_one::<u32>("output-tokens").copied().unwrap_or(1);
+        let turns = matches.get_one::<u32>("turns").copied().unwrap_or(1);
+        return Ok(vec![Scenario {
+            turns,
+            turn_tokens: input.div_ceil(8),
+            ..Scenario::plain("plain", *input, output)
+        }]);
+    }
+    let mut known = match find_file(folder) {
+        Some(path) => in_file(&path)?,
+        None => Vec::new(),
+    };
+    if known.is_empty() {
+        known = Scenario::defaults();
+    }
+    let Some(names) = matches.get_many::<String>("scenario") else { return Ok(known) };
+    let find = |name: &String| {
+        let found = known.iter().find(|scenario| scenario.name == *name);
+        let all: Vec<&str> = known.iter().map(|scenario| &*scenario.name).collect();
+        found.cloned().with_context(|| format!("--scenario {name}: there is no such scenario, only {}", all.join(", ")))
+    };
+    names.map(find).collect()
+}
+
+/// `[[scenario]]` of `infergate.toml`. Its other keys are read elsewhere.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    scenario: Vec<Scenario>,
+}
+
+fn in_file(path: &Path) -> Result<Vec<Scenario>> {
+    let text = read_text(path, MAX_FILE_BYTES)?;
+    let file: File = toml::from_str(&text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+        anyhow::anyhow!("{}:{line}: {}", path.display(), error.message().lines().next().unwrap_or_default())
+    })?;
+    let place = path.display();
+    for (index, scenario) in file.scenario.iter().enumerate() {
+        let name = &scenario.name;
+        let tokens = [scenario.input_tokens, scenario.output_tokens];
+        ensure!(!name.is_empty(), "{place}: a scenario has no name; give it one");
+        ensure!(
+            tokens.iter().all(|tokens| (1..=MAX_TOKENS).contains(tokens)) && scenario.turn_tokens <= MAX_TOKENS,
+            "{place}: scenario {name}: tokens are numbers from 1 to {MAX_TOKENS}"
+        );
+        ensure!((1..=MAX_TURNS).contains(&scenario.turns), "{place}: scenario {name}: turns are from 1 to {MAX_TURNS}");
+        let again = file.scenario.iter().take(index).any(|other| other.name == *name);
+        ensure!(!again, "{place}: scenario {name} is there twice; rename one");
+    }
+    Ok(file.scenario)
+}
+
+fn scaled(scenarios: Vec<Scenario>, context_tokens: Option<u32>) -> (Vec<Scenario>, Vec<String>) {
+    let Some(context_tokens) = context_tokens else { return (scenarios, Vec::new()) };
+    let (scenarios, notes): (Vec<_>, Vec<_>) = scenarios.iter().map(|scenario| scenario.scaled(context_tokens)).unzip();
+    (scenarios, notes.into_iter().flatten().collect())
+}

@@ -1,0 +1,155 @@
+//! What `--target` names.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::ArgMatches;
+use infergate::text_file::read_text;
+
+use crate::load::Target;
+use crate::load::body::{Api, Wanted};
+use crate::load::client::{Endpoint, Limits};
+use crate::load::dial::Network;
+use crate::load::endpoint::{Client, EndpointTarget};
+use crate::load::url::Url;
+use crate::receipt::{MAX_TARGETS, TargetRecord};
+
+/// A key is a line.
+const MAX_KEY_BYTES: u64 = 64 << 10;
+
+/// One `--target`.
+pub struct Named {
+    /// Empty where it is the only one and has none.
+    name: String,
+    url: String,
+}
+
+/// Each `--target`, with its name.
+///
+/// # Errors
+/// Several without names, or with the same one.
+pub fn named(matches: &ArgMatches) -> Result<Vec<Named>> {
+    let texts: Vec<&String> = matches.get_many::<String>("target").into_iter().flatten().collect();
+    ensure!(texts.len() <= MAX_TARGETS, "--target: at most {MAX_TARGETS} are asked in turn");
+    let mut targets: Vec<Named> = Vec::new();
+    for text in &texts {
+        let (name, url) = match text.split_once('=') {
+            Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
+            _ => (String::new(), text.as_str()),
+        };
+        ensure!(
+            texts.len() == 1 || !name.is_empty(),
+            "--target: several are told apart by names; write NAME=URL for each"
+        );
+        ensure!(
+            targets.iter().all(|other| other.name != name),
+            "--target: two are named {name}; give each its own name"
+        );
+        targets.push(Named { name, url: url.to_owned() });
+    }
+    Ok(targets)
+}
+
+/// Opens the targets, and connects to nothing yet.
+///
+/// # Errors
+/// A URL that cannot be asked, a key that is not there or whose target is not said.
+pub fn open(matches: &ArgMatches, targets: Vec<Named>, shared_prefix_tokens: u32) -> Result<Box<dyn Target>> {
+    let several = targets.len() > 1;
+    let (mut endpoints, mut records) = (Vec::new(), Vec::new());
+    for target in &targets {
+        let others = || targets.iter().filter(|other| other.name != target.name);
+        let models: Vec<&String> = matches.get_many::<String>("model").into_iter().flatten().collect();
+        let bare = |model: &&&String| !others().any(|other| own(model, &other.name).is_some());
+        let model = models.iter().find_map(|model| own(model, &target.name));
+        let model = model.or_else(|| models.iter().find(bare).map(|model| model.as_str()));
+        let model = model.with_context(|| format!("--model: the target {} has none; write NAME=MODEL", target.name))?;
+        let key = key(matches, &target.name, several)?;
+        let (endpoint, record) = endpoint(matches, target, model, key.as_deref(), shared_prefix_tokens)?;
+        endpoints.push(endpoint);
+        records.push(record);
+    }
+    Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records }))
+}
+
+fn endpoint(
+    matches: &ArgMatches,
+    target: &Named,
+    model: &str,
+    key: Option<&str>,
+    shared_prefix_tokens: u32,
+) -> Result<(Endpoint, TargetRecord)> {
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let api = if text("api") == Some("completions") { Api::Completions } else { Api::Chat };
+    let url = Url::parse(&target.url, api)?;
+    let wanted = Wanted {
+        api,
+        model: model.to_owned(),
+        limit_field: if text("limit-field") == Some("max_tokens") { "max_tokens" } else { "max_completion_tokens" },
+        ignore_eos: matches.get_flag("ignore-eos"),
+        min_tokens: matches.get_flag("min-tokens"),
+        usage: !matches.get_flag("no-usage"),
+    };
+    let time = |name: &str, usual: Duration| matches.get_one::<Duration>(name).copied().unwrap_or(usual);
+    let usual = Limits::default();
+    let limits = Limits {
+        connect: time("connect-timeout", usual.connect),
+        request: time("timeout", usual.request),
+        attempts: matches.get_one("attempts").copied().unwrap_or(usual.attempts),
+    };
+    let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)];
+    let record = TargetRecord::Endpoint {
+        name: target.name.clone(),
+        url: url.shown(),
+        api: api.name().into(),
+        model: model.to_owned(),
+        http: "HTTP/1.1".into(),
+        extensions: extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned()).collect(),
+        shared_prefix_tokens,
+    };
+    let dial = Box::new(Network::new(&url)?);
+    Ok((Endpoint::new(dial, &url.authority(), &url.path, key, wanted, limits)?, record))
+}
+
+/// What stands behind `NAME=` in `text`; `None` where it is another one's, or nobody's.
+fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    if name.is_empty() { None } else { text.strip_prefix(name)?.strip_prefix('=') }
+}
+
+/// The API key of the target `name`. It comes from where no other user of this machine sees it, and goes to its target alone.
+fn key(matches: &ArgMatches, name: &str, several: bool) -> Result<Option<String>> {
+    let mut found = Vec::new();
+    for variable in matches.get_many::<String>("api-key-env").into_iter().flatten() {
+        if let Some(variable) = of_target(variable, name, several, "--api-key-env")? {
+            let key = env::var(variable).ok();
+            let key = key.with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?;
+            found.push((key, variable.to_owned()));
+        }
+    }
+    for path in matches.get_many::<PathBuf>("api-key-file").into_iter().flatten() {
+        let path = path.to_str().context("--api-key-file: the path is no text")?;
+        if let Some(path) = of_target(path, name, several, "--api-key-file")? {
+            let key = read_text(Path::new(path), MAX_KEY_BYTES).context("the API key cannot be read")?;
+            found.push((key, path.to_owned()));
+        }
+    }
+    ensure!(found.len() <= 1, "a target has one API key; leave out all but one of --api-key-env and --api-key-file");
+    let Some((key, place)) = found.pop() else { return Ok(None) };
+    let key = key.trim().to_owned();
+    ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{place}: holds no API key; a key is one word");
+    Ok(Some(key))
+}
+
+/// Where `text` says the key of the target `name` is. A key that is not given to one of several would go to all of them.
+fn of_target<'a>(text: &'a str, name: &str, several: bool, flag: &str) -> Result<Option<&'a str>> {
+    if let Some(own) = own(text, name) {
+        return Ok(Some(own));
+    }
+    ensure!(
+        !several || text.contains('='),
+        "{flag}: there are several targets; write NAME=... for the one the key belongs to"
+    );
+    Ok((!several).then_some(text))
+}

@@ -1,0 +1,52 @@
+//! Load: many requests at once against a server, by a client that measures its own accuracy.
+//!
+//! `client` sends one request, `runner` many of them, `stream` reads an answer, `summary` derives every number, `audit` drives
+//! the client against a server whose times are known, `judge` says whether a run's numbers can be used.
+
+pub mod arrivals;
+pub mod audit;
+pub mod body;
+mod chunk;
+pub mod client;
+pub mod cpu;
+pub mod crossing;
+pub mod dataset;
+pub mod dial;
+pub mod endpoint;
+pub mod events;
+mod failures;
+pub mod judge;
+pub mod live;
+pub mod plan;
+pub mod prompt;
+pub mod runner;
+pub mod scenario;
+pub mod script_server;
+pub mod slo;
+pub mod stamped;
+pub mod stream;
+pub mod summary;
+#[cfg(feature = "tls")]
+mod tls;
+pub mod url;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use crate::receipt::TargetRecord;
+use endpoint::Outcome;
+use live::Live;
+use plan::LevelPlan;
+
+/// What load is put on.
+pub trait Target {
+    /// What the receipt says of it: an entry for each of those that requests go to in turn.
+    fn records(&self) -> Vec<TargetRecord>;
+
+    /// Runs one level and gives what each of its requests did. Asked to end by `live`, it gives what there is.
+    ///
+    /// # Errors
+    /// When the target itself is gone; requests that fail are in the record.
+    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome>;
+}

@@ -1,0 +1,192 @@
+//! The client's own accuracy: before a run it is driven against a server whose token times are known, as it will be in the run.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate::stats::{percentile, quantile};
+
+use super::body::{Api, Wanted};
+use super::client::{Endpoint, Limits};
+use super::cpu::shared_clock_ns;
+use super::dial::Network;
+use super::endpoint::Client;
+use super::live::Live;
+use super::plan::{LevelPlan, Prompts};
+use super::scenario::Scenario;
+use super::script_server::{COMMAND, Log, Script};
+use super::url::Url;
+use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
+
+/// As a fast server answers some users, and as one answers many.
+const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32 };
+const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32 };
+/// Users from which the second one is driven: at 5 ms a token more would be beyond any server on one core.
+const MANY_USERS: f64 = 50.0;
+/// The fewest requests: with 32 tokens each enough for a p99.
+const LEAST_REQUESTS: u64 = 12;
+
+/// What the client recorded of a scripted server, and what the server wrote down.
+pub struct Driven {
+    /// The client's records.
+    pub level: LevelRecord,
+    /// The server's log.
+    pub log: Log,
+    /// Makes the client's time the server's.
+    pub offset_ns: i128,
+}
+
+/// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
+/// in common, or the run was asked to end.
+///
+/// # Errors
+/// As [`drive`].
+pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
+    if shared_clock_ns().is_none() {
+        return Ok(None);
+    }
+    let (script, requests) = script_for(arrivals);
+    let driven = drive(program, arrivals, script, requests, seed, live)?;
+    let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
+    Ok((!live.is_cancelled()).then_some(record))
+}
+
+/// Sends `requests` requests to a server that follows `script`.
+///
+/// # Errors
+/// When the server cannot be started, or ends early.
+pub fn drive(
+    program: &Path,
+    arrivals: Arrivals,
+    script: Script,
+    requests: u64,
+    seed: u64,
+    live: &Arc<Live>,
+) -> Result<Driven> {
+    let server = Server::start(program, script)?;
+    let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
+    let wanted = Wanted {
+        api: Api::Completions,
+        model: "audit".into(),
+        limit_field: "max_tokens",
+        ignore_eos: false,
+        min_tokens: false,
+        usage: true,
+    };
+    let dial = Box::new(Network::new(&url)?);
+    let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, wanted, Limits::default())?;
+    let client = Client::new(vec![endpoint])?;
+    // Both clocks at once: what lies between the two calls is far below a microsecond.
+    let offset_ns = i128::from(shared_clock_ns().unwrap_or(0)) - i128::from(client.now_ns());
+    let plan = LevelPlan {
+        scenario: 0,
+        shape: Scenario::plain("audit", 1, script.output_tokens),
+        arrivals,
+        stop: Stop::Requests { count: requests },
+        warm_up_requests: 0,
+        seed,
+        prompts: Prompts::Numbers,
+        max_pieces: u64::MAX,
+    };
+    let level = client.run_level(&plan, live).level;
+    Ok(Driven { level, log: server.finish()?, offset_ns })
+}
+
+fn script_for(arrivals: Arrivals) -> (Script, u64) {
+    let users = match arrivals {
+        Arrivals::Closed { users } => f64::from(users),
+        // As many as are in flight in the mean, at the fast script's latency.
+        Arrivals::Open { requests_per_s, .. } => requests_per_s * 0.2,
+    };
+    let script = if users <= MANY_USERS { FAST } else { MANY };
+    (script, ((2.0 * users).ceil() as u64).clamp(LEAST_REQUESTS, 20_000))
+}
+
+/// What the client recorded against what the server wrote down; `offset_ns` makes the client's time the server's.
+pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) -> AuditRecord {
+    let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
+    for record in &level.requests {
+        match log.get(&record.request).filter(|written| is_same(record, written, script)) {
+            None => wrong_requests += 1,
+            Some(written) => {
+                let errors = record.chunk_ns.iter().zip(written);
+                let errors: Vec<f64> = errors
+                    .map(|(seen, written)| (i128::from(*seen) + offset_ns - i128::from(*written)) as f64)
+                    .collect();
+                gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
+                stamps.extend(errors);
+            }
+        }
+    }
+    AuditRecord {
+        arrivals: level.arrivals,
+        ttft_ns: script.ttft_ns,
+        itl_ns: script.itl_ns,
+        output_tokens: script.output_tokens,
+        requests: level.requests.len() as u64,
+        wrong_requests,
+        tokens: stamps.len() as u64,
+        stamp_error_ns: error(&stamps),
+        gap_error_ns: error(&gaps),
+        client_cpu_share: level
+            .client_cpu_ns
+            .filter(|_| level.wall_ns > 0)
+            .map(|cpu| cpu as f64 / level.wall_ns as f64),
+    }
+}
+
+fn is_same(record: &RequestRecord, written: &[u64], script: Script) -> bool {
+    let all = script.output_tokens as usize;
+    record.failure.is_none() && record.chunk_ns.len() == all && written.len() == all
+}
+
+fn error(values: &[f64]) -> ErrorNs {
+    let at = |p: f64| percentile(values, p).and_then(|percentile| percentile.value);
+    ErrorNs { p50: at(0.5), p99: at(0.99), max: quantile(values, 1.0) }
+}
+
+/// The scripted server's process. It ends with its input, so also with this process.
+struct Server {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Server {
+    fn start(program: &Path, script: Script) -> Result<Self> {
+        let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
+        let place = program.display();
+        let mut command = Command::new(program);
+        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        // Ctrl-C ends it by its input: its log is read first.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().with_context(|| format!("{place}: cannot be started for the self-audit"))?;
+        let said = child.stdout.take().context("the self-audit's server has no output")?;
+        let mut server = Self { child, said: BufReader::new(said), port: 0 };
+        let mut line = String::new();
+        server.said.by_ref().take(64).read_line(&mut line)?;
+        server.port = line.trim().parse().ok().context("the self-audit's server did not start; its words are above")?;
+        Ok(server)
+    }
+
+    fn finish(mut self) -> Result<Log> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.said.read_to_string(&mut text)?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the self-audit's server failed ({status}); its words are above");
+        serde_json::from_str(&text).context("the self-audit's server gave no log")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Where it was not finished; an ended one is not there any more.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}

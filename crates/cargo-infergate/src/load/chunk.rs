@@ -1,0 +1,202 @@
+//! What one event of a completion says: text, its kind, the reason it ended, usage, or an error.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+
+/// One event's JSON, for chat and for completions alike. Fields of others are passed over.
+#[derive(Debug, Default, Deserialize)]
+pub struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    /// Token counts so far, or of all; where they are sent differs.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// The server failed after it had answered 200.
+    #[serde(default)]
+    pub error: Option<ServerError>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    finish_reason: Option<Reason>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Text<'a>,
+    #[serde(borrow)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolCall<'a> {
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    arguments: Text<'a>,
+}
+
+/// Token counts as the server gives them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the output.
+    pub completion_tokens: Option<u64>,
+}
+
+/// An error beside or in place of choices. Only its code is kept: its message may hold the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerError {
+    /// A status from 400 to 599, where it says one.
+    pub status: Option<u16>,
+}
+
+/// Why a choice ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// `length`: all that was asked for.
+    Length,
+    /// Anything else.
+    Other,
+}
+
+/// A piece of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Its text; a tool call's name or arguments.
+    pub text: &'a str,
+    /// It is no part of the answer itself.
+    pub is_reasoning: bool,
+}
+
+impl Chunk<'_> {
+    /// Every piece of output that is not empty, in order. A role alone, an empty text and a null are none.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        self.choices.iter().flatten().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
+    }
+
+    /// Why it ended, if this event says so.
+    pub fn finish_reason(&self) -> Option<Reason> {
+        self.choices.iter().flatten().find_map(|choice| choice.finish_reason)
+    }
+}
+
+impl Choice<'_> {
+    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let answer = |text| Piece { text, is_reasoning: false };
+        let reasoning = |text| Piece { text, is_reasoning: true };
+        let delta = self.delta.iter().flat_map(move |delta| {
+            let calls = delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
+            let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
+            let thoughts = [&*delta.reasoning_content.0, &*delta.reasoning.0];
+            thoughts.into_iter().map(reasoning).chain([answer(&*delta.content.0)]).chain(calls.map(answer))
+        });
+        delta.chain([answer(&*self.text.0)])
+    }
+}
+
+/// Text that is borrowed from the event where it holds no escapes. Null is empty; a list of parts, which some servers send,
+/// is the text of its parts.
+#[derive(Debug, Default)]
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+/// One part of a text.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+}
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<Part<'de>>()? {
+            text.push_str(&part.text.0);
+        }
+        Ok(Cow::Owned(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let reason = Text::deserialize(deserializer)?;
+        Ok(if reason.0 == "length" { Self::Length } else { Self::Other })
+    }
+}
+
+impl<'de> Deserialize<'de> for ServerError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Object {
+                #[serde(default)]
+                code: Code,
+            },
+            Other(IgnoredAny),
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(untagged)]
+        enum Code {
+            Number(u16),
+            Other(IgnoredAny),
+            #[default]
+            None,
+        }
+        let status = match Form::deserialize(deserializer)? {
+            Form::Object { code: Code::Number(code) } if (400..600).contains(&code) => Some(code),
+            _ => None,
+        };
+        Ok(Self { status })
+    }
+}

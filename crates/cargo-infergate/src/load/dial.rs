@@ -1,0 +1,81 @@
+//! How a connection is made: over the network, or, in tests, in memory.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate::load::Failure;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use super::failures::of_connect;
+#[cfg(feature = "tls")]
+use super::tls::Tls;
+use super::url::Url;
+
+/// Bytes in both directions.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// A connection that is being made.
+pub type Dialling<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, Failure>> + 'a>>;
+
+/// Makes connections to one server.
+pub trait Dial {
+    /// A new connection.
+    fn dial(&self) -> Dialling<'_>;
+}
+
+/// Connections over TCP, with TLS for `https`. The name was looked up once, before the run: no lookup is timed.
+pub struct Network {
+    addresses: Vec<SocketAddr>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+impl Network {
+    /// To the server of `url`.
+    ///
+    /// # Errors
+    /// A name that is not known; `https` in a build without it.
+    pub fn new(url: &Url) -> Result<Self> {
+        let place = format!("{}:{}", url.host, url.port);
+        let addresses = (&*url.host, url.port).to_socket_addrs();
+        let addresses: Vec<_> = addresses.with_context(|| format!("{place}: this host is not known"))?.collect();
+        ensure!(!addresses.is_empty(), "{place}: this host has no address");
+        #[cfg(not(feature = "tls"))]
+        ensure!(
+            !url.is_tls,
+            "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
+        );
+        Ok(Self {
+            addresses,
+            #[cfg(feature = "tls")]
+            tls: if url.is_tls { Some(Tls::new(&url.host)?) } else { None },
+        })
+    }
+
+    async fn connect(&self) -> Result<Box<dyn Stream>, Failure> {
+        let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
+        no_delay(&connection).map_err(|error| of_connect(&error))?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            return tls.over(connection).await;
+        }
+        Ok(Box::new(connection))
+    }
+}
+
+/// A request goes out when it is written, not when more follows.
+fn no_delay(connection: &TcpStream) -> io::Result<()> {
+    connection.set_nodelay(true)
+}
+
+impl Dial for Network {
+    fn dial(&self) -> Dialling<'_> {
+        Box::pin(self.connect())
+    }
+}

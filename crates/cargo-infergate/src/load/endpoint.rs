@@ -1,0 +1,87 @@
+//! A server as a target, or several that are asked in turn: their client, on one thread.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+use super::Target;
+use super::client::Endpoint;
+use super::cpu::thread_cpu_ns;
+use super::live::Live;
+use super::plan::LevelPlan;
+use super::runner::run_level;
+use super::stamped::RunClock;
+use crate::receipt::{LevelRecord, TargetRecord};
+
+/// What a level gave.
+pub struct Outcome {
+    /// Its record.
+    pub level: LevelRecord,
+    /// It ended early, because it kept as much as it may.
+    pub is_full: bool,
+}
+
+/// A client of some servers. Everything it does happens on the thread that calls it.
+pub struct Client {
+    runtime: Runtime,
+    endpoints: Rc<[Endpoint]>,
+    clock: RunClock,
+}
+
+impl Client {
+    /// A client of `endpoints`, whose clock starts now.
+    ///
+    /// # Errors
+    /// When the system gives no event queue.
+    pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
+        ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
+        let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;
+        Ok(Self { runtime, endpoints: endpoints.into(), clock: RunClock::start() })
+    }
+
+    /// Nanoseconds since its clock started.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Runs one level. Each level opens its own connections.
+    pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
+        let cpu_before = thread_cpu_ns();
+        let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
+        let ran = LocalSet::new().block_on(&self.runtime, work);
+        let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+        let level = LevelRecord {
+            scenario: plan.scenario,
+            arrivals: plan.arrivals,
+            stop: plan.stop,
+            warm_up_requests: plan.warm_up_requests,
+            began_ns: ran.began_ns,
+            wall_ns: ran.wall_ns,
+            client_cpu_ns: cpu,
+            issued: ran.records.len() as u64,
+            requests: ran.records,
+        };
+        Outcome { level, is_full: ran.is_full }
+    }
+}
+
+/// Servers that were asked for by their URLs.
+pub struct EndpointTarget {
+    /// Their client.
+    pub client: Client,
+    /// What the receipt says of each.
+    pub records: Vec<TargetRecord>,
+}
+
+impl Target for EndpointTarget {
+    fn records(&self) -> Vec<TargetRecord> {
+        self.records.clone()
+    }
+
+    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
+        Ok(self.client.run_level(plan, live))
+    }
+}

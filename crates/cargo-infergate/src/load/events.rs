@@ -1,0 +1,143 @@
+//! The event-stream parser: from bytes, split anywhere, to whole events.
+//!
+//! Lines end in LF, CR LF or CR; an empty line ends an event; `data:` may have a space behind it, and several lines of it are
+//! one text with line ends between; comments, ids and unknown fields are passed over. Bytes are not text yet: an event may be
+//! split within a character.
+
+use memchr::memchr2;
+
+/// The largest event that is kept, bytes. An event of a completion holds a few hundred.
+pub const MAX_EVENT_BYTES: usize = 1 << 20;
+/// A byte order mark may stand before the first line.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// Its `data` lines, joined.
+    pub data: &'a [u8],
+    /// Its name was `error`.
+    pub is_error: bool,
+}
+
+/// An event is larger than [`MAX_EVENT_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge;
+
+/// Splits a stream of bytes into events.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
+    /// What the event holds so far.
+    data: Vec<u8>,
+    has_data: bool,
+    is_error: bool,
+    /// The last byte was CR: an LF that follows belongs to it.
+    after_cr: bool,
+    /// A line was seen, so no byte order mark can come any more.
+    begun: bool,
+}
+
+impl Events {
+    /// Takes the next bytes and hands each event that they complete to `found`.
+    ///
+    /// # Errors
+    /// When an event grows beyond [`MAX_EVENT_BYTES`]; or what `found` returns. The stream cannot be gone on with then.
+    pub fn push<E: From<TooLarge>>(
+        &mut self,
+        mut bytes: &[u8],
+        mut found: impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.after_cr {
+            if let Some((first, rest)) = bytes.split_first() {
+                self.after_cr = false;
+                bytes = if *first == b'\n' { rest } else { bytes };
+            }
+        }
+        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
+            let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
+            let is_cr = bytes[end] == b'\r';
+            if self.line.is_empty() {
+                self.take_line(line, &mut found)?;
+            } else {
+                self.keep(line)?;
+                let whole = std::mem::take(&mut self.line);
+                self.take_line(&whole, &mut found)?;
+                self.line = whole;
+                self.line.clear();
+            }
+            bytes = match rest.split_first() {
+                Some((b'\n', after)) if is_cr => after,
+                None if is_cr => {
+                    self.after_cr = true;
+                    rest
+                }
+                _ => rest,
+            };
+        }
+        Ok(self.keep(bytes)?)
+    }
+
+    /// The stream ended: an event whose last line is whole and that lacks only the empty line is handed over too. Half a line
+    /// is dropped.
+    ///
+    /// # Errors
+    /// What `found` returns.
+    pub fn finish<E: From<TooLarge>>(&mut self, mut found: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+        if self.line.is_empty() { self.end_event(&mut found) } else { Ok(()) }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.line.len() + bytes.len() > MAX_EVENT_BYTES {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn take_line<E: From<TooLarge>>(
+        &mut self,
+        line: &[u8],
+        found: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = if self.begun { line } else { line.strip_prefix(BOM).unwrap_or(line) };
+        self.begun = true;
+        if line.is_empty() {
+            return self.end_event(found);
+        }
+        if let Some(data) = field(line, b"data") {
+            if self.data.len() + data.len() >= MAX_EVENT_BYTES {
+                return Err(TooLarge.into());
+            }
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(data);
+            self.has_data = true;
+        } else if let Some(name) = field(line, b"event") {
+            self.is_error = name == b"error";
+        }
+        Ok(())
+    }
+
+    fn end_event<E: From<TooLarge>>(&mut self, found: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+        let outcome = match self.has_data || self.is_error {
+            true => found(Event { data: &self.data, is_error: self.is_error }),
+            false => Ok(()),
+        };
+        self.data.clear();
+        (self.has_data, self.is_error) = (false, false);
+        outcome
+    }
+}
+
+/// What stands behind `name:` and one space in `line`; `None` where it is another field.
+fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let rest = line.strip_prefix(name)?;
+    match rest.strip_prefix(b":") {
+        Some(value) => Some(value.strip_prefix(b" ").unwrap_or(value)),
+        // A field without a colon has an empty value.
+        None => rest.is_empty().then_some(rest),
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a run's numbers can be used. Pure.
+
+use infergate::load::Arrivals;
+
+use super::summary::{LevelSummary, summarise, summarise_target};
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
+
+/// The part of a measured gap that the client's own error may be.
+const MAX_ERROR_SHARE: f64 = 0.10;
+/// The part of a core that the client may use: beyond it, what waits is the client.
+const MAX_CPU_SHARE: f64 = 0.90;
+/// How far the number in flight may be from the number of users, and Little's law from being kept.
+const MAX_OFF: f64 = 0.05;
+
+/// Every reason why the numbers of `receipt` cannot be used, one sentence each.
+pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for audit in receipt.audits.iter().filter(|audit| audit.wrong_requests > 0) {
+        reasons.push(format!(
+            "{}: the client got {} of {} answers of the self-audit wrong; report this",
+            load(&audit.arrivals),
+            audit.wrong_requests,
+            audit.requests
+        ));
+    }
+    for level in &receipt.levels {
+        let name = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
+        let name = name.map_or("", |scenario| scenario.name.as_str());
+        let audit = receipt.audits.iter().find(|audit| audit.arrivals == level.arrivals);
+        let found = of_level(level, &summarise(level), audit);
+        reasons.extend(found.into_iter().map(|reason| format!("{name}, {}: {reason}", load(&level.arrivals))));
+    }
+    reasons
+}
+
+/// How a level is named: `8 users`, `2.5 requests/s`.
+pub fn load(arrivals: &Arrivals) -> String {
+    match *arrivals {
+        Arrivals::Closed { users: 1 } => "1 user".into(),
+        Arrivals::Closed { users } => format!("{users} users"),
+        Arrivals::Open { requests_per_s, .. } => format!("{requests_per_s} requests/s"),
+    }
+}
+
+fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRecord>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if summary.completed == 0 && level.issued > summary.cancelled {
+        reasons.push("no request completed; the failures are listed".into());
+    }
+    let many_targets = level.requests.iter().map(|record| record.target).max().unwrap_or(0);
+    let gaps = (0..=many_targets).filter_map(|target| summarise_target(level, target).itl_ns.at(0.5));
+    // The fastest one is the one that takes the most care.
+    let fastest_itl_ns = gaps.min_by(f64::total_cmp);
+    let error = audit.and_then(|audit| audit.gap_error_ns.p99.or(audit.gap_error_ns.max));
+    if let (Some(error_ns), Some(itl_ns)) = (error, fastest_itl_ns) {
+        if error_ns > MAX_ERROR_SHARE * itl_ns {
+            reasons.push(format!(
+                "the client is off by {:.2} ms (p99 of the self-audit), which is above 10 % of the median gap of {:.2} ms; \
+                 give the client an idle core, or fewer users",
+                error_ns / 1e6,
+                itl_ns / 1e6
+            ));
+        }
+    }
+    if let Some(share) = summary.client_cpu_share.filter(|share| *share > MAX_CPU_SHARE) {
+        reasons.push(format!(
+            "the client used {:.0} % of its core, so requests waited for the client; give it fewer users",
+            100.0 * share
+        ));
+    }
+    let in_flight = summary.in_flight.zip(summary.users).map(|(in_flight, users)| in_flight / f64::from(users));
+    if let Some(share) = in_flight.filter(|share| (share - 1.0).abs() > MAX_OFF && summary.failures.is_empty()) {
+        reasons.push(format!(
+            "{:.1} requests were in flight in the mean, not the users asked for; answers are too short to keep them busy",
+            share * f64::from(summary.users.unwrap_or(0))
+        ));
+    }
+    if let Some(ratio) = summary.little.filter(|ratio| (ratio - 1.0).abs() > MAX_OFF) {
+        reasons.push(format!(
+            "Little's law is missed by {:.0} %; the steady window was not steady",
+            100.0 * (ratio - 1.0)
+        ));
+    }
+    reasons
+}

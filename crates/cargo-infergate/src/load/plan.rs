@@ -1,0 +1,79 @@
+//! What one level is to do.
+
+use std::sync::Arc;
+
+use infergate::load::{Arrivals, Stop};
+
+use super::dataset::Dataset;
+use super::prompt::prompt;
+use super::scenario::Scenario;
+
+/// One level: who asks, for what, when, until when.
+#[derive(Debug, Clone)]
+pub struct LevelPlan {
+    /// Index of the scenario in the receipt.
+    pub scenario: u32,
+    /// The scenario.
+    pub shape: Scenario,
+    /// When requests start.
+    pub arrivals: Arrivals,
+    /// When no more do.
+    pub stop: Stop,
+    /// Requests before the steady window, of each user or of the schedule.
+    pub warm_up_requests: u64,
+    /// Seed of an open loop's schedule.
+    pub seed: u64,
+    /// Where prompts come from.
+    pub prompts: Prompts,
+    /// No request starts once so many pieces of output are kept: memory and the receipt are bounded.
+    pub max_pieces: u64,
+}
+
+/// Where prompts come from.
+#[derive(Debug, Clone)]
+pub enum Prompts {
+    /// Common words.
+    Words {
+        /// Decides which.
+        seed: u64,
+        /// Words at the start that all prompts share.
+        shared: u32,
+    },
+    /// A file's, in turn.
+    File(Arc<Dataset>),
+    /// The number of the request: for the audit, whose server logs by it.
+    Numbers,
+}
+
+/// One request to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Its number in the level.
+    pub request: u64,
+    /// The number of its conversation's first request.
+    pub conversation: u64,
+    /// Which turn of it, from 0.
+    pub turn: u32,
+}
+
+impl LevelPlan {
+    /// The prompt of a request and the output tokens it asks for.
+    pub fn ask(&self, turn: Turn) -> (String, u32) {
+        let output_tokens = self.shape.output_tokens;
+        match &self.prompts {
+            Prompts::Numbers => (turn.request.to_string(), output_tokens),
+            Prompts::Words { seed, shared } => {
+                // Levels of a run must not find each other's prompts in a cache.
+                let seed_of_level = seed ^ self.seed.rotate_left(17);
+                (
+                    prompt(self.shape.prompt_tokens(turn.turn), *shared, *seed, seed_of_level, turn.conversation),
+                    output_tokens,
+                )
+            }
+            Prompts::File(dataset) => {
+                let entry = dataset.entry(turn.request);
+                (entry.prompt.clone(), entry.output_tokens.unwrap_or(output_tokens))
+            }
+        }
+    }
+}

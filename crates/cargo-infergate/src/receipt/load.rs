@@ -1,0 +1,266 @@
+//! The receipt of a load run: every request of every level, and what the client knows of its own accuracy.
+
+use anyhow::{Result, ensure};
+use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
+use infergate::receipt::Machine;
+use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Format;
+use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::load::slo::Limit;
+
+/// Schema name of a [`LoadReceipt`].
+pub const LOAD_SCHEMA: &str = "infergate.load/1";
+/// Levels of a run.
+const MAX_LEVELS: usize = 1_000;
+/// Requests of a level.
+pub const MAX_REQUESTS: usize = 1_000_000;
+/// Pieces of output of one request.
+const MAX_PIECES: usize = 10_000_000;
+/// Targets of a run.
+pub const MAX_TARGETS: usize = 100;
+/// Users of a level.
+pub const MAX_USERS: u32 = 100_000;
+
+/// One load run: some scenarios, each at some numbers of users or at one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadReceipt {
+    /// [`LOAD_SCHEMA`].
+    pub schema: String,
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// The run was cut short: what is here was measured, and it never passes.
+    #[serde(default)]
+    pub partial: bool,
+    /// Why its numbers are not to be used, one sentence each.
+    #[serde(default)]
+    pub invalid: Vec<String>,
+    /// What has to be known to read its numbers, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// infergate's own version.
+    pub tool: String,
+    /// Where the client ran.
+    pub machine: Machine,
+    /// What was asked: one, or several that requests went to in turn.
+    pub targets: Vec<TargetRecord>,
+    /// Seed of arrivals.
+    pub seed: u64,
+    /// Seed of prompts. It differs between runs, so that no run finds the prompts of another one in a server's cache.
+    pub prompt_seed: u64,
+    /// Limits that were asked for: of each request, for goodput, or of a percentile, for the most users that meet it.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
+    /// What users did.
+    pub scenarios: Vec<Scenario>,
+    /// How accurate the client is, by a server that wrote down what it sent: one entry for each number of users or rate.
+    #[serde(default)]
+    pub audits: Vec<AuditRecord>,
+    /// In the order in which they ran.
+    pub levels: Vec<LevelRecord>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TargetRecord {
+    /// A server with an OpenAI-compatible API.
+    Endpoint {
+        /// Its name among several; empty where it is the only one.
+        #[serde(default)]
+        name: String,
+        /// Where requests went, without credentials and without a query.
+        url: String,
+        /// `chat` or `completions`.
+        api: String,
+        /// The model's name at the server.
+        model: String,
+        /// `HTTP/1.1`.
+        http: String,
+        /// Extensions that were sent with each request: `ignore_eos`, `min_tokens`.
+        #[serde(default)]
+        extensions: Vec<String>,
+        /// Words at the start of each prompt that all prompts of the run share.
+        #[serde(default)]
+        shared_prefix_tokens: u32,
+    },
+}
+
+/// One number of users, or one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelRecord {
+    /// Index of its scenario.
+    pub scenario: u32,
+    /// When requests started.
+    pub arrivals: Arrivals,
+    /// When no more did.
+    pub stop: Stop,
+    /// Requests before the steady window: of each user in a closed loop, of the schedule in an open one.
+    pub warm_up_requests: u64,
+    /// When it began, nanoseconds after the run did.
+    pub began_ns: u64,
+    /// How long it took.
+    pub wall_ns: u64,
+    /// Processor time of the client's thread meanwhile; `null` where the system does not say.
+    #[serde(default)]
+    pub client_cpu_ns: Option<u64>,
+    /// Requests that were sent: completed, failed and cancelled ones together.
+    pub issued: u64,
+    /// Each of them, in the order of their starts.
+    pub requests: Vec<RequestRecord>,
+}
+
+/// What the client made of a server whose token times are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRecord {
+    /// The load it was driven with.
+    pub arrivals: Arrivals,
+    /// Scripted time to the first token.
+    pub ttft_ns: u64,
+    /// Scripted gap between tokens.
+    pub itl_ns: u64,
+    /// Scripted tokens of an answer.
+    pub output_tokens: u32,
+    /// Requests.
+    pub requests: u64,
+    /// Of these, the ones that failed, or whose tokens are not those the server wrote.
+    pub wrong_requests: u64,
+    /// Tokens compared.
+    pub tokens: u64,
+    /// The client's stamp of a token less the moment before the server wrote it.
+    pub stamp_error_ns: ErrorNs,
+    /// The client's gap between two tokens less the server's, without its sign.
+    pub gap_error_ns: ErrorNs,
+    /// Processor time of the client's thread per time; `null` where the system does not say.
+    #[serde(default)]
+    pub client_cpu_share: Option<f64>,
+}
+
+/// An error over all tokens, nanoseconds. `null` where there are too few.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorNs {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+impl Format for LoadReceipt {
+    const SCHEMA: &'static str = LOAD_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+impl LoadReceipt {
+    /// Refuses a receipt that no run could have written.
+    ///
+    /// # Errors
+    /// Naming what does not fit.
+    pub fn validate(&self) -> Result<()> {
+        at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
+        at_most(self.levels.len().max(self.audits.len()), MAX_LEVELS, "levels")?;
+        at_most(self.scenarios.len(), MAX_LEVELS, "scenarios")?;
+        at_most(self.targets.len(), MAX_TARGETS, "targets")?;
+        ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
+        ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
+        at_most(self.limits.len(), MAX_NOTES, "limits")?;
+        in_range(self.limits.iter().map(|limit| limit.limit_ns), "a limit")?;
+        let percentiles = self.limits.iter().filter_map(|limit| limit.percentile);
+        ensure!(
+            percentiles.clone().all(|p| p > 0.0 && p < 1.0),
+            "a limit's percentile is not between 0 and 1; the file was edited"
+        );
+        for scenario in &self.scenarios {
+            let Scenario { name, input_tokens, output_tokens, turns, turn_tokens } = scenario;
+            let tokens = [*input_tokens, *output_tokens, *turn_tokens];
+            ensure!(
+                tokens.iter().all(|tokens| *tokens <= MAX_TOKENS) && (1..=MAX_TURNS).contains(turns),
+                "scenario {name}: it has more tokens or turns than any run; measure again"
+            );
+        }
+        for audit in &self.audits {
+            validate_arrivals(&audit.arrivals)?;
+            in_range([audit.ttft_ns, audit.itl_ns, audit.requests, audit.wrong_requests, audit.tokens], "the audit")?;
+            sound(audit.client_cpu_share, "the audit's share of a core")?;
+        }
+        for (index, level) in self.levels.iter().enumerate() {
+            let known = usize::try_from(level.scenario).is_ok_and(|scenario| scenario < self.scenarios.len());
+            ensure!(known, "level {index}: its scenario is not in the file; measure again");
+            level.validate(index)?;
+            let targets = level.requests.iter().map(|request| usize::try_from(request.target).unwrap_or(usize::MAX));
+            let known = targets.max().is_none_or(|last| last < self.targets.len());
+            ensure!(known, "level {index}: a request's target is not in the file; measure again");
+        }
+        Ok(())
+    }
+}
+
+impl TargetRecord {
+    /// Its name among several; empty where it is the only one.
+    pub fn name(&self) -> &str {
+        let Self::Endpoint { name, .. } = self;
+        name
+    }
+}
+
+impl LevelRecord {
+    fn validate(&self, index: usize) -> Result<()> {
+        validate_arrivals(&self.arrivals)?;
+        at_most(self.requests.len(), MAX_REQUESTS, format_args!("requests of level {index}"))?;
+        let stop = match self.stop {
+            Stop::Requests { count } => count,
+            Stop::Duration { ns } => ns,
+        };
+        let numbers = [self.warm_up_requests, self.began_ns, self.wall_ns, self.issued, stop];
+        in_range(numbers.into_iter().chain(self.client_cpu_ns), format_args!("level {index}"))?;
+        ensure!(
+            self.issued == self.requests.len() as u64,
+            "level {index}: {} requests were issued and {} are in the file; measure again",
+            self.issued,
+            self.requests.len()
+        );
+        self.requests.iter().try_for_each(|request| validate_request(index, request))
+    }
+}
+
+fn validate_arrivals(arrivals: &Arrivals) -> Result<()> {
+    match *arrivals {
+        Arrivals::Closed { users } => {
+            ensure!((1..=MAX_USERS).contains(&users), "{users} users are none or more than any run has; measure again");
+        }
+        Arrivals::Open { requests_per_s, spacing } => {
+            let shape = if let Spacing::Gamma { shape } = spacing { shape } else { 1.0 };
+            let positive = |number: f64| number.is_finite() && number > 0.0;
+            ensure!(positive(requests_per_s) && positive(shape), "a rate or a shape is not above 0; measure again");
+        }
+    }
+    Ok(())
+}
+
+fn validate_request(level: usize, record: &RequestRecord) -> Result<()> {
+    let name = format!("level {level}, request {}", record.request);
+    at_most(record.chunk_ns.len().max(record.chunk_tokens.len()), MAX_PIECES, format_args!("pieces of {name}"))?;
+    let tokens = [record.input_tokens, record.output_tokens].into_iter().flatten();
+    in_range([record.ended_ns, record.request].into_iter().chain(tokens), &name)?;
+    let begin = [Some(record.scheduled_ns), Some(record.sent_ns), record.connected_ns, record.first_byte_ns];
+    let pieces = record.chunk_ns.iter().copied();
+    let times: Vec<u64> = begin.into_iter().flatten().chain(pieces).chain([record.ended_ns]).collect();
+    ensure!(times.is_sorted(), "{name}: its times decrease; measure again");
+    ensure!(
+        record.chunk_tokens.is_empty() || record.chunk_tokens.len() == record.chunk_ns.len(),
+        "{name}: {} counts of tokens for {} pieces; measure again",
+        record.chunk_tokens.len(),
+        record.chunk_ns.len()
+    );
+    ensure!(
+        record.failure.is_some() || !record.chunk_ns.is_empty(),
+        "{name}: it completed and has no output; measure again"
+    );
+    Ok(())
+}

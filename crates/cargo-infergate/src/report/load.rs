@@ -1,0 +1,250 @@
+//! What a load run found, for a person: one table a metric and scenario, one row a level.
+
+mod audit;
+mod limits;
+mod winners;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use infergate::load::FailureClass;
+use infergate::printable::printable;
+
+use super::table::{Style, Table};
+use super::units::{self, MISSING};
+use crate::load::judge::load;
+use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise, summarise_target};
+use crate::receipt::{LevelRecord, LoadReceipt, Outcome, TargetRecord};
+
+/// The percentiles that are shown.
+const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
+/// Gaps up to this look instant.
+const INSTANT_NS: f64 = 20e6;
+/// Gaps above this look sluggish.
+const SLUGGISH_NS: f64 = 70e6;
+
+/// The run as text.
+pub fn text(receipt: &LoadReceipt) -> String {
+    let mut text = format!("\n{}\n", header(receipt));
+    for (index, scenario) in (0..).zip(&receipt.scenarios) {
+        let levels = receipt.levels.iter().filter(|level| level.scenario == index);
+        let rows: Vec<Row<'_>> = levels.flat_map(|level| rows(level, &receipt.targets)).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let turns = if scenario.turns > 1 { format!(", {} turns", scenario.turns) } else { String::new() };
+        let _ = write!(
+            text,
+            "\n{}: {} tokens in, {} out{turns}\n\n",
+            Style::Bold.paint(&printable(&scenario.name)),
+            scenario.input_tokens,
+            scenario.output_tokens
+        );
+        text += &overview(&rows);
+        for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
+            let _ = write!(text, "\n{}", metric.table(&rows));
+        }
+        text += &words(&rows);
+        text += &winners::text(&rows, receipt.seed);
+        text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
+    }
+    text += &audit::text(&receipt.audits);
+    text + &ending(receipt)
+}
+
+/// A row of each table: a level, or one target of a level.
+struct Row<'a> {
+    name: String,
+    /// Empty where there is one target.
+    target: &'a str,
+    level: &'a LevelRecord,
+    summary: LevelSummary,
+}
+
+fn rows<'a>(level: &'a LevelRecord, targets: &'a [TargetRecord]) -> Vec<Row<'a>> {
+    let name = load(&level.arrivals);
+    if targets.len() < 2 {
+        return vec![Row { name, target: "", level, summary: summarise(level) }];
+    }
+    let row = |(index, target): (u32, &'a TargetRecord)| {
+        let name = format!("{name}, {}", target.name());
+        Row { name, target: target.name(), level, summary: summarise_target(level, index) }
+    };
+    (0..).zip(targets).map(row).collect()
+}
+
+/// The levels of a scenario, all targets together.
+fn whole(levels: &[LevelRecord], scenario: u32) -> Vec<(&LevelRecord, LevelSummary)> {
+    levels.iter().filter(|level| level.scenario == scenario).map(|level| (level, summarise(level))).collect()
+}
+
+fn header(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for target in &receipt.targets {
+        let TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } = target;
+        let colon = if name.is_empty() { "" } else { ": " };
+        let _ = write!(text, "{}{colon}{} ({api}, {http})", printable(name), printable(url));
+        let _ = write!(text, ", model {}", printable(model));
+        if !extensions.is_empty() {
+            let _ = write!(text, ", with {}", printable(&extensions.join(", ")));
+        }
+        text.push('\n');
+    }
+    text + &format!("client: {}, each user's connection is used again", printable(&receipt.machine.class))
+}
+
+fn overview(rows: &[Row<'_>]) -> String {
+    let mut table =
+        Table::new(&["load", "requests", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
+    // Alone is what one user of a single target had; users of several share themselves between them.
+    let single = rows.iter().map(|row| &row.summary).find(|summary| summary.users == Some(1));
+    for Row { name, summary, .. } in rows {
+        let failed: u64 = summary.failures.values().sum();
+        let style = if failed > 0 { Style::Bad } else { Style::Plain };
+        let plain = |text: String| (text, Style::Plain);
+        let scaling = single.and_then(|single| scaling_efficiency(summary, single));
+        table.row(vec![
+            plain(name.clone()),
+            plain(format!("{} of {}", summary.completed, summary.issued)),
+            (failed.to_string(), style),
+            plain(summary.in_flight.map_or(MISSING.into(), |in_flight| format!("{in_flight:.1}"))),
+            plain(units::tokens_per_s(summary.system_tokens_per_s)),
+            plain(units::percent(scaling.filter(|_| summary.in_flight.is_some()))),
+            plain(units::tokens_per_s(summary.decode_tokens_per_s.at(0.5))),
+        ]);
+    }
+    table.render()
+}
+
+#[derive(Clone, Copy)]
+enum Metric {
+    Ttft,
+    Itl,
+    E2e,
+    OutputThroughput,
+}
+
+impl Metric {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "time to first token",
+            Self::Itl => "inter-token latency",
+            Self::E2e => "end-to-end latency",
+            Self::OutputThroughput => "output throughput of a request",
+        }
+    }
+
+    fn values(self, summary: &LevelSummary) -> &Values {
+        match self {
+            Self::Ttft => &summary.ttft_ns,
+            Self::Itl => &summary.itl_ns,
+            Self::E2e => &summary.e2e_ns,
+            Self::OutputThroughput => &summary.output_tokens_per_s,
+        }
+    }
+
+    fn table(self, rows: &[Row<'_>]) -> String {
+        let mut headings = vec![self.name()];
+        headings.extend(SHOWN.map(|(name, _)| name));
+        if let Self::Itl = self {
+            headings.push("feels");
+        }
+        let mut table = Table::new(&headings);
+        for Row { name, summary, .. } in rows {
+            let values = self.values(summary);
+            let mut cells = vec![name.clone()];
+            cells.extend(SHOWN.map(|(_, p)| match self {
+                Self::OutputThroughput => units::tokens_per_s(values.at(p)),
+                _ => units::duration(values.at(p)),
+            }));
+            if let Self::Itl = self {
+                cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
+            }
+            table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+        }
+        table.render()
+    }
+}
+
+/// How a stream with this gap feels to its reader.
+pub fn smoothness(itl_ns: f64) -> &'static str {
+    match itl_ns {
+        ns if ns < INSTANT_NS => "instant",
+        ns if ns <= SLUGGISH_NS => "acceptable",
+        _ => "sluggish",
+    }
+}
+
+/// What the tables of a scenario leave out.
+fn words(rows: &[Row<'_>]) -> String {
+    let mut text = String::new();
+    for Row { name, level, summary, .. } in rows {
+        let name = printable(name);
+        if let Some(line) = failed(level, summary) {
+            let _ = writeln!(text, "{name}: {line}");
+        }
+        if summary.window.is_none() {
+            let _ = writeln!(text, "{name}: no steady window; give each user more requests than its warm-up and one");
+        }
+        if summary.cancelled > 0 {
+            let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
+        }
+        if summary.retries > 0 {
+            let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
+        }
+    }
+    if rows.iter().any(|row| row.summary.counted == Some(Counted::Pieces)) {
+        text += "tokens are counted as pieces of the stream: the server sends no usage\n";
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+fn failed(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+    let counts: Vec<String> =
+        summary.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
+    let mut details: BTreeMap<&str, usize> = BTreeMap::new();
+    for failure in level.requests.iter().filter_map(|record| record.failure.as_ref()) {
+        if failure.class != FailureClass::Cancelled {
+            *details.entry(&failure.detail).or_default() += 1;
+        }
+    }
+    let (most, _) = details.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(format!("failed: {} (most: {})", counts.join(", "), printable(most)))
+}
+
+fn class_words(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Connect => "without a connection",
+        FailureClass::Tls => "without a TLS session",
+        FailureClass::Status4xx => "with a 4xx status",
+        FailureClass::Status429 => "with status 429",
+        FailureClass::Status5xx => "with a 5xx status",
+        FailureClass::Timeout => "by timeout",
+        FailureClass::MalformedStream => "with a malformed stream",
+        FailureClass::CutStream => "with a stream that was cut",
+        FailureClass::WrongLength => "of the wrong length",
+        FailureClass::Engine => "in the engine",
+        FailureClass::Cancelled => "cancelled",
+    }
+}
+
+fn ending(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for note in &receipt.notes {
+        let _ = writeln!(text, "note: {}", printable(note));
+    }
+    let outcome = if receipt.partial {
+        Outcome::Partial
+    } else if receipt.invalid.is_empty() {
+        return if text.is_empty() { text } else { format!("\n{text}") };
+    } else {
+        Outcome::Invalid
+    };
+    for reason in &receipt.invalid {
+        let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
+    }
+    let reason = if receipt.partial { "the run was cut short" } else { "its numbers are not to be used" };
+    let verdict = format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code());
+    let _ = writeln!(text, "{}, {reason}", Style::Warn.paint(&verdict));
+    format!("\n{text}")
+}

@@ -1,0 +1,40 @@
+//! Which of several targets is faster.
+
+use std::fmt::Write as _;
+
+use infergate::printable::printable;
+
+use super::Row;
+use crate::load::crossing::{Faster, compare};
+use crate::load::judge::load;
+
+/// Which of two targets is faster, by the length of the answer.
+pub fn text(rows: &[Row<'_>], seed: u64) -> String {
+    let mut text = String::new();
+    for group in rows.chunk_by(|one, other| std::ptr::eq(one.level, other.level)) {
+        for (index, first) in group.iter().enumerate() {
+            for second in &group[index + 1..] {
+                let Some(faster) = compare(&first.summary, &second.summary, seed) else { continue };
+                let names = |first_wins: bool| if first_wins { (first, second) } else { (second, first) };
+                let line = match faster {
+                    Faster::Always(wins) => {
+                        let (winner, loser) = names(wins);
+                        format!("{} is faster than {} for every length of answer", winner.target, loser.target)
+                    }
+                    Faster::UpTo { first, tokens, interval } => {
+                        let (short, long) = names(first);
+                        let range = interval.map_or("not sure to be there at all".to_owned(), |(low, high)| {
+                            format!("95 % interval {low:.0} to {high:.0}")
+                        });
+                        format!(
+                            "{} is faster up to {tokens:.0} tokens of answer ({range}), {} beyond",
+                            short.target, long.target
+                        )
+                    }
+                };
+                let _ = writeln!(text, "{}: {}", load(&first.level.arrivals), printable(&line));
+            }
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}

@@ -1,0 +1,17 @@
+//! Load on a server, by scripted servers in memory and on loopback. Time is tokio's own and paused wherever it matters.
+
+mod arrivals;
+mod audit;
+mod client;
+mod command;
+mod events;
+mod faults;
+mod receipt;
+mod runner;
+mod scenario;
+mod script;
+mod slo;
+mod stream;
+mod summary;
+mod targets;
+mod url;

@@ -1,0 +1,140 @@
+//! The file of a load run: read as it was written, refused where no run could have written it.
+
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::{
+    AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, TargetRecord, read, write_json,
+};
+use cargo_infergate::report;
+use infergate::load::{Arrivals, Failure, FailureClass, Spacing};
+use serde_json::{Value, json, to_value};
+use tempfile::TempDir;
+
+use crate::summary::level;
+
+/// A run of one scenario with two users.
+pub fn sound() -> LoadReceipt {
+    let error = ErrorNs { p50: Some(50e3), p99: Some(200e3), max: Some(900e3) };
+    LoadReceipt {
+        schema: LOAD_SCHEMA.into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        partial: false,
+        invalid: Vec::new(),
+        notes: vec!["a note".into()],
+        tool: "0.1.0".into(),
+        machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), ..Machine::default() },
+        targets: vec![TargetRecord::Endpoint {
+            name: String::new(),
+            url: "http://127.0.0.1:8000/v1/chat/completions".into(),
+            api: "chat".into(),
+            model: "m".into(),
+            http: "HTTP/1.1".into(),
+            extensions: vec!["ignore_eos".into()],
+            shared_prefix_tokens: 0,
+        }],
+        seed: 1,
+        prompt_seed: 1,
+        limits: Vec::new(),
+        scenarios: vec![Scenario::plain("chatbot", 256, 4)],
+        audits: vec![AuditRecord {
+            arrivals: Arrivals::Closed { users: 2 },
+            ttft_ns: 20_000_000,
+            itl_ns: 5_000_000,
+            output_tokens: 32,
+            requests: 12,
+            wrong_requests: 0,
+            tokens: 384,
+            stamp_error_ns: error,
+            gap_error_ns: error,
+            client_cpu_share: Some(0.03),
+        }],
+        levels: vec![level(2, 20)],
+    }
+}
+
+/// What reading `receipt` with `change` gives.
+fn after(change: impl FnOnce(&mut Value)) -> Result<LoadReceipt, String> {
+    let mut value = to_value(sound()).expect("JSON");
+    change(&mut value);
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("load.json");
+    std::fs::write(&path, value.to_string()).expect("a file");
+    read::<LoadReceipt>(&path).map_err(|error| format!("{error:#}"))
+}
+
+#[test]
+fn what_is_written_is_read_the_same() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("load.json");
+    write_json(&path, &sound()).expect("a file");
+    assert_eq!(read::<LoadReceipt>(&path).expect("a receipt"), sound());
+    assert_eq!(after(|value| value["later"] = json!(3)).expect("unknown fields do no harm"), sound());
+}
+
+#[test]
+fn what_no_run_could_have_written_is_refused() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 12] = [
+        ("infergate.load/2", |v| v["schema"] = "infergate.load/2".into()),
+        ("there are no levels", |v| v["levels"] = json!([])),
+        ("40 requests were issued", |v| {
+            v["levels"][0]["requests"].as_array_mut().into_iter().for_each(|r| drop(r.pop()))
+        }),
+        ("its scenario is not in the file", |v| v["levels"][0]["scenario"] = 3.into()),
+        ("times decrease", |v| v["levels"][0]["requests"][3]["chunk_ns"][1] = 0.into()),
+        ("times decrease", |v| v["levels"][0]["requests"][3]["ended_ns"] = 0.into()),
+        ("completed and has no output", |v| v["levels"][0]["requests"][3]["chunk_ns"] = json!([])),
+        ("2 counts of tokens for 4 pieces", |v| v["levels"][0]["requests"][3]["chunk_tokens"] = json!([1, 2])),
+        ("which no run gives", |v| v["levels"][0]["requests"][3]["output_tokens"] = u64::MAX.into()),
+        ("0 users", |v| v["levels"][0]["arrivals"]["users"] = 0.into()),
+        ("a rate or a shape", |v| {
+            v["levels"][0]["arrivals"] =
+                json!({ "kind": "open", "requests_per_s": 0.0, "spacing": { "kind": "poisson" } });
+        }),
+        ("more tokens or turns", |v| v["scenarios"][0]["turns"] = 0.into()),
+    ];
+    for (expected, change) in changes {
+        let error = after(change).expect_err(expected);
+        assert!(error.contains(expected), "'{expected}' is not in: {error}");
+    }
+}
+
+#[test]
+fn a_report_has_a_row_for_each_level_and_says_what_is_missing() {
+    let text = report::load::text(&sound());
+    for words in [
+        "http://127.0.0.1:8000/v1/chat/completions (chat, HTTP/1.1), model m",
+        "chatbot",
+        "40 of 40",
+        "time to first token",
+        "inter-token latency",
+        "end-to-end latency",
+        "output throughput of a request",
+        "acceptable",
+        "self-audit",
+        "note: a note",
+        "50.0 tok/s",
+    ] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(text.contains('—'), "a p99 of 38 requests is none: {text}");
+    assert!(!text.contains("verdict"), "{text}");
+}
+
+#[test]
+fn a_report_names_failures_and_never_passes_what_was_cut_short() {
+    let mut receipt = sound();
+    for (record, class) in receipt.levels[0].requests.iter_mut().zip([FailureClass::Timeout, FailureClass::Cancelled]) {
+        record.failure = Some(Failure { class, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
+    }
+    receipt.partial = true;
+    receipt.invalid = vec!["why".into()];
+    let text = report::load::text(&receipt);
+    assert!(text.contains("failed: 1 by timeout (most: no end after 3 s"), "{text}");
+    assert!(text.contains("1 requests were given up"), "{text}");
+    assert!(text.contains("invalid:") && text.contains("verdict: partial (exit 3)"), "{text}");
+    assert!(!text.contains("\u{1b}[2A"));
+    receipt.partial = false;
+    assert!(report::load::text(&receipt).contains("verdict: invalid (exit 3)"));
+    receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 2.5, spacing: Spacing::Poisson };
+    assert!(report::load::text(&receipt).contains("2.5 requests/s"));
+}

@@ -1,0 +1,42 @@
+//! Scenarios, and how they are made to fit.
+
+use cargo_infergate::load::prompt::prompt;
+use cargo_infergate::load::scenario::Scenario;
+use proptest::prelude::*;
+
+#[test]
+fn the_four_are_those_that_people_compare() {
+    let four = Scenario::defaults();
+    let shapes: Vec<_> = four.iter().map(|s| (s.name.as_str(), s.input_tokens, s.output_tokens, s.turns)).collect();
+    assert_eq!(
+        shapes,
+        [("chatbot", 256, 128, 1), ("retrieval", 1024, 128, 1), ("code", 512, 384, 1), ("agent", 2048, 64, 4)]
+    );
+    assert_eq!((four[3].prompt_tokens(0), four[3].prompt_tokens(3)), (2048, 2048 + 3 * 128));
+}
+
+#[test]
+fn a_small_context_makes_them_smaller_and_says_so() {
+    let agent = &Scenario::defaults()[3];
+    let (small, note) = agent.scaled(1024);
+    assert!(small.longest_tokens() <= 1024 * 9 / 10 && small.turns == 4, "{small:?}");
+    assert!(note.expect("a sentence").starts_with("agent: 2048 tokens in and 64 out do not fit a context of 1024"));
+    assert_eq!(agent.scaled(8192), (agent.clone(), None));
+}
+
+proptest! {
+    #[test]
+    fn every_scenario_fits_every_context(input in 1_u32..100_000, output in 1_u32..10_000, turns in 1_u32..9, more in 0_u32..500, context in 16_u32..10_000) {
+        let scenario = Scenario { turns, turn_tokens: more, ..Scenario::plain("any", input, output) };
+        let (scaled, _) = scenario.scaled(context);
+        prop_assert!(scaled.longest_tokens() <= context);
+        prop_assert!(scaled.input_tokens > 0 && scaled.output_tokens > 0);
+    }
+
+    #[test]
+    fn a_longer_prompt_begins_with_a_shorter_one(words in 1_u32..200, more in 0_u32..50, shared in 0_u32..300, seed: u64, conversation: u64) {
+        let (short, long) = (prompt(words, shared.min(words), 1, seed, conversation), prompt(words + more, shared.min(words), 1, seed, conversation));
+        prop_assert!(long.starts_with(&short));
+        prop_assert_eq!(long.split(' ').count(), (words + more) as usize);
+    }
+}

@@ -1,0 +1,185 @@
+//! What a completion's events become: pieces with their times, counts, reasons.
+
+use cargo_infergate::load::stream::Completion;
+use infergate::load::{FailureClass, RequestRecord};
+use proptest::prelude::*;
+
+/// Reads `pieces`, each at its own time (1000, 2000, ...), of an answer of 8 tokens.
+fn read(pieces: &[&[u8]]) -> (RequestRecord, Result<(), FailureClass>) {
+    let mut record = RequestRecord::default();
+    let mut completion = Completion::new(8);
+    let mut now_ns = 0;
+    for piece in pieces {
+        now_ns += 1_000;
+        if let Err(failure) = completion.read(now_ns, piece, &mut record) {
+            assert!(!failure.detail.contains("SECRET"), "{}", failure.detail);
+            return (record, Err(failure.class));
+        }
+    }
+    let outcome = completion.finish(now_ns, false, &mut record).map_err(|failure| failure.class);
+    (record, outcome)
+}
+
+fn whole(text: &str) -> (RequestRecord, Result<(), FailureClass>) {
+    read(&[text.as_bytes()])
+}
+
+const DONE: &str = "data: [DONE]\n\n";
+
+fn chat(delta: &str) -> String {
+    format!("data: {{\"id\":\"1\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":null}}]}}\n\n")
+}
+
+#[test]
+fn roles_and_empty_texts_are_no_tokens() {
+    let text = chat("{\"role\":\"assistant\"}")
+        + &chat("{\"role\":\"assistant\",\"content\":\"\"}")
+        + &chat("{\"content\":null}")
+        + &chat("{}")
+        + &chat("{\"content\":\"a\"}")
+        + DONE;
+    let (record, outcome) = whole(&text);
+    assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())));
+}
+
+#[test]
+fn every_kind_of_output_is_one() {
+    for delta in [
+        "{\"content\":\"a\"}",
+        "{\"reasoning_content\":\"a\"}",
+        "{\"reasoning\":\"a\",\"content\":null}",
+        "{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
+        "{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\"\"}}]}",
+        "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}",
+    ] {
+        let (record, outcome) = whole(&(chat(delta) + DONE));
+        assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{delta}");
+    }
+    let (record, outcome) = whole(&format!("data: {{\"choices\":[{{\"text\":\"a\"}}]}}\n\n{DONE}"));
+    assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())));
+}
+
+#[test]
+fn the_first_answer_is_apart_from_the_first_thought() {
+    let thought = chat("{\"reasoning_content\":\"hm\"}");
+    let answer = chat("{\"content\":\"a\"}");
+    let (record, _) = read(&[thought.as_bytes(), answer.as_bytes(), DONE.as_bytes()]);
+    assert_eq!(record.chunk_ns, [1_000, 2_000]);
+    assert_eq!(record.first_answer_ns, Some(2_000));
+}
+
+#[test]
+fn usage_is_found_wherever_it_stands() {
+    let piece = chat("{\"content\":\"a\"}");
+    let usage = "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}";
+    for last in [
+        format!("data: {{\"choices\":[],{usage}}}\n\n"),
+        format!("data: {{\"choices\":null,{usage}}}\n\n"),
+        format!("data: {{{usage}}}\n\n"),
+        format!("data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}],{usage}}}\n\n"),
+    ] {
+        let (record, outcome) = whole(&(piece.clone() + &last + DONE));
+        assert_eq!((record.input_tokens, record.output_tokens, outcome), (Some(7), Some(3), Ok(())), "{last}");
+        assert_eq!((record.chunk_ns.len(), record.chunk_tokens.len()), (1, 0));
+    }
+    let (record, outcome) = whole(&(piece + DONE));
+    assert_eq!((record.output_tokens, outcome), (None, Ok(())), "a server may never send it");
+}
+
+#[test]
+fn a_server_that_counts_along_gives_the_tokens_of_each_piece() {
+    let piece = |tokens: u32| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],\"usage\":{{\"completion_tokens\":{tokens}}}}}\n\n"
+        )
+    };
+    let (record, outcome) = whole(&(piece(2) + &piece(3) + &piece(6) + DONE));
+    assert_eq!((record.chunk_tokens, record.output_tokens, outcome), (vec![2, 1, 3], Some(6), Ok(())));
+    let (record, _) = whole(&(piece(1) + &piece(2) + DONE));
+    assert!(record.chunk_tokens.is_empty(), "one each is what an empty list says");
+    let (record, _) = whole(&(piece(2) + &chat("{\"content\":\"a\"}") + &piece(5) + DONE));
+    assert!(record.chunk_tokens.is_empty(), "counts with gaps are none");
+}
+
+#[test]
+fn an_answer_has_an_end() {
+    let piece = chat("{\"content\":\"a\"}");
+    let reason = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
+    assert_eq!(whole(&piece).1, Err(FailureClass::CutStream));
+    assert_eq!(whole(&(piece.clone() + DONE)).1, Ok(()));
+    assert_eq!(whole(&(piece.clone() + reason)).1, Ok(()), "a finish reason is one too");
+    assert_eq!(whole(&(piece.clone() + "data: [DONE]\n")).1, Ok(()), "the last empty line may be missing");
+    assert_eq!(whole(&(piece + "data: [DON")).1, Err(FailureClass::CutStream));
+    assert_eq!(whole(DONE).1, Err(FailureClass::WrongLength), "an answer without output is none");
+}
+
+#[test]
+fn errors_after_status_200_are_failures() {
+    for (text, class) in [
+        ("data: {\"error\":{\"message\":\"SECRET\",\"code\":503}}\n\n", FailureClass::Status5xx),
+        ("data: {\"error\":{\"message\":\"SECRET\",\"code\":429}}\n\n", FailureClass::Status429),
+        ("data: {\"error\":{\"message\":\"SECRET\",\"code\":\"bad\"}}\n\n", FailureClass::Status5xx),
+        ("data: {\"error\":\"SECRET\"}\n\n", FailureClass::Status5xx),
+        ("event: error\ndata: SECRET\n\n", FailureClass::Status5xx),
+        ("data: SECRET\n\n", FailureClass::MalformedStream),
+        ("data: {\"choices\":[{\"delta\":{\"content\":3}}]}\n\n", FailureClass::MalformedStream),
+        ("data: 7\n\n", FailureClass::MalformedStream),
+    ] {
+        assert_eq!(whole(text).1, Err(class), "{text}");
+    }
+    assert_eq!(whole(&(chat("{\"content\":\"a\"}").replace("\"id\":\"1\"", "\"error\":null") + DONE)).1, Ok(()));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let mut bytes = chat("{\"content\":\"a\"}").into_bytes();
+    let place = bytes.windows(3).position(|three| three == b"\"a\"").expect("a text") + 1;
+    bytes[place] = 0xff;
+    assert_eq!(read(&[&bytes]).1, Err(FailureClass::MalformedStream));
+}
+
+#[test]
+fn more_than_was_asked_for_is_the_wrong_length() {
+    let usage = "data: {\"choices\":[],\"usage\":{\"completion_tokens\":9}}\n\n";
+    let (_, outcome) = whole(&(chat("{\"content\":\"a\"}") + usage + DONE));
+    assert_eq!(outcome, Err(FailureClass::WrongLength));
+    let endless = chat("{\"content\":\"a\"}").repeat(10_000);
+    assert_eq!(whole(&endless).1, Err(FailureClass::WrongLength), "a stream without an end is ended");
+}
+
+#[test]
+fn an_endless_stream_of_comments_is_ended() {
+    let comments = ": ping\n".repeat(10_000);
+    let mut record = RequestRecord::default();
+    let mut completion = Completion::new(8);
+    let read = (0..10_000).map_while(|_| completion.read(1, comments.as_bytes(), &mut record).ok()).count();
+    assert!(read < 200, "{read} reads of {} bytes", comments.len());
+}
+
+proptest! {
+    #[test]
+    fn tokens_are_the_same_however_the_bytes_are_split(
+        tokens in prop::collection::vec("[a-zé日\u{1f600}\"\\\\]{1,4}", 1..8),
+        crlf in any::<bool>(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+    ) {
+        let mut text = String::new();
+        for token in &tokens {
+            text += &chat(&serde_json::json!({ "content": token }).to_string());
+        }
+        text += DONE;
+        if crlf {
+            text = text.replace('\n', "\r\n");
+        }
+        let bytes = text.as_bytes();
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        places.extend([0, bytes.len()]);
+        places.sort_unstable();
+        let pieces: Vec<&[u8]> = places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+        let (split, outcome) = read(&pieces);
+        prop_assert_eq!(outcome, Ok(()));
+        prop_assert_eq!(split.chunk_ns.len(), tokens.len());
+        prop_assert!(split.chunk_ns.is_sorted());
+        prop_assert_eq!(split.output_sha256, whole(&text).0.output_sha256);
+    }
+}

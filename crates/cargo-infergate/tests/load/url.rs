@@ -1,0 +1,38 @@
+//! Where requests go, and what is never shown of it.
+
+use cargo_infergate::load::body::Api;
+use cargo_infergate::load::url::Url;
+
+#[test]
+fn the_end_of_the_path_is_added_where_it_is_missing() {
+    for (text, path) in [
+        ("http://h:1", "/v1/chat/completions"),
+        ("http://h:1/", "/v1/chat/completions"),
+        ("http://h:1/v1", "/v1/chat/completions"),
+        ("http://h:1/api/v3/", "/api/v3/chat/completions"),
+        ("http://h:1/v1/chat/completions", "/v1/chat/completions"),
+        ("http://h:1/v1?version=2", "/v1/chat/completions?version=2"),
+    ] {
+        assert_eq!(Url::parse(text, Api::Chat).expect(text).path, path, "{text}");
+    }
+    assert_eq!(Url::parse("http://h", Api::Completions).expect("a URL").path, "/v1/completions");
+}
+
+#[test]
+fn hosts_and_ports() {
+    let parse = |text| Url::parse(text, Api::Chat).expect("a URL");
+    assert_eq!((parse("https://h").port, parse("http://h").port, parse("http://h:81").port), (443, 80, 81));
+    let six = parse("http://[::1]:8000");
+    assert_eq!((&*six.host, &*six.authority()), ("::1", "[::1]:8000"));
+    assert_eq!(parse("https://h").authority(), "h");
+}
+
+#[test]
+fn credentials_and_queries_are_never_shown() {
+    let url = Url::parse("http://h:1/v1?key=SECRET", Api::Chat).expect("a URL");
+    assert_eq!(url.shown(), "http://h:1/v1/chat/completions");
+    for text in ["http://SECRET:x@h", "SECRET", "ftp://SECRET", "http://", "http://SEC RET/", "/SECRET", ""] {
+        let error = format!("{:#}", Url::parse(text, Api::Chat).expect_err(text));
+        assert!(error.starts_with("--target: ") && !error.contains("SECRET"), "{error}");
+    }
+}
