@@ -24,7 +24,6 @@ mod allocator;
 mod counted;
 pub mod leak;
 mod phase;
-#[cfg(feature = "bench")]
 pub mod resident;
 #[cfg(feature = "bench")]
 mod sites;

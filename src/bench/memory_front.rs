@@ -57,6 +57,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 fn follow(config: &Config, test: bool) -> Result<i32> {
     let (commit, dirty) = build_info::git(Path::new("."));
     let request = MemoryRequest {
+        launcher: None,
         worker: this_program()?,
         commit,
         dirty,

@@ -256,6 +256,38 @@ pub const KEYS: &[Key] = &[
         "",
         "Compare what the command prints; false for one that prints times",
     ),
+    key(
+        "server.command",
+        Kind::List,
+        Some("[]"),
+        "",
+        "With gate --server: a program and its arguments that start a server; {port} in one of them becomes a free port",
+    ),
+    key(
+        "server.build",
+        Kind::List,
+        Some("[]"),
+        "",
+        "A program and its arguments that build the server, run once in each checkout",
+    ),
+    key("server.ready", Kind::Text, Some("\"/health\""), "", "Path that answers 2xx once the server is ready"),
+    key("server.ready_s", Kind::Count(1, 86_400), Some("300"), "", "Seconds within which it has to be ready"),
+    key("server.model", Kind::Text, Some("\"default\""), "", "The model's name at the server"),
+    key("server.api", Kind::Text, Some("\"chat\""), "", "Which of its endpoints is asked: chat or completions"),
+    key(
+        "server.ignore_eos",
+        Kind::Switch,
+        Some("false"),
+        "",
+        "Send ignore_eos, an extension: every answer has its full length",
+    ),
+    key(
+        "server.check_output",
+        Kind::Switch,
+        Some("true"),
+        "",
+        "Compare what the server says; false for one that does not say the same twice",
+    ),
 ];
 
 impl Key {

@@ -10,7 +10,7 @@ use crate::case::{Case, choose};
 use crate::engine::LoadRequest;
 use crate::progress::Progress;
 use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
-use crate::worker::{Client, Hello, Patience, WorkerError, WorkerFile, ensure_not};
+use crate::worker::{Client, Hello, Launcher, Patience, WorkerError, WorkerFile, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
 const WARM_UP_RUNS: usize = 5;
@@ -27,6 +27,8 @@ const RUNS_BETWEEN_KEEPS: usize = 10;
 pub struct MemoryRequest {
     /// The bench binary, best one that counts its heap.
     pub worker: PathBuf,
+    /// What measures it, where it does not speak the protocol itself.
+    pub launcher: Option<Launcher>,
     /// The commit it was built from, where that is known.
     pub commit: Option<String>,
     /// Whether the tree it was built from had changes.
@@ -59,7 +61,7 @@ pub fn run(
         progress(&Progress { label: label.into(), done_steps, total_steps: WARM_UP_RUNS + request.runs.max(1) });
     };
     show("memory, loading", 0);
-    let file = WorkerFile::open(&request.worker)?;
+    let file = WorkerFile::open(&request.worker)?.behind(request.launcher.clone());
     let (mut client, hello) = Client::spawn(&file, &request.load, Patience::default(), cancelled)?;
     let mut receipt = load(request, &mut client, hello)?;
     receipt.build.worker_sha256 = Some(file.sha256().to_owned());
@@ -127,10 +129,10 @@ fn count(
         let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
         request.case.ensure_fits(receipt.engine.context_tokens).context(mend)?;
     }
-    let cases = choose(&request.counted, receipt.engine.context_tokens)?;
     if receipt.memory.load.after.live_bytes.is_none() {
         return Ok(());
     }
+    let cases = choose(&request.counted, receipt.engine.context_tokens)?;
     for case in cases {
         ensure_not(cancelled)?;
         show(&format!("memory, counting: {case}"), 0);

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+#[cfg(feature = "bench")]
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
+#[cfg(feature = "bench")]
 use super::allocator::heap;
 use crate::receipt::MemorySample;
 
@@ -13,15 +15,26 @@ pub const SELF: &str = "/proc/self";
 
 /// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
 /// the rest allocates. What the folder `proc_self` does not say is `None`.
+#[cfg(feature = "bench")]
 pub fn sample(proc_self: &Path) -> MemorySample {
     let heap = heap();
     return_freed_memory();
-    let rollup = fs::read_to_string(proc_self.join("smaps_rollup")).unwrap_or_default();
-    let (rss_bytes, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
     MemorySample {
         live_bytes: heap.map(|heap| heap.live_bytes),
         live_blocks: heap.map(|heap| heap.live_blocks),
-        rss_bytes: resident_set_bytes(proc_self),
+        rss_bytes: resident_set_bytes(proc_self).or_else(resident_set_by_sysinfo),
+        ..of_process(proc_self)
+    }
+}
+
+/// What Linux says of the process that the folder `proc` describes, its heap left out; `None` where it says nothing.
+pub fn of_process(proc: &Path) -> MemorySample {
+    let rollup = fs::read_to_string(proc.join("smaps_rollup")).unwrap_or_default();
+    let (rss_bytes, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
+    MemorySample {
+        live_bytes: None,
+        live_blocks: None,
+        rss_bytes: resident_set_bytes(proc),
         pss_bytes: kib_field(&rollup, "Pss:"),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
@@ -46,16 +59,14 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
     missing
 }
 
-/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak. From sysinfo, without
-/// swap, where `proc_self` does not say it.
-fn resident_set_bytes(proc_self: &Path) -> Option<u64> {
-    let status = fs::read_to_string(proc_self.join("status")).unwrap_or_default();
-    match kib_field(&status, "VmRSS:") {
-        Some(resident) => Some(resident.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0))),
-        None => resident_set_by_sysinfo(),
-    }
+/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak.
+fn resident_set_bytes(proc: &Path) -> Option<u64> {
+    let status = fs::read_to_string(proc.join("status")).ok()?;
+    Some(kib_field(&status, "VmRSS:")?.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0)))
 }
 
+/// This process's, without swap, where there is no /proc.
+#[cfg(feature = "bench")]
 fn resident_set_by_sysinfo() -> Option<u64> {
     let pid = sysinfo::get_current_pid().ok()?;
     // A new one each time: one that is kept grows with what it has seen.
@@ -77,6 +88,7 @@ fn kib_field(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Gives what was freed back to the system, which otherwise looks used.
+#[cfg(feature = "bench")]
 fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointers; glibc locks what it needs.

@@ -35,6 +35,8 @@ pub struct Client<'a> {
     capabilities: Vec<Capability>,
     patience: Patience,
     cancelled: &'a AtomicBool,
+    /// It started a process of its own, which it has to end.
+    has_child: bool,
     /// The number of the request last sent.
     last_id: u64,
     pub(super) honesty: Honesty,
@@ -71,6 +73,7 @@ impl<'a> Client<'a> {
             capabilities: Vec::new(),
             patience,
             cancelled,
+            has_child: file.has_launcher(),
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
@@ -237,7 +240,10 @@ fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        // Nothing a worker does is worth waiting for; a process that ended already makes this an error without meaning.
+        if self.has_child {
+            exit::ask_to_end(&mut self.child);
+        }
+        // Nothing else a worker does is worth waiting for; a process that ended already makes this an error without meaning.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

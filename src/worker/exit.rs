@@ -28,6 +28,23 @@ pub fn reason(name: &str, child: &mut Child) -> WorkerError {
     WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above"))
 }
 
+/// Asks `child` to end, and waits a little: it has a process of its own to end first.
+pub fn ask_to_end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Ok(id) = i32::try_from(child.id()) {
+        // SAFETY: takes no pointers; the process was not waited for, so its id is still its own.
+        unsafe {
+            libc::kill(id, libc::SIGTERM);
+        }
+        for _ in 0..200 {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 /// Whether a process ended because its user ended it.
 #[cfg(unix)]
 pub fn interrupted(status: ExitStatus) -> bool {

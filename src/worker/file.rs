@@ -76,6 +76,11 @@ impl WorkerFile {
         Self { launcher, ..self }
     }
 
+    /// Whether another program measures it.
+    pub(super) fn has_launcher(&self) -> bool {
+        self.launcher.is_some()
+    }
+
     /// The process to start.
     pub(super) fn command(&self) -> Command {
         let Some(Launcher { program, arguments, folder }) = &self.launcher else { return Command::new(&self.path) };

@@ -27,6 +27,7 @@ mod paired_gate;
 mod progress;
 mod revision;
 mod schema;
+mod server_program;
 mod sides;
 mod swap;
 mod terms;
@@ -43,6 +44,7 @@ use crate::command_worker;
 use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
+use crate::server::worker as server_worker;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
 /// configuration belongs to what is judged.
@@ -75,7 +77,11 @@ pub fn main(args: ArgsOs) -> i32 {
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
-        Some(("schema" | probes::COMMAND | command_worker::COMMAND | script_server::COMMAND, _)) | None => {}
+        Some((
+            "schema" | probes::COMMAND | command_worker::COMMAND | script_server::COMMAND | server_worker::COMMAND,
+            _,
+        ))
+        | None => {}
         Some((_, matches)) => outputs::begin(matches)?,
     }
     match matches.subcommand() {
@@ -92,6 +98,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("doctor", matches)) => doctor::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
+        Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
         Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
         Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
@@ -138,6 +145,7 @@ pub fn command(program: &'static str) -> Command {
         .arg_required_else_help(true)
         .subcommands(commands)
         .subcommand(command_program::worker_command())
+        .subcommand(server_program::worker_command())
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::receipt::{Build, Output, output_sha256};
+use crate::server::in_own_group;
 use infergate::case::{BenchName, Case};
 use infergate::engine::EngineInfo;
 use infergate::measure::InvariantBroken;
@@ -131,7 +132,7 @@ impl Worker {
         }
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
-        let mut child = command.spawn().with_context(|| format!("{name}: cannot be started"))?;
+        let mut child = in_own_group(&mut command).spawn().with_context(|| format!("{name}: cannot be started"))?;
         let mut printed = child.stdout.take().with_context(|| format!("{name}: has no output"))?;
         let mut hash = Sha256::new();
         let mut buffer = [0; 1 << 14];

@@ -6,6 +6,7 @@ pub use infergate::config::{FILE_NAME, MemoryConfig, Settings, keys};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::load::body::Api;
 use anyhow::{Result, bail};
 use infergate::config::Config as Measured;
 
@@ -30,6 +31,36 @@ pub struct Config {
     pub undecided: Undecided,
     pub bench: BenchTarget,
     pub worker: WorkerCommand,
+    pub server: ServerConfig,
+}
+
+/// A server that is started from each revision, `[server]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ServerConfig {
+    pub command: Vec<String>,
+    pub build: Vec<String>,
+    pub ready: String,
+    pub ready_s: u64,
+    pub model: String,
+    pub api: Api,
+    pub ignore_eos: bool,
+    pub check_output: bool,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            build: Vec::new(),
+            ready: "/health".into(),
+            ready_s: 300,
+            model: "default".into(),
+            api: Api::Chat,
+            ignore_eos: false,
+            check_output: true,
+        }
+    }
 }
 
 /// What a paired run does that could not be decided.
@@ -110,6 +141,7 @@ impl Default for Config {
             undecided: Undecided::default(),
             bench: BenchTarget::default(),
             worker: WorkerCommand::default(),
+            server: ServerConfig::default(),
         }
     }
 }
@@ -143,6 +175,14 @@ impl Settings for Config {
             ("worker.command", Value::List(list)) => self.worker.command = list,
             ("worker.build", Value::List(list)) => self.worker.build = list,
             ("worker.check_output", Value::Switch(on)) => self.worker.check_output = on,
+            ("server.command", Value::List(list)) => self.server.command = list,
+            ("server.build", Value::List(list)) => self.server.build = list,
+            ("server.ready", Value::Text(text)) => self.server.ready = path(text)?,
+            ("server.ready_s", Value::Count(count)) => self.server.ready_s = count,
+            ("server.model", Value::Text(text)) => self.server.model = text,
+            ("server.api", Value::Text(text)) => self.server.api = api(&text)?,
+            ("server.ignore_eos", Value::Switch(on)) => self.server.ignore_eos = on,
+            ("server.check_output", Value::Switch(on)) => self.server.check_output = on,
             ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,
@@ -153,4 +193,15 @@ impl Settings for Config {
         self.policy.memory = self.measured.memory.policy;
         Ok(())
     }
+}
+
+/// Nothing but a path goes into the line of a request.
+fn path(text: String) -> Result<String> {
+    let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if plain { Ok(text) } else { bail!("server.ready takes a path such as /health") }
+}
+
+fn api(word: &str) -> Result<Api> {
+    let found = [Api::Chat, Api::Completions].into_iter().find(|api| api.name() == word);
+    found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
 }

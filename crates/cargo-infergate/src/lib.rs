@@ -11,5 +11,6 @@ pub mod machine;
 pub mod paired;
 pub mod receipt;
 pub mod report;
+pub mod server;
 pub mod stats;
 pub mod suite;

@@ -27,7 +27,7 @@ pub fn program(
     commit: Option<String>,
     dirty: Option<bool>,
 ) -> Result<Program> {
-    build(asked, folder, side)?;
+    run_build(&asked.build, folder, side, "worker.build")?;
     let (first, arguments) = asked.command.split_first().context("worker.command names no program")?;
     let path = find(first, folder).with_context(|| {
         format!(
@@ -46,20 +46,24 @@ pub fn program(
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }
 
-fn build(asked: &WorkerCommand, folder: &Path, side: &str) -> Result<()> {
-    let Some((program, arguments)) = asked.build.split_first() else { return Ok(()) };
+/// Runs what builds a side, if anything does; `key` is the key that names it.
+///
+/// # Errors
+/// When it cannot be started, or fails.
+pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
+    let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     output::say(&format!("{side}: {} {}", program, arguments.join(" ")));
     let mut command = Command::new(find(program, folder).unwrap_or_else(|| program.into()));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     let status = command.stdin(Stdio::null()).stdout(std::io::stderr()).status();
-    let status = status.with_context(|| format!("{side}: worker.build: '{program}' cannot be started"))?;
-    ensure!(status.success(), "{side}: worker.build failed ({status}); its words are above");
+    let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
+    ensure!(status.success(), "{side}: {key} failed ({status}); its words are above");
     Ok(())
 }
 
 /// A name with a folder counts from the checkout; one without is looked for on the PATH.
-fn find(program: &str, folder: &Path) -> Option<PathBuf> {
+pub fn find(program: &str, folder: &Path) -> Option<PathBuf> {
     if Path::new(program).components().count() > 1 {
         let path = std::path::absolute(folder.join(program)).ok()?;
         return path.is_file().then_some(path);

@@ -32,6 +32,7 @@ use drawer::Drawer;
 use settings::{Loads, Settings};
 
 pub use flags::command;
+pub use settings::scenarios_of;
 
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(matches: &ArgMatches) -> Result<i32> {

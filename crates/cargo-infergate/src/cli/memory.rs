@@ -155,6 +155,7 @@ fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase])
 pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
     let request = MemoryRequest {
         worker: worker.path,
+        launcher: worker.launcher,
         commit: worker.commit,
         dirty: worker.dirty,
         load: config.measured.load_request(),

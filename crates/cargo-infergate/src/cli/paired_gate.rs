@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress, undecided};
+use super::{calibrate, early, flags, memory, output, outputs, progress, server_program, undecided};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{
     MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
@@ -17,6 +17,26 @@ use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
+
+/// Keys that hold for a paired gate alone.
+const KEYS: [&str; 16] = [
+    "threshold",
+    "anchor",
+    "anchor_limit",
+    "undecided",
+    "base_folder",
+    "worker.command",
+    "worker.build",
+    "worker.check_output",
+    "server.command",
+    "server.build",
+    "server.ready",
+    "server.ready_s",
+    "server.model",
+    "server.api",
+    "server.ignore_eos",
+    "server.check_output",
+];
 
 /// Flags that make a gate a paired one, and those that only make sense then.
 pub fn args() -> Vec<Arg> {
@@ -46,6 +66,15 @@ pub fn args() -> Vec<Arg> {
                 .conflicts_with_all(["against", "base-bin", "head-bin", "anchor", "swap"]),
         ),
         paired(flags::program("base-bin", "Bench binary to compare with, built elsewhere").requires("head-bin")),
+        needs(
+            Arg::new("server")
+                .long("server")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["base-bin", "base-url", "swap", "toolchain", "anchor"])
+                .help("Compare the server of [server] in infergate.toml, started from both revisions"),
+        ),
+        paired(url("base-url", "Server to compare with, started elsewhere").requires("head-url")),
+        url("head-url", "Server to judge, started elsewhere").help_heading(heading).requires("base-url"),
         flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
         needs(budget()),
         needs(
@@ -65,22 +94,12 @@ pub fn args() -> Vec<Arg> {
         flags::program("anchor-bin", "Bench binary that head may not drift away from, built elsewhere")
             .requires("base-bin"),
     ));
-    args.extend(
-        [
-            "threshold",
-            "anchor",
-            "anchor_limit",
-            "undecided",
-            "base_folder",
-            "worker.command",
-            "worker.build",
-            "worker.check_output",
-        ]
-        .into_iter()
-        .flat_map(flags::one)
-        .map(needs),
-    );
+    args.extend(KEYS.into_iter().flat_map(flags::one).map(needs));
     args
+}
+
+fn url(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("URL").help(help)
 }
 
 /// `--budget TIME`.
@@ -93,7 +112,7 @@ pub fn budget() -> Arg {
 
 /// Whether these flags ask for a paired gate.
 pub fn is_asked(matches: &ArgMatches) -> bool {
-    ["against", "base-bin", "swap", "toolchain"].into_iter().any(|flag| matches.contains_id(flag))
+    ["against", "base-bin", "base-url", "swap", "toolchain"].into_iter().any(|flag| matches.contains_id(flag))
 }
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
@@ -119,7 +138,13 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     outputs::fresh(&out.with_extension("first.json"))?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
-    early::targets(config, matches.contains_id("base-bin"))?;
+    let is_server = matches.get_flag("server") || matches.contains_id("base-url");
+    early::targets(config, is_server || matches.contains_id("base-bin") || !config.worker.command.is_empty())?;
+    let mut config = config.clone();
+    if is_server {
+        config.measured.memory.case = server_program::memory_case()?;
+    }
+    let config = &config;
     early::calibrations(config)?;
     let mut asked = Asked {
         memory: false,

@@ -8,7 +8,7 @@ use clap::ArgMatches;
 
 use super::git::{commit_of, git};
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, flags, memory, output, swap, terms};
+use super::{bench_target, command_program, flags, memory, output, server_program, swap, terms};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
@@ -39,6 +39,23 @@ pub struct Sides {
 pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
         return Ok(given(base, head, matches, config));
+    }
+    let url = |name: &str| matches.get_one::<String>(name);
+    if let (Some(base), Some(head)) = (url("base-url"), url("head-url")) {
+        let (base, head) = (server_program::running(config, base)?, server_program::running(config, head)?);
+        return Ok(Sides {
+            base,
+            head,
+            anchor: None,
+            base_memory: None,
+            head_memory: None,
+            notes: Vec::new(),
+            trees: Vec::new(),
+        });
+    }
+    if matches.get_flag("server") {
+        let revision = matches.get_one::<String>("against");
+        return servers(revision.context("--server compares with a revision; give --against")?, config);
     }
     if !config.worker.command.is_empty() {
         let revision = matches.get_one::<String>("against");
@@ -113,6 +130,19 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, notes, trees: vec![tree] })
+}
+
+/// The server of the working tree, and of a revision.
+fn servers(revision: &str, config: &Config) -> Result<Sides> {
+    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let notes = head_changes(&tree)?;
+    let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let (commit, dirty) = infergate::build_info::git(&here);
+    let head = server_program::program(config, &here, "head", commit, dirty)?;
+    // The same server, in a process of its own: its memory is followed from outside.
+    let head_memory = Some(head.clone());
+    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, notes, trees: vec![tree] })
 }
 
 /// HEAD twice: as it is, and changed or built by another toolchain.

@@ -19,6 +19,7 @@ mod outputs;
 mod paired;
 mod revisions;
 mod sandbox;
+mod server;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod swap;

@@ -180,10 +180,7 @@ fn scenarios(matches: &ArgMatches, folder: &Path) -> Result<Vec<Scenario>> {
             ..Scenario::plain("plain", *input, output)
         }]);
     }
-    let mut known = match find_file(folder) {
-        Some(path) => in_file(&path)?,
-        None => Vec::new(),
-    };
+    let mut known = scenarios_of(folder)?;
     if known.is_empty() {
         known = Scenario::defaults();
     }
@@ -201,6 +198,14 @@ fn scenarios(matches: &ArgMatches, folder: &Path) -> Result<Vec<Scenario>> {
 struct File {
     #[serde(default)]
     scenario: Vec<Scenario>,
+}
+
+/// Those of the `infergate.toml` that holds in `folder`; none where it has none.
+///
+/// # Errors
+/// One that is not sound.
+pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
+    find_file(folder).map_or_else(|| Ok(Vec::new()), |path| in_file(&path))
 }
 
 fn in_file(path: &Path) -> Result<Vec<Scenario>> {

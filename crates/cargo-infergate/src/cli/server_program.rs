@@ -1,0 +1,130 @@
+//! `[server]`: a server as a worker, started from each checkout or running at two addresses.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+use super::command_program::{find, run_build};
+use super::load::scenarios_of;
+use crate::config::{Config, ServerConfig};
+use crate::load::body::{Api, Wanted};
+use crate::load::scenario::Scenario;
+use crate::paired::Program;
+use crate::server::Start;
+use crate::server::worker::{self, COMMAND, Job, Where};
+use infergate::case::{BenchName, Case};
+use infergate::process::this_program;
+use infergate::worker::Launcher;
+
+/// Builds the server in `folder` and gives it as a worker. `side` is how messages name it: `base`.
+///
+/// # Errors
+/// A build that fails, a program that is not there.
+pub fn program(
+    config: &Config,
+    folder: &Path,
+    side: &str,
+    commit: Option<String>,
+    dirty: Option<bool>,
+) -> Result<Program> {
+    let asked = &config.server;
+    run_build(&asked.build, folder, side, "server.build")?;
+    let first = asked.command.first();
+    let first = first.context("--server: infergate.toml names no server.command; add [server] with one")?;
+    let path = find(first, folder).with_context(|| {
+        format!(
+            "{side}: server.command: there is no program '{first}' in {}; build it with server.build",
+            folder.display()
+        )
+    })?;
+    let mut words = words(asked, &scenarios(folder)?)?;
+    words.push("--".into());
+    words.extend(asked.command.iter().map(OsString::from));
+    let launcher = Launcher { program: this_program()?, arguments: words, folder: folder.to_owned() };
+    Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
+}
+
+/// The server that runs at `url`.
+///
+/// # Errors
+/// A current folder that cannot be read, scenarios that are not sound.
+pub fn running(config: &Config, url: &str) -> Result<Program> {
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let mut words = words(&config.server, &scenarios(&here)?)?;
+    words.extend(["--url".into(), url.into()]);
+    let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
+    Ok(Program { launcher: Some(launcher), ..Program::new(this_program()?, None, None) })
+}
+
+/// The case that a memory phase repeats.
+///
+/// # Errors
+/// As [`running`].
+pub fn memory_case() -> Result<Case> {
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let first = scenarios(&here)?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
+    Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
+}
+
+/// Those of infergate.toml, or the first of those that `load` has.
+fn scenarios(folder: &Path) -> Result<Vec<Scenario>> {
+    let own = scenarios_of(folder)?;
+    Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })
+}
+
+fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> = vec![COMMAND.into()];
+    words.extend(["--scenarios".into(), serde_json::to_string(scenarios)?.into()]);
+    words.extend(["--api".into(), asked.api.name().into(), "--model".into(), asked.model.clone().into()]);
+    words.extend(["--ready".into(), asked.ready.clone().into()]);
+    words.extend(["--ready-s".into(), asked.ready_s.to_string().into()]);
+    words.extend(asked.check_output.then(|| "--check-output".into()));
+    words.extend(asked.ignore_eos.then(|| "--ignore-eos".into()));
+    Ok(words)
+}
+
+/// The hidden command that measures a server.
+pub fn worker_command() -> clap::Command {
+    let text = |name: &'static str| Arg::new(name).long(name).required(true);
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    clap::Command::new(COMMAND)
+        .hide(true)
+        .args(["scenarios", "api", "model", "ready"].map(text))
+        .arg(text("ready-s").value_parser(value_parser!(u64)))
+        .args(["check-output", "ignore-eos"].map(switch))
+        .arg(Arg::new("url").long("url"))
+        // The word that makes any program a worker comes behind all others.
+        .arg(switch(infergate::worker::WORKER_ARGUMENT.trim_start_matches('-')))
+        .arg(Arg::new("command").num_args(1..).last(true))
+}
+
+/// Runs it.
+///
+/// # Errors
+/// As [`worker::serve`].
+pub fn serve(matches: &ArgMatches) -> Result<i32> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
+    let mut command: Vec<String> = matches.get_many("command").into_iter().flatten().cloned().collect();
+    if command.last().is_some_and(|word| word == infergate::worker::WORKER_ARGUMENT) {
+        command.pop();
+    }
+    let ready_within = Duration::from_secs(matches.get_one("ready-s").copied().unwrap_or_default());
+    let server = match matches.get_one::<String>("url") {
+        Some(url) => Where::Running(url.clone()),
+        None => Where::Started(Start { command, ready: text("ready"), ready_within }),
+    };
+    let wanted = Wanted {
+        api: if text("api") == Api::Completions.name() { Api::Completions } else { Api::Chat },
+        model: text("model"),
+        limit_field: "max_tokens",
+        ignore_eos: matches.get_flag("ignore-eos"),
+        min_tokens: false,
+        usage: true,
+    };
+    let scenarios = serde_json::from_str(&text("scenarios")).context("the scenarios cannot be read")?;
+    worker::serve(Job { server, wanted, scenarios, check_output: matches.get_flag("check-output") })?;
+    Ok(0)
+}

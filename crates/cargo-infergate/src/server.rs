@@ -1,0 +1,9 @@
+//! A server that is measured: started, waited for, asked, followed and ended.
+//!
+//! [`worker`] makes one a worker of the gate, so that two builds of it are compared as two bench targets are.
+
+mod memory;
+mod process;
+pub mod worker;
+
+pub use process::{Server, Start, in_own_group};

@@ -1,0 +1,204 @@
+//! The server's process: its start, its readiness, its end.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use infergate::printable::printable_within;
+
+/// How often a server is asked whether it is ready.
+const LOOK: Duration = Duration::from_millis(50);
+/// One question of that kind.
+const ANSWER: Duration = Duration::from_secs(2);
+/// A server that is asked to end has so long.
+const END: Duration = Duration::from_secs(5);
+/// So much of a log is looked at for its last line.
+const LOG_TAIL_BYTES: u64 = 4096;
+/// So much of that line is shown.
+const SHOWN_CHARS: usize = 300;
+
+/// What stands in an argument for the port the server is to listen on.
+const PORT: &str = "{port}";
+
+/// The process group of the server that runs, 0 where none does: whoever ends this process ends the server first.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The program and its arguments, one of which holds `{port}`.
+    pub command: Vec<String>,
+    /// The path that answers 2xx once it is ready.
+    pub ready: String,
+    /// It has to be ready within this.
+    pub ready_within: Duration,
+}
+
+/// A server that is ready. It ends, with all it started, when this is dropped.
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it on a free port of this machine, and waits.
+    ///
+    /// # Errors
+    /// A program that does not start, ends, or is not ready in time, with the last line of its log.
+    pub fn start(start: &Start) -> Result<Self> {
+        ensure!(
+            start.command.iter().any(|word| word.contains(PORT)),
+            "server.command: no argument holds {PORT}; the server has to be told where to listen"
+        );
+        let address = free_address()?;
+        let port = address.port().to_string();
+        let words: Vec<String> = start.command.iter().map(|word| word.replace(PORT, &port)).collect();
+        let (program, arguments) = words.split_first().context("server.command names no program")?;
+        let mut log = tempfile::tempfile().context("no temporary file for the server's log")?;
+        let copy = || log.try_clone().context("no temporary file for the server's log");
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
+            command.env_remove(name);
+        }
+        let child = in_own_group(&mut command).spawn();
+        let child = child.with_context(|| format!("server.command: '{program}' cannot be started"))?;
+        RUNNING.store(child.id(), Ordering::Relaxed);
+        let mut server = Self { child, address };
+        let begun = Instant::now();
+        while !answers(address, &start.ready) {
+            if let Some(status) = server.child.try_wait().context("the server cannot be waited for")? {
+                bail!("the server ended before it was ready ({status}){}", last_line(&mut log));
+            }
+            ensure!(
+                begun.elapsed() < start.ready_within,
+                "the server does not answer 2xx on {} within {:.0} s{}; see server.ready and server.ready_s",
+                start.ready,
+                start.ready_within.as_secs_f64(),
+                last_line(&mut log)
+            );
+            thread::sleep(LOOK);
+        }
+        Ok(server)
+    }
+
+    /// The id of its process group.
+    pub fn group(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        signal(self.group(), Signal::End);
+        let begun = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && begun.elapsed() < END {
+            thread::sleep(Duration::from_millis(10));
+        }
+        signal(self.group(), Signal::Kill);
+        let _ = self.child.wait();
+        RUNNING.store(0, Ordering::Relaxed);
+    }
+}
+
+/// From now on whoever ends this process with a signal ends the server, too.
+///
+/// # Errors
+/// When the system takes no handler.
+pub fn end_with_this_process() -> Result<()> {
+    ctrlc::set_handler(|| {
+        let group = RUNNING.load(Ordering::Relaxed);
+        if group != 0 {
+            signal(group, Signal::Kill);
+        }
+        // As a process that a signal ended would be seen.
+        std::process::exit(130);
+    })
+    .context("signals cannot be handled")
+}
+
+fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("this machine has no free port")?;
+    listener.local_addr().context("this machine has no free port")
+}
+
+/// Whether a GET of `path` is answered with 2xx.
+fn answers(address: SocketAddr, path: &str) -> bool {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut line = String::new();
+        BufReader::new(stream.take(1024)).read_line(&mut line)?;
+        Ok(line.split(' ').nth(1).is_some_and(|status| status.starts_with('2')))
+    };
+    ask().unwrap_or(false)
+}
+
+/// `: its last words`, from a log that is not to be trusted.
+fn last_line(log: &mut File) -> String {
+    let mut read = || -> std::io::Result<String> {
+        let bytes = log.metadata()?.len();
+        log.seek(SeekFrom::Start(bytes.saturating_sub(LOG_TAIL_BYTES)))?;
+        let mut tail = Vec::new();
+        log.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
+        Ok(String::from_utf8_lossy(&tail).into_owned())
+    };
+    let tail = read().unwrap_or_default();
+    match tail.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(line) => format!("; its last words: {}", printable_within(line.trim(), SHOWN_CHARS)),
+        None => String::new(),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    End,
+    Kill,
+}
+
+/// `command` in a process group of its own, which ends with this process.
+#[cfg(unix)]
+pub fn in_own_group(command: &mut Command) -> &mut Command {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call between fork and exec only sets a flag of the new process.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    command
+}
+
+#[cfg(unix)]
+fn signal(group: u32, signal: Signal) {
+    let number = match signal {
+        Signal::End => libc::SIGTERM,
+        Signal::Kill => libc::SIGKILL,
+    };
+    if let Ok(group) = i32::try_from(group) {
+        // SAFETY: takes no pointers; a group that is gone is an error without meaning.
+        unsafe {
+            libc::kill(-group, number);
+        }
+    }
+}
+
+/// `command` as it is.
+#[cfg(not(unix))]
+pub fn in_own_group(command: &mut Command) -> &mut Command {
+    command
+}
+
+#[cfg(not(unix))]
+fn signal(_group: u32, _signal: Signal) {}

@@ -1,0 +1,256 @@
+//! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
+//! time from the first token to the last. A sample is one request, and the output is the text of one prompt that is always
+//! the same.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use infergate::case::{BenchName, Case};
+use infergate::engine::{EngineInfo, Pacing};
+use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate::measure::InvariantBroken;
+use infergate::worker::{
+    Asked, Capability, Loaded, MemoryState, PreparedReply, Request, SampleReply, Wire, hello, to_answer,
+};
+use serde_json::Value;
+
+use super::memory::of_group;
+use super::process::{Server, Start, end_with_this_process};
+use crate::load::body::Wanted;
+use crate::load::client::{Endpoint, Limits};
+use crate::load::dial::Network;
+use crate::load::endpoint::Client;
+use crate::load::live::Live;
+use crate::load::plan::{LevelPlan, Prompts};
+use crate::load::scenario::Scenario;
+use crate::load::url::Url;
+use crate::receipt::{Build, InferenceMemory, MemorySample, Output, output_sha256};
+
+/// The hidden command that runs this.
+pub const COMMAND: &str = "__server-worker";
+
+const CAPABILITIES: [Capability; 5] =
+    [Capability::Prepare, Capability::Sample, Capability::Memory, Capability::Inference, Capability::RequestId];
+
+/// The level whose prompt is asked for its output.
+const PREPARED: u64 = u64::MAX;
+
+/// Which server, and what is asked of it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// How it is started, or the address of one that runs already.
+    pub server: Where,
+    /// What every request says.
+    pub wanted: Wanted,
+    /// What users do.
+    pub scenarios: Vec<Scenario>,
+    /// Whether the same prompt gives the same text.
+    pub check_output: bool,
+}
+
+/// Where the server is.
+#[derive(Debug, Clone)]
+pub enum Where {
+    /// It is started here.
+    Started(Start),
+    /// It runs at this URL.
+    Running(String),
+}
+
+/// Answers requests on stdin until it ends.
+///
+/// # Errors
+/// When a pipe breaks; a server that fails is answered.
+pub fn serve(job: Job) -> Result<()> {
+    infergate::process::end_with_parent();
+    end_with_this_process()?;
+    let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
+    let mut worker = Worker { job, loaded: None, asked: 0 };
+    while let Some(Asked { id, request }) = wire.next()? {
+        let reply = request.and_then(|request| worker.answer(&request));
+        wire.answer(id, reply)?;
+    }
+    Ok(())
+}
+
+struct Worker {
+    job: Job,
+    loaded: Option<Loading>,
+    /// Levels so far: each has prompts of its own, which no cache holds.
+    asked: u64,
+}
+
+struct Loading {
+    client: Client,
+    /// `None` where it was running already, and stays.
+    server: Option<Server>,
+    /// Where prompts begin: a server that runs already may have heard others of this seed.
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Ttft,
+    Itl,
+}
+
+impl Worker {
+    fn answer(&mut self, request: &Request) -> Result<Value> {
+        match request {
+            Request::Hello => to_answer(&hello(&CAPABILITIES, Build::default(), false)),
+            Request::Load { request, .. } => to_answer(&self.load(request.seed)?),
+            Request::Prepare { case, known, .. } => {
+                let (scenario, _) = self.find(*case)?;
+                let ids = self.output(scenario)?;
+                let before = match known {
+                    Some(known) => known.clone(),
+                    None => self.output(scenario)?,
+                };
+                if ids != before {
+                    let text = format!(
+                        "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
+                    );
+                    return Err(InvariantBroken(text).into());
+                }
+                let sha256 = output_sha256(&ids);
+                let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
+                to_answer(&PreparedReply { output, work: None, throughput: None })
+            }
+            Request::Sample { case, count, iterations: 1, slowdown } => {
+                ensure!(*count > 0, "worker: zero samples were asked for; ask for at least one");
+                ensure!(slowdown.is_finite() && *slowdown >= 0.0, "a slowdown of {slowdown} is no fraction");
+                let (scenario, part) = self.find(*case)?;
+                let sample = |_| {
+                    let record = self.ask(scenario, self.asked)?;
+                    self.asked += 1;
+                    let ns = part.of(&record).with_context(|| {
+                        format!(
+                            "{case}: the answer came in one piece, so its tokens have no times; ask for more tokens"
+                        )
+                    })?;
+                    let longer = (ns as f64 * slowdown) as u64;
+                    std::thread::sleep(std::time::Duration::from_nanos(longer));
+                    Ok(vec![ns.saturating_add(longer)])
+                };
+                to_answer(&SampleReply { samples_ns: (0..*count).map(sample).collect::<Result<_>>()? })
+            }
+            Request::Memory { case } => {
+                if let Some(case) = case {
+                    let (scenario, _) = self.find(*case)?;
+                    self.ask(scenario, self.asked)?;
+                    self.asked += 1;
+                }
+                to_answer(&self.memory())
+            }
+            Request::Inference { .. } => to_answer(&InferenceMemory::default()),
+            _ => bail!("worker: a server can be prepared, sampled and followed, one request a sample"),
+        }
+    }
+
+    fn load(&mut self, seed: u64) -> Result<Loaded> {
+        // A second one ends the first.
+        self.loaded = None;
+        let begun = std::time::Instant::now();
+        let (server, url, seed) = match &self.job.server {
+            Where::Started(start) => {
+                let server = Server::start(start)?;
+                let url = format!("http://{}", server.address);
+                (Some(server), url, seed)
+            }
+            Where::Running(url) => (None, url.clone(), seed ^ now_ns()),
+        };
+        let url = Url::parse(&url, self.job.wanted.api)?;
+        let dial = Box::new(Network::new(&url)?);
+        let limits = Limits::default();
+        let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, self.job.wanted.clone(), limits)?;
+        self.loaded = Some(Loading { client: Client::new(vec![endpoint])?, server, seed });
+        let engine = EngineInfo {
+            name: "server".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            model: self.job.wanted.model.clone(),
+            dtype: "none".into(),
+            // It may go on by itself: a whole request is the smallest turn.
+            pacing: Pacing::Streaming,
+            ..EngineInfo::default()
+        };
+        let names = self.job.scenarios.iter().flat_map(|scenario| Part::ALL.map(|part| part.of_scenario(scenario)));
+        let benches = names.map(|name| Ok(Case::Bench(BenchName::new(&name)?))).collect::<Result<_>>()?;
+        let load_ns = u64::try_from(begun.elapsed().as_nanos())?;
+        Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
+    }
+
+    fn find(&self, case: Case) -> Result<(usize, Part)> {
+        let all = (0..self.job.scenarios.len()).flat_map(|at| Part::ALL.map(|part| (at, part)));
+        let named = |(at, part): &(usize, Part)| case.to_string() == part.of_scenario(&self.job.scenarios[*at]);
+        all.into_iter().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
+    }
+
+    /// The words of the SHA-256 of what the server says to the prompt that is always the same.
+    fn output(&mut self, scenario: usize) -> Result<Vec<u32>> {
+        let record = self.ask(scenario, PREPARED)?;
+        if !self.job.check_output {
+            return Ok(Vec::new());
+        }
+        let sha256 = record.output_sha256.context("the server's answer has no text")?;
+        let words = sha256.as_bytes().as_chunks::<8>().0.iter();
+        let word = |hex: &[u8; 8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());
+        words.map(word).collect::<Option<_>>().context("the hash of an answer is no hash")
+    }
+
+    /// One request of a scenario, whose prompt is that of the level `number`.
+    fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
+        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let seed = if number == PREPARED { 0 } else { loaded.seed };
+        let plan = LevelPlan {
+            scenario: u32::try_from(scenario)?,
+            shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
+            arrivals: Arrivals::Closed { users: 1 },
+            stop: Stop::Requests { count: 1 },
+            warm_up_requests: 0,
+            seed: number,
+            prompts: Prompts::Words { seed, shared: 0 },
+            max_pieces: u64::MAX,
+        };
+        let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
+        let record = requests.pop().context("the client sent no request")?;
+        match &record.failure {
+            None => Ok(record),
+            Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
+        }
+    }
+
+    fn memory(&self) -> MemoryState {
+        let server = self.loaded.as_ref().and_then(|loaded| loaded.server.as_ref());
+        let sample = server.map_or_else(MemorySample::default, |server| of_group(server.group()));
+        let unknown = server.is_some() && sample.rss_bytes.is_none();
+        let missing = unknown.then(|| "the server's resident set is not known: there is no /proc".to_owned());
+        MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() }
+    }
+}
+
+impl Part {
+    const ALL: [Self; 2] = [Self::Ttft, Self::Itl];
+
+    fn of_scenario(self, scenario: &Scenario) -> String {
+        let part = match self {
+            Self::Ttft => "ttft",
+            Self::Itl => "itl",
+        };
+        format!("{}/{part}", scenario.name)
+    }
+
+    /// Nanoseconds, of at least one: making a connection is no part of it. `None` below two pieces.
+    fn of(self, record: &RequestRecord) -> Option<u64> {
+        let (first, last) = (*record.chunk_ns.first()?, *record.chunk_ns.last()?);
+        match self {
+            Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
+            Self::Itl => (record.chunk_ns.len() > 1).then(|| last.saturating_sub(first).max(1)),
+        }
+    }
+}
+
+/// A number that no other run has.
+fn now_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
