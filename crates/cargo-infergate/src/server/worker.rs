@@ -1,5 +1,5 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
-//! time from the first token to the last. A sample is one request, and the output is the text of one prompt that is always
+//! mean gap between two tokens. A sample is one request, and the output is the text of one prompt that is always
 //! the same.
 
 use std::sync::Arc;
@@ -244,7 +244,10 @@ impl Part {
         let (first, last) = (*record.chunk_ns.first()?, *record.chunk_ns.last()?);
         match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
-            Self::Itl => (record.chunk_ns.len() > 1).then(|| last.saturating_sub(first).max(1)),
+            Self::Itl => {
+                let gaps = record.chunk_ns.len().checked_sub(1).filter(|gaps| *gaps > 0)?;
+                Some((last.saturating_sub(first) / gaps as u64).max(1))
+            }
         }
     }
 }
