@@ -8,6 +8,7 @@ pub mod audit;
 pub mod body;
 mod chunk;
 pub mod client;
+pub mod connection;
 pub mod cpu;
 pub mod crossing;
 pub mod dataset;

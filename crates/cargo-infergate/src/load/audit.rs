@@ -11,6 +11,7 @@ use infergate::stats::{percentile, quantile};
 
 use super::body::{Api, Wanted};
 use super::client::{Endpoint, Limits};
+use super::connection::Http;
 use super::cpu::shared_clock_ns;
 use super::dial::Network;
 use super::endpoint::Client;
@@ -76,8 +77,8 @@ pub fn drive(
         min_tokens: false,
         usage: true,
     };
-    let dial = Box::new(Network::new(&url)?);
-    let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, wanted, Limits::default())?;
+    let dial = Box::new(Network::new(&url, Http::One)?);
+    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = i128::from(shared_clock_ns().unwrap_or(0)) - i128::from(client.now_ns());

@@ -1,28 +1,24 @@
 //! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, Uri};
-use hyper_util::rt::TokioIo;
 use infergate::load::{Failure, FailureClass, RequestRecord};
-use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use super::body::Wanted;
+use super::connection::{Connection, Http};
 use super::dial::Dial;
 use super::failures::{failure, of_http, of_status};
 use super::live::Live;
-use super::stamped::{ReadTimes, RunClock, Stamped};
+use super::stamped::{ReadTimes, RunClock};
 use super::stream::Completion;
+use super::url::Url;
 
-/// The largest head of an answer, bytes.
-const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Bytes of an error's body that are read, to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// After `[DONE]` an answer should end at once. One that does not within this keeps its connection for itself.
@@ -52,15 +48,10 @@ pub struct Endpoint {
     dial: Box<dyn Dial>,
     path: Uri,
     headers: HeaderMap,
+    http: Http,
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
-}
-
-/// An open connection, used by one request at a time.
-pub struct Connection {
-    sender: http1::SendRequest<Full<Bytes>>,
-    times: Rc<ReadTimes>,
 }
 
 /// How one attempt ended, if not well.
@@ -80,22 +71,25 @@ impl From<Failure> for Miss {
 }
 
 impl Endpoint {
-    /// The server behind `dial`; requests go to `path`. `key` is sent as a bearer's, and is never seen again.
+    /// The server behind `dial`; requests go to `url`. `key` is sent as a bearer's, and is never seen again.
     ///
     /// # Errors
     /// A path, a host or a key that no request can carry.
     pub fn new(
         dial: Box<dyn Dial>,
-        authority: &str,
-        path: &str,
+        http: Http,
+        url: &Url,
         key: Option<&str>,
         wanted: Wanted,
         limits: Limits,
     ) -> anyhow::Result<Self> {
         use anyhow::Context as _;
         let mut headers = HeaderMap::new();
-        let host = HeaderValue::from_str(authority).ok().context("--target: this host cannot be named in a request")?;
-        headers.insert(HOST, host);
+        let host =
+            HeaderValue::from_str(&url.authority()).ok().context("--target: this host cannot be named in a request")?;
+        if http == Http::One {
+            headers.insert(HOST, host);
+        }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
@@ -106,8 +100,13 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
+        // HTTP/2 says scheme and host with each path.
+        let path = match http {
+            Http::One => url.path.clone(),
+            Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
+        };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
-        Ok(Self { dial, path, headers, wanted, limits })
+        Ok(Self { dial, path, headers, http, wanted, limits })
     }
 
     /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
@@ -168,7 +167,7 @@ impl Endpoint {
         let (clock, live) = run;
         // Left empty by every way out that does not end an answer.
         let open = match connection.take() {
-            Some(mut open) => open.sender.ready().await.is_ok().then_some(open),
+            Some(mut open) => open.is_ready().await.then_some(open),
             None => None,
         };
         let reused = open.is_some();
@@ -185,11 +184,11 @@ impl Endpoint {
         *request.method_mut() = hyper::Method::POST;
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = self.headers.clone();
-        let response = open.sender.send_request(request).await.map_err(|error| {
+        let response = open.send(request).await.map_err(|error| {
             let failure = of_http(&error);
             if reused && open.times.first_ns().is_none() { Miss::Stale(failure) } else { Miss::Final(failure) }
         })?;
-        record.first_byte_ns = open.times.first_ns();
+        record.first_byte_ns = open.first_byte_ns();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
             let after = retry_after(&response);
@@ -213,16 +212,7 @@ impl Endpoint {
     async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
         let late = || failure(FailureClass::Connect, format!("no connection after {:?}", self.limits.connect));
         let stream = timeout(self.limits.connect, self.dial.dial()).await.map_err(|_| late())??;
-        let times = Rc::new(ReadTimes::default());
-        let io = TokioIo::new(Stamped::new(stream, clock, times.clone()));
-        let handshake = http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).handshake(io).await;
-        let (sender, connection) = handshake.map_err(|error| of_http(&error))?;
-        // On this thread, or its reads would not be stamped for the answers they are part of. It ends with its sender.
-        spawn_local(async move {
-            // Whoever waits for the answer is told the same.
-            let _ = connection.await;
-        });
-        Ok(Connection { sender, times })
+        Connection::over(stream, self.http, clock).await
     }
 }
 

@@ -39,10 +39,10 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     for _ in 0..RESAMPLES {
         let mut line =
             |summary: &LevelSummary| Some((drawn(&summary.ttft_ns.values)?, drawn(&summary.tpot_ns.values)?));
-        if let Faster::UpTo { first, tokens, .. } = crossing(line(first)?, line(second)?) {
-            if first == first_is_short {
-                crossings.push(tokens);
-            }
+        if let Faster::UpTo { first, tokens, .. } = crossing(line(first)?, line(second)?)
+            && first == first_is_short
+        {
+            crossings.push(tokens);
         }
     }
     let agreed = crossings.len() as f64 >= AGREED * RESAMPLES as f64;

@@ -10,6 +10,7 @@ use infergate::load::Failure;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use super::connection::Http;
 use super::failures::of_connect;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
@@ -37,11 +38,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// To the server of `url`.
+    /// To the server of `url`, whose TLS is asked for `http`.
     ///
     /// # Errors
     /// A name that is not known; `https` in a build without it.
-    pub fn new(url: &Url) -> Result<Self> {
+    pub fn new(url: &Url, http: Http) -> Result<Self> {
         let place = format!("{}:{}", url.host, url.port);
         let addresses = (&*url.host, url.port).to_socket_addrs();
         let addresses: Vec<_> = addresses.with_context(|| format!("{place}: this host is not known"))?.collect();
@@ -51,10 +52,12 @@ impl Network {
             !url.is_tls,
             "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
         );
+        #[cfg(not(feature = "tls"))]
+        let _ = http;
         Ok(Self {
             addresses,
             #[cfg(feature = "tls")]
-            tls: if url.is_tls { Some(Tls::new(&url.host)?) } else { None },
+            tls: if url.is_tls { Some(Tls::new(&url.host, http)?) } else { None },
         })
     }
 

@@ -49,11 +49,11 @@ impl Events {
         mut bytes: &[u8],
         mut found: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.after_cr {
-            if let Some((first, rest)) = bytes.split_first() {
-                self.after_cr = false;
-                bytes = if *first == b'\n' { rest } else { bytes };
-            }
+        if self.after_cr
+            && let Some((first, rest)) = bytes.split_first()
+        {
+            self.after_cr = false;
+            bytes = if *first == b'\n' { rest } else { bytes };
         }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);

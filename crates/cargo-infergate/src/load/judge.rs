@@ -52,15 +52,15 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
     // The fastest one is the one that takes the most care.
     let fastest_itl_ns = gaps.min_by(f64::total_cmp);
     let error = audit.and_then(|audit| audit.gap_error_ns.p99.or(audit.gap_error_ns.max));
-    if let (Some(error_ns), Some(itl_ns)) = (error, fastest_itl_ns) {
-        if error_ns > MAX_ERROR_SHARE * itl_ns {
-            reasons.push(format!(
-                "the client is off by {:.2} ms (p99 of the self-audit), which is above 10 % of the median gap of {:.2} ms; \
-                 give the client an idle core, or fewer users",
-                error_ns / 1e6,
-                itl_ns / 1e6
-            ));
-        }
+    if let (Some(error_ns), Some(itl_ns)) = (error, fastest_itl_ns)
+        && error_ns > MAX_ERROR_SHARE * itl_ns
+    {
+        reasons.push(format!(
+            "the client is off by {:.2} ms (p99 of the self-audit), which is above 10 % of the median gap of {:.2} ms; \
+             give the client an idle core, or fewer users",
+            error_ns / 1e6,
+            itl_ns / 1e6
+        ));
     }
     if let Some(share) = summary.client_cpu_share.filter(|share| *share > MAX_CPU_SHARE) {
         reasons.push(format!(

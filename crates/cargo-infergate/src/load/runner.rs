@@ -11,7 +11,8 @@ use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, sleep_until};
 
 use super::arrivals::Starts;
-use super::client::{Connection, Endpoint};
+use super::client::Endpoint;
+use super::connection::Connection;
 use super::failures::failure;
 use super::live::Live;
 use super::plan::{LevelPlan, Turn};

@@ -10,6 +10,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::connection::Http;
 use super::dial::Stream;
 use super::failures::failure;
 
@@ -20,17 +21,17 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// For `host`.
+    /// For `host`, asked to speak `http`.
     ///
     /// # Errors
     /// A host that no certificate can name.
-    pub fn new(host: &str) -> Result<Self> {
+    pub fn new(host: &str, http: Http) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let config = config.with_safe_default_protocol_versions().context("TLS cannot be set up")?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![http.alpn().to_vec()];
         let name = ServerName::try_from(host.to_owned());
         let host = name.with_context(|| format!("{host}: no certificate can name this host"))?;
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), host })

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cargo_infergate::load::client::{Connection, Limits};
+use cargo_infergate::load::client::Limits;
+use cargo_infergate::load::connection::Connection;
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::stamped::RunClock;
 use infergate::load::{Failure, FailureClass, RequestRecord};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cargo_infergate::load::body::Api;
 use cargo_infergate::load::client::{Endpoint, Limits};
+use cargo_infergate::load::connection::Http;
 use cargo_infergate::load::dial::Network;
 use cargo_infergate::load::endpoint::Client;
 use cargo_infergate::load::live::Live;
@@ -60,8 +61,8 @@ pub fn answer(tokens: usize) -> String {
 /// `count` requests of 4 tokens by `users` users.
 fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord> {
     let url = Url::parse(url, Api::Completions).expect("a URL");
-    let dial = Box::new(Network::new(&url).expect("an address"));
-    let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, wanted(), limits).expect("an endpoint");
+    let dial = Box::new(Network::new(&url, Http::One).expect("an address"));
+    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted(), limits).expect("an endpoint");
     let plan = LevelPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),

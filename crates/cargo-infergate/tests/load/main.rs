@@ -6,6 +6,7 @@ mod client;
 mod command;
 mod events;
 mod faults;
+mod http2;
 mod receipt;
 mod runner;
 mod scenario;

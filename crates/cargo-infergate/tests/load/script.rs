@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use cargo_infergate::load::body::{Api, Wanted};
 use cargo_infergate::load::client::{Endpoint, Limits};
+use cargo_infergate::load::connection::Http;
 use cargo_infergate::load::dial::{Dial, Dialling, Stream};
+use cargo_infergate::load::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
@@ -138,7 +140,8 @@ pub fn wanted() -> Wanted {
 
 pub fn endpoint(script: &Script, limits: Limits) -> Endpoint {
     let dial = Box::new(script.clone());
-    Endpoint::new(dial, "server", "/v1/completions", Some("SECRET"), wanted(), limits).expect("an endpoint")
+    let url = Url::parse("http://server", Api::Completions).expect("a URL");
+    Endpoint::new(dial, Http::One, &url, Some("SECRET"), wanted(), limits).expect("an endpoint")
 }
 
 /// Runs `work` in made-up time, which jumps to the next thing that happens.

@@ -40,6 +40,10 @@ fn target() -> Vec<Arg> {
             .required(true)
             .help("The model's name at the server, or at the target NAME"),
         arg("api").default_value("chat").value_parser(["chat", "completions"]).help("Which endpoint is asked"),
+        arg("http")
+            .default_value("1")
+            .value_parser(["1", "2"])
+            .help("Version of HTTP; 2 without TLS is spoken from the first byte"),
         arg("api-key-env")
             .value_name("[NAME=]VARIABLE")
             .action(ArgAction::Append)

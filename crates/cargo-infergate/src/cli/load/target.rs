@@ -11,6 +11,7 @@ use infergate::text_file::read_text;
 use crate::load::Target;
 use crate::load::body::{Api, Wanted};
 use crate::load::client::{Endpoint, Limits};
+use crate::load::connection::Http;
 use crate::load::dial::Network;
 use crate::load::endpoint::{Client, EndpointTarget};
 use crate::load::url::Url;
@@ -84,6 +85,7 @@ fn endpoint(
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let api = if text("api") == Some("completions") { Api::Completions } else { Api::Chat };
     let url = Url::parse(&target.url, api)?;
+    let http = if text("http") == Some("2") { Http::Two } else { Http::One };
     let wanted = Wanted {
         api,
         model: model.to_owned(),
@@ -105,12 +107,12 @@ fn endpoint(
         url: url.shown(),
         api: api.name().into(),
         model: model.to_owned(),
-        http: "HTTP/1.1".into(),
+        http: http.name().into(),
         extensions: extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned()).collect(),
         shared_prefix_tokens,
     };
-    let dial = Box::new(Network::new(&url)?);
-    Ok((Endpoint::new(dial, &url.authority(), &url.path, key, wanted, limits)?, record))
+    let dial = Box::new(Network::new(&url, http)?);
+    Ok((Endpoint::new(dial, http, &url, key, wanted, limits)?, record))
 }
 
 /// What stands behind `NAME=` in `text`; `None` where it is another one's, or nobody's.
