@@ -6,7 +6,6 @@ pub mod command_worker;
 pub mod config;
 pub mod gate;
 pub mod load;
-pub mod load_local;
 pub mod machine;
 pub mod paired;
 pub mod receipt;

@@ -3,7 +3,6 @@
 //! `client` sends one request, `runner` many of them, `stream` reads an answer, `summary` derives every number, `audit` drives
 //! the client against a server whose times are known, `judge` says whether a run's numbers can be used.
 
-pub mod arrivals;
 pub mod audit;
 pub mod body;
 mod chunk;
@@ -18,6 +17,7 @@ pub mod events;
 mod failures;
 pub mod judge;
 pub mod live;
+pub mod local;
 pub mod plan;
 pub mod prompt;
 pub mod runner;
@@ -44,6 +44,16 @@ use plan::LevelPlan;
 pub trait Target {
     /// What the receipt says of it: an entry for each of those that requests go to in turn.
     fn records(&self) -> Vec<TargetRecord>;
+
+    /// How many tokens a request can have, where the target says it.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether requests go over a network, by a client whose accuracy has to be known.
+    fn has_client(&self) -> bool {
+        true
+    }
 
     /// Runs one level and gives what each of its requests did. Asked to end by `live`, it gives what there is.
     ///

@@ -38,13 +38,14 @@ pub use settings::scenarios_of;
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let folder = env::current_dir().context("the current folder cannot be read")?;
     let named = target::named(matches)?;
-    let settings = Settings::from(matches, &folder, named.len())?;
-    let mut target = target::open(matches, named, settings.shared_prefix_tokens)?;
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let targets = named.len();
+    let mut target = target::open(matches, named, &cancelled)?;
+    let settings = Settings::from(matches, &folder, targets, target.as_ref())?;
     let out = match common::path(matches, "out") {
         Some(out) => out,
         None => default_out()?,
     };
-    let cancelled = progress::cancelled_by_ctrl_c()?;
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref());
     let drawer = Drawer::start();
@@ -65,7 +66,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let outcome = run.measure();
     drop(drawer);
     outcome?;
-    if receipt.audits.is_empty() && !receipt.levels.is_empty() {
+    if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }
     receipt.partial = cancelled.load(Ordering::Relaxed);
@@ -160,7 +161,8 @@ impl Run<'_> {
 
     /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end.
     fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<()> {
-        if !self.receipt.audits.iter().any(|audit| audit.arrivals == arrivals) && !self.is_cancelled() {
+        let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == arrivals);
+        if self.target.has_client() && !is_known && !self.is_cancelled() {
             let live = self.show(&format!("self-audit, {}", judge::load(&arrivals)), None);
             self.receipt.audits.extend(audit(&this_program()?, arrivals, self.settings.seed, &live)?);
         }

@@ -63,6 +63,7 @@ impl Client {
             client_cpu_ns: cpu,
             issued: ran.records.len() as u64,
             requests: ran.records,
+            batch: None,
         };
         Outcome { level, is_full: ran.is_full }
     }

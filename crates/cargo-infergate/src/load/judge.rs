@@ -47,6 +47,9 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
     if summary.completed == 0 && level.issued > summary.cancelled {
         reasons.push("no request completed; the failures are listed".into());
     }
+    if let Some(why) = level.batch.as_ref().and_then(|batch| batch.cut_short.as_ref()) {
+        reasons.push(format!("the engine was cut short: {why}"));
+    }
     let many_targets = level.requests.iter().map(|record| record.target).max().unwrap_or(0);
     let gaps = (0..=many_targets).filter_map(|target| summarise_target(level, target).itl_ns.at(0.5));
     // The fastest one is the one that takes the most care.

@@ -5,12 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Starts, Stop};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, sleep_until};
 
-use super::arrivals::Starts;
 use super::client::Endpoint;
 use super::connection::Connection;
 use super::failures::failure;
@@ -63,11 +62,10 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
     let began_ns = clock.now_ns();
     let (issued, is_full) = (Cell::new(0), Cell::new(false));
     let level = Rc::new(Level { endpoints, plan, clock, began_ns, live, cancelled, issued, is_full });
-    let mut records = match level.plan.arrivals {
-        Arrivals::Closed { users } => closed(&level, users).await,
-        Arrivals::Open { requests_per_s, spacing } => {
-            open(&level, Starts::new(requests_per_s, spacing, level.plan.seed)).await
-        }
+    let mut records = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
+        (Some(starts), _) => open(&level, starts).await,
+        (None, Arrivals::Closed { users }) => closed(&level, users).await,
+        (None, Arrivals::Open { .. }) => Vec::new(),
     };
     watcher.abort();
     records.sort_unstable_by_key(|record| record.request);

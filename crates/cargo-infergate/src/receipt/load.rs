@@ -1,13 +1,14 @@
 //! The receipt of a load run: every request of every level, and what the client knows of its own accuracy.
 
 use anyhow::{Result, ensure};
+use infergate::engine::EngineInfo;
 use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate::receipt::Machine;
 use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Format;
+use super::{Build, Format};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::load::slo::Limit;
 
@@ -63,7 +64,7 @@ pub struct LoadReceipt {
 }
 
 /// What was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TargetRecord {
     /// A server with an OpenAI-compatible API.
@@ -86,6 +87,40 @@ pub enum TargetRecord {
         #[serde(default)]
         shared_prefix_tokens: u32,
     },
+    /// The engine of a bench target, in a process of its own.
+    Local {
+        /// Its name among several; empty where it is the only one.
+        #[serde(default)]
+        name: String,
+        /// Engine and model.
+        engine: Box<EngineInfo>,
+        /// How the bench target was compiled.
+        build: Box<Build>,
+        /// Threads asked for.
+        threads: usize,
+        /// Time to load the model, nanoseconds.
+        load_ns: u64,
+    },
+}
+
+/// What a local engine did with many requests at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct BatchRecord {
+    /// Requests that it had room for at once.
+    pub slots: u32,
+    /// Most requests that one step worked on.
+    pub largest_batch: u32,
+    /// Whether a step computes several requests together. `false`: they take turns. `null`: the engine does not say.
+    #[serde(default)]
+    pub batches: Option<bool>,
+    /// Memory for the keys and values of one request, bytes. `null`: the engine does not say.
+    #[serde(default)]
+    pub kv_bytes_per_request: Option<u64>,
+    /// Requests whose output was computed once more alone, and was the same.
+    pub compared: u32,
+    /// Why the level ended before its stop rule said so; `null` where it did not.
+    #[serde(default)]
+    pub cut_short: Option<String>,
 }
 
 /// One number of users, or one rate.
@@ -110,6 +145,9 @@ pub struct LevelRecord {
     pub issued: u64,
     /// Each of them, in the order of their starts.
     pub requests: Vec<RequestRecord>,
+    /// What a local engine did with them; `null` for a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchRecord>,
 }
 
 /// What the client made of a server whose token times are known.
@@ -204,7 +242,7 @@ impl LoadReceipt {
 impl TargetRecord {
     /// Its name among several; empty where it is the only one.
     pub fn name(&self) -> &str {
-        let Self::Endpoint { name, .. } = self;
+        let (Self::Endpoint { name, .. } | Self::Local { name, .. }) = self;
         name
     }
 }

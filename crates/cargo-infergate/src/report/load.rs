@@ -11,10 +11,11 @@ use infergate::load::FailureClass;
 use infergate::printable::printable;
 
 use super::table::{Style, Table};
+use super::terminal;
 use super::units::{self, MISSING};
 use crate::load::judge::load;
 use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise, summarise_target};
-use crate::receipt::{LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
 
 /// The percentiles that are shown.
 const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
@@ -81,7 +82,15 @@ fn whole(levels: &[LevelRecord], scenario: u32) -> Vec<(&LevelRecord, LevelSumma
 fn header(receipt: &LoadReceipt) -> String {
     let mut text = String::new();
     for target in &receipt.targets {
-        let TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } = target;
+        let (name, url, api, model, http, extensions) = match target {
+            TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } => {
+                (name, url, api, model, http, extensions)
+            }
+            TargetRecord::Local { engine, threads, .. } => {
+                let _ = writeln!(text, "local: {}", terminal::engine(engine, *threads, &receipt.machine));
+                return text.trim_end().to_owned();
+            }
+        };
         let colon = if name.is_empty() { "" } else { ": " };
         let _ = write!(text, "{}{colon}{} ({api}, {http})", printable(name), printable(url));
         let _ = write!(text, ", model {}", printable(model));
@@ -189,6 +198,9 @@ fn words(rows: &[Row<'_>]) -> String {
         if summary.cancelled > 0 {
             let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
         }
+        if let Some(batch) = &level.batch {
+            let _ = writeln!(text, "{name}: {}", batched(batch));
+        }
         if summary.retries > 0 {
             let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
         }
@@ -197,6 +209,20 @@ fn words(rows: &[Row<'_>]) -> String {
         text += "tokens are counted as pieces of the stream: the server sends no usage\n";
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// How a local engine served a level.
+fn batched(batch: &BatchRecord) -> String {
+    let how = match batch.batches {
+        Some(true) => format!("up to {} requests in one step", batch.largest_batch),
+        Some(false) => "requests took turns".into(),
+        None => "whether a step computes several requests is not known".into(),
+    };
+    let cache = batch.kv_bytes_per_request.map_or_else(String::new, |bytes| {
+        format!(", keys and values of one take {}", units::bytes(Some(bytes as f64)))
+    });
+    let cut = batch.cut_short.as_ref().map_or_else(String::new, |why| format!("; cut short: {}", printable(why)));
+    format!("{how}{cache}; {} outputs computed alone were the same{cut}", batch.compared)
 }
 
 fn failed(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {

@@ -18,6 +18,7 @@ use super::memory::of_group;
 use super::process::{Server, Start, end_with_this_process};
 use crate::load::body::Wanted;
 use crate::load::client::{Endpoint, Limits};
+use crate::load::connection::Http;
 use crate::load::dial::Network;
 use crate::load::endpoint::Client;
 use crate::load::live::Live;
@@ -160,9 +161,9 @@ impl Worker {
             Where::Running(url) => (None, url.clone(), seed ^ now_ns()),
         };
         let url = Url::parse(&url, self.job.wanted.api)?;
-        let dial = Box::new(Network::new(&url)?);
+        let dial = Box::new(Network::new(&url, Http::One)?);
         let limits = Limits::default();
-        let endpoint = Endpoint::new(dial, &url.authority(), &url.path, None, self.job.wanted.clone(), limits)?;
+        let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
         self.loaded = Some(Loading { client: Client::new(vec![endpoint])?, server, seed });
         let engine = EngineInfo {
             name: "server".into(),

@@ -1,6 +1,5 @@
 //! Load on a server, by scripted servers in memory and on loopback. Time is tokio's own and paused wherever it matters.
 
-mod arrivals;
 mod audit;
 mod client;
 mod command;

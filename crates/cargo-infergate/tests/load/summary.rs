@@ -32,6 +32,7 @@ pub fn level(users: u32, each: u64) -> LevelRecord {
 
 fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
     LevelRecord {
+        batch: None,
         scenario: 0,
         arrivals,
         stop: Stop::Requests { count: requests.len() as u64 },

@@ -36,6 +36,7 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         run_level(endpoints, plan.clone(), RunClock::start(), Arc::new(Live::default())).await
     });
     LevelRecord {
+        batch: None,
         scenario: 0,
         arrivals,
         stop: plan.stop,
@@ -91,8 +92,9 @@ fn the_report_has_a_row_for_each_and_says_who_is_faster() {
     let mut receipt = sound();
     let named = |name: &str| {
         let mut target = receipt.targets[0].clone();
-        let cargo_infergate::receipt::TargetRecord::Endpoint { name: own, .. } = &mut target;
-        *own = name.into();
+        match &mut target {
+            TargetRecord::Endpoint { name: own, .. } | TargetRecord::Local { name: own, .. } => *own = name.into(),
+        }
         target
     };
     receipt.targets = vec![named("near"), named("far")];

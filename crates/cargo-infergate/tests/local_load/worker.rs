@@ -2,92 +2,84 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cargo_infergate::load_local::{self, LocalRequest, closed_levels};
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use cargo_infergate::receipt::{LoadReceipt, TargetRecord, read};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
 use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, run_level};
-use infergate::progress::Progress;
-use infergate::worker::{Client, Patience, Request, WorkerError, WorkerFile, trust_virtual_clocks};
+use infergate::worker::{Client, Patience, Request, WorkerError, WorkerFile};
 
 use crate::engines::{NEVER, plan};
 use crate::support;
 
 const SHAPE: RequestShape = RequestShape { prompt_tokens: 8, output_tokens: 4, shared_prefix_tokens: 0 };
 
-fn request(model: &str, levels: Vec<LevelPlan>) -> LocalRequest {
-    let load = LoadRequest { model: model.into(), ..LoadRequest::default() };
-    LocalRequest { worker: support::example("fake_load"), commit: None, dirty: None, load, levels }
+/// `load --target local:MODEL` on the fake that serves, in an empty folder.
+fn load(folder: &Path, model: &str, worker: &Path, more: &[&str]) -> Assert {
+    fs::create_dir_all(folder.join(".git")).expect("the search for infergate.toml ends here");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
+    command.current_dir(folder).args([
+        "infergate",
+        "load",
+        "--target",
+        &format!("local:{model}"),
+        "--out",
+        "load.json",
+    ]);
+    command.arg("--worker").arg(worker).args(["--input-tokens=8", "--output-tokens=4"]).args(more);
+    // An engine of these tests takes no time.
+    command.env("INFERGATE_VIRTUAL_CLOCK", "1").assert()
+}
+
+fn stdout(assert: &Assert) -> String {
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+fn error(assert: Assert) -> String {
+    let stderr = String::from_utf8_lossy(&assert.code(2).get_output().stderr).into_owned();
+    stderr.lines().last().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn every_level_is_run_in_turn() {
-    trust_virtual_clocks();
-    let mut labels = Vec::new();
-    let mut note = |progress: &Progress| labels.push((progress.label.clone(), progress.done_steps));
-    let run =
-        load_local::run(&request("fake", closed_levels(&[1, 4], 5, &[SHAPE], 1)), &mut note, &NEVER).expect("runs");
-    assert!(!run.partial);
-    assert_eq!(run.engine.name, "fake");
-    assert_eq!(run.build.worker_sha256.as_ref().map(String::len), Some(64));
-    let seen: Vec<_> = run
-        .levels
-        .iter()
-        .map(|(plan, level)| (plan.slots, level.records.len(), level.largest_batch, level.compared))
-        .collect();
-    assert_eq!(seen, [(1, 5, 1, 3), (4, 20, 4, 3)]);
-    let prompts_differ = run.levels[0].1.records[0].output_sha256 != run.levels[1].1.records[0].output_sha256;
-    assert!(prompts_differ, "no level measures what another one left in a cache");
-    let said: Vec<(&str, usize)> = labels.iter().map(|(label, done)| (label.as_str(), *done)).collect();
-    assert_eq!(said, [("loading", 0), ("warming up", 0), ("1 user", 0), ("4 users", 1)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = load(folder.path(), "fake", &support::example("fake_load"), &["--users=1,4", "--requests=20"]).success();
+    let text = stdout(&said);
+    assert!(text.contains("local: fake"), "{text}");
+    assert!(text.contains("4 users: requests took turns; 3 outputs computed alone were the same"), "{text}");
+    let receipt = read::<LoadReceipt>(&folder.path().join("load.json")).expect("a receipt");
+    assert!(!receipt.partial && receipt.invalid.is_empty() && receipt.audits.is_empty(), "{:?}", receipt.invalid);
+    assert!(matches!(&receipt.targets[..], [TargetRecord::Local { engine, .. }] if engine.name == "fake"));
+    let batches: Vec<_> = receipt.levels.iter().map(|level| level.batch.clone().expect("a local engine")).collect();
+    let seen: Vec<_> = batches.iter().map(|batch| (batch.slots, batch.largest_batch, batch.compared)).collect();
+    assert_eq!(seen, [(1, 1, 3), (4, 4, 3)]);
+    assert!(receipt.levels.iter().all(|level| level.requests.len() == 20));
+    let (first, second) = (&receipt.levels[0].requests[0], &receipt.levels[1].requests[0]);
+    assert_ne!(first.output_sha256, second.output_sha256, "no level measures what another one left in a cache");
 }
 
 #[test]
 fn what_cannot_be_served_is_said_in_one_line() {
-    trust_virtual_clocks();
-    let error = |model: &str, levels: Vec<LevelPlan>| {
-        let error = load_local::run(&request(model, levels), &mut |_| {}, &NEVER).expect_err("fails");
-        assert_eq!(error.to_string().lines().count(), 1);
-        error
-    };
-    let levels = || closed_levels(&[3], 2, &[SHAPE], 1);
-    let changed = error("fake:changes", levels());
-    assert!(matches!(changed, WorkerError::Invalid(_)), "{changed}");
-    assert!(changed.to_string().starts_with("3 users: request") && changed.to_string().contains("must not change"));
-    assert!(error("fake:alone", levels()).to_string().contains("room for one sequence"));
-    assert!(error("fake", Vec::new()).to_string().contains("without levels"));
-    let long = RequestShape { prompt_tokens: 1024, ..SHAPE };
-    assert!(error("fake", closed_levels(&[1], 1, &[long], 1)).to_string().starts_with("level 1: 1028 tokens"));
-    let failed = load_local::run(&request("fake:fails", levels()), &mut |_| {}, &NEVER).expect("answers");
-    assert_eq!(failed.levels[0].1.cut_short.as_deref(), Some("the fake engine failed at step 4"));
-}
-
-#[test]
-fn an_old_worker_is_refused_in_a_sentence() {
-    let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/protocol-2.sh");
-    let request = LocalRequest { worker, ..request("m", closed_levels(&[1], 1, &[SHAPE], 1)) };
-    let error = load_local::run(&request, &mut |_| {}, &NEVER).expect_err("refused");
-    assert!(matches!(error, WorkerError::Refused(_)), "{error:?}");
-    assert!(error.to_string().contains("build it with a newer infergate"), "{error}");
-}
-
-#[test]
-fn a_run_that_is_ended_keeps_its_levels() {
-    trust_virtual_clocks();
-    let cancelled = AtomicBool::new(false);
-    let mut end_at_second = |progress: &Progress| {
-        if progress.done_steps == 1 {
-            cancelled.store(true, Ordering::Relaxed);
-        }
-    };
-    let run =
-        load_local::run(&request("fake", closed_levels(&[1, 2, 3], 2, &[SHAPE], 1)), &mut end_at_second, &cancelled)
-            .expect("keeps");
-    assert!(run.partial);
-    assert_eq!(run.levels.len(), 1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = support::example("fake_load");
+    let failed = |model: &str, more: &[&str]| error(load(folder.path(), model, &fake, more));
+    let changed = failed("fake:changes", &["--users=3"]);
+    assert!(changed.contains("request") && changed.contains("a batch must not change the answer"), "{changed}");
+    assert!(failed("fake:alone", &["--users=3"]).contains("room for one sequence"));
+    let broken = load(folder.path(), "fake:fails", &fake, &["--users=3"]).code(3);
+    assert!(
+        stdout(&broken).contains("the engine was cut short: the fake engine failed at step 4"),
+        "{}",
+        stdout(&broken)
+    );
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/protocol-2.sh");
+    assert!(error(load(folder.path(), "m", &old, &[])).contains("build it with a newer infergate"));
+    assert!(failed("fake", &["--model=x"]).contains("stands behind local:"));
+    assert!(failed("fake", &["--target=other=http://127.0.0.1:1"]).contains("told apart by names"));
 }
 
 /// A plan, and an answer to it that takes a microsecond.

@@ -16,12 +16,14 @@ pub fn command() -> Command {
         .args(target())
         .args(load())
         .args(use_of())
+        .args(local())
         .args(flags::one("seed"))
         .arg(out())
         .after_help(
             "Examples:\n  cargo xtask load --target http://127.0.0.1:8000 --model MODEL\n  \
              cargo xtask load --target http://127.0.0.1:8000 --model MODEL --users 1,10,50 --scenario chatbot --duration 60s\n  \
-             cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n\n\
+             cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
+             cargo xtask load --target local:synthetic:gpt2 --users 1,8,32 --input-tokens 64 --output-tokens 32\n\n\
              What is measured and how: docs/LOAD.md",
         )
 }
@@ -30,14 +32,13 @@ fn target() -> Vec<Arg> {
     let arg = |name: &'static str| Arg::new(name).long(name).help_heading("Target");
     vec![
         arg("target")
-            .value_name("[NAME=]URL")
+            .value_name("[NAME=]URL|local[:SPEC]")
             .action(ArgAction::Append)
             .required(true)
-            .help("Server with an OpenAI-compatible API, http:// or https://; several, with names, are asked in turn"),
+            .help("Server with an OpenAI-compatible API, http:// or https://; several, with names, are asked in turn. Or local: the engine of the bench target, with this model"),
         arg("model")
             .value_name("[NAME=]MODEL")
             .action(ArgAction::Append)
-            .required(true)
             .help("The model's name at the server, or at the target NAME"),
         arg("api").default_value("chat").value_parser(["chat", "completions"]).help("Which endpoint is asked"),
         arg("http")
@@ -76,6 +77,24 @@ fn target() -> Vec<Arg> {
             "Attempts of a request where the server says 429 or 5xx; Retry-After is kept to, and the wait counts",
         ),
     ]
+}
+
+/// What a local engine is built and started by.
+fn local() -> Vec<Arg> {
+    let heading = "Local engine";
+    let keys = ["threads", "dtype", "options", "bench.package", "bench.target", "bench.features", "bench.profile"];
+    let mut args: Vec<Arg> = keys.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(heading)).collect();
+    args.push(flags::program("worker", "Bench binary that was built already").help_heading(heading));
+    args.push(
+        Arg::new("slots")
+            .long("slots")
+            .help_heading(heading)
+            .value_name("N")
+            .default_value("8")
+            .value_parser(value_parser!(u32).range(1..=4096))
+            .help("Requests that an open loop has room for at once; a closed one has room for each user"),
+    );
+    args
 }
 
 fn load() -> Vec<Arg> {

@@ -13,6 +13,7 @@ use infergate::text_file::read_text;
 use serde::Deserialize;
 
 use crate::cli::flags;
+use crate::load::Target;
 use crate::load::dataset::Dataset;
 use crate::load::plan::{LevelPlan, Prompts};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
@@ -32,8 +33,6 @@ pub struct Settings {
     pub seed: u64,
     /// Seed of prompts.
     pub prompt_seed: u64,
-    /// Words that all prompts share.
-    pub shared_prefix_tokens: u32,
     /// The scenarios, as they are run.
     pub scenarios: Vec<Scenario>,
     /// The levels of each scenario.
@@ -59,14 +58,28 @@ pub enum Loads {
 }
 
 impl Settings {
-    /// Reads them, for a run with so many targets.
+    /// Reads them, for a run on `target`, which is so many in turn.
     ///
     /// # Errors
     /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
-    pub fn from(matches: &ArgMatches, folder: &Path, targets: usize) -> Result<Self> {
+    pub fn from(matches: &ArgMatches, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
         let seed = flags::config(matches)?.measured.seed;
         let prompt_seed = if matches.get_flag("same-prompts") { seed } else { seed ^ now_ns() };
-        let (scenarios, notes) = scaled(scenarios(matches, folder)?, matches.get_one("context").copied());
+        let context_tokens = matches.get_one("context").copied().or(target.context_tokens());
+        let (scenarios, mut notes) = scaled(scenarios(matches, folder)?, context_tokens);
+        if !target.has_client() {
+            ensure!(
+                !matches.contains_id("dataset"),
+                "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
+            );
+            let turns = scenarios.iter().filter(|scenario| scenario.turns > 1);
+            notes.extend(turns.map(|scenario| {
+                format!(
+                    "{}: on a local engine each request is a first turn; serve it to measure conversations",
+                    scenario.name
+                )
+            }));
+        }
         let shared = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
         let prompts = match flags::path(matches, "dataset") {
             Some(path) => Prompts::File(Arc::new(Dataset::read(&path)?)),
@@ -92,7 +105,6 @@ impl Settings {
         Ok(Self {
             seed,
             prompt_seed,
-            shared_prefix_tokens: shared,
             scenarios,
             loads,
             limits: [each, until].concat(),

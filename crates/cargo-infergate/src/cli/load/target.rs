@@ -2,19 +2,23 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ArgMatches;
 use infergate::text_file::read_text;
 
+use crate::cli::{bench_target, early, flags};
 use crate::load::Target;
 use crate::load::body::{Api, Wanted};
 use crate::load::client::{Endpoint, Limits};
 use crate::load::connection::Http;
 use crate::load::dial::Network;
 use crate::load::endpoint::{Client, EndpointTarget};
+use crate::load::local::LocalTarget;
 use crate::load::url::Url;
+use crate::paired::ensure_not;
 use crate::receipt::{MAX_TARGETS, TargetRecord};
 
 /// A key is a line.
@@ -57,7 +61,12 @@ pub fn named(matches: &ArgMatches) -> Result<Vec<Named>> {
 ///
 /// # Errors
 /// A URL that cannot be asked, a key that is not there or whose target is not said.
-pub fn open(matches: &ArgMatches, targets: Vec<Named>, shared_prefix_tokens: u32) -> Result<Box<dyn Target>> {
+pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+    if let Some(spec) = targets.iter().find_map(Named::local) {
+        ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
+        return Ok(Box::new(local(matches, spec, cancelled)?));
+    }
+    let shared_prefix_tokens = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
     let several = targets.len() > 1;
     let (mut endpoints, mut records) = (Vec::new(), Vec::new());
     for target in &targets {
@@ -66,7 +75,10 @@ pub fn open(matches: &ArgMatches, targets: Vec<Named>, shared_prefix_tokens: u32
         let bare = |model: &&&String| !others().any(|other| own(model, &other.name).is_some());
         let model = models.iter().find_map(|model| own(model, &target.name));
         let model = model.or_else(|| models.iter().find(bare).map(|model| model.as_str()));
-        let model = model.with_context(|| format!("--model: the target {} has none; write NAME=MODEL", target.name))?;
+        let model = model.with_context(|| match target.name.as_str() {
+            "" => "--model is missing: name the model as the server knows it".to_owned(),
+            name => format!("--model: the target {name} has none; write {name}=MODEL"),
+        })?;
         let key = key(matches, &target.name, several)?;
         let (endpoint, record) = endpoint(matches, target, model, key.as_deref(), shared_prefix_tokens)?;
         endpoints.push(endpoint);
@@ -113,6 +125,30 @@ fn endpoint(
     };
     let dial = Box::new(Network::new(&url, http)?);
     Ok((Endpoint::new(dial, http, &url, key, wanted, limits)?, record))
+}
+
+impl Named {
+    /// The model spec of `local:SPEC`, empty for `local` alone.
+    fn local(&self) -> Option<&str> {
+        if self.url == "local" { Some("") } else { self.url.strip_prefix("local:") }
+    }
+}
+
+/// The engine of the bench target, which is built, or was already.
+fn local<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
+    ensure!(
+        !matches.contains_id("model"),
+        "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
+    );
+    let mut config = flags::config(matches)?;
+    if !spec.is_empty() {
+        spec.clone_into(&mut config.measured.model);
+    }
+    early::check(&config)?;
+    let program = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
+    ensure_not(cancelled)?;
+    let slots = matches.get_one::<u32>("slots").copied().unwrap_or(1);
+    Ok(LocalTarget::open(&program, &config.measured.load_request(), slots, cancelled)?)
 }
 
 /// What stands behind `NAME=` in `text`; `None` where it is another one's, or nobody's.
