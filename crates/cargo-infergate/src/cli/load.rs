@@ -22,6 +22,7 @@ use crate::load::audit::audit;
 use crate::load::cpu::raise_connection_limit;
 use crate::load::judge;
 use crate::load::live::Live;
+use crate::load::plan::REQUEST_WEIGHT;
 use crate::load::script_server::{self, Script};
 use crate::load::slo::{Limit, meets, next_users};
 use crate::load::summary::summarise;
@@ -33,6 +34,9 @@ use settings::{Loads, Settings};
 
 pub use flags::command;
 pub use settings::scenarios_of;
+
+/// What a receipt has room for, in pieces of output: it could not be read again beyond 128 MiB.
+const MAX_KEPT: u64 = 8_000_000;
 
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
@@ -60,6 +64,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         out: &out,
         drawer: &drawer,
         cancelled: &cancelled,
+        room: MAX_KEPT,
         done: 0,
         total: levels * settings.scenarios.len(),
     };
@@ -120,6 +125,8 @@ struct Run<'a> {
     out: &'a Path,
     drawer: &'a Drawer,
     cancelled: &'a Arc<AtomicBool>,
+    /// What the receipt still has room for, in pieces of output.
+    room: u64,
     /// Levels done, and how many there will be at most.
     done: usize,
     total: usize,
@@ -169,15 +176,17 @@ impl Run<'_> {
         if self.is_cancelled() {
             return Ok(());
         }
-        let plan = self.settings.level(scenario, arrivals, self.done);
+        let plan = self.settings.level(scenario, arrivals, self.done, self.room);
         let label = format!("{}, {}", plan.shape.name, judge::load(&arrivals));
         let live = self.show(&label, Some(plan.stop));
         let outcome = self.target.run_level(&plan, &live)?;
         if outcome.is_full {
-            let pieces = plan.max_pieces;
-            let note = format!("{label}: ended early, {pieces} pieces of output are kept of a level at most");
-            self.receipt.notes.push(note);
+            self.receipt
+                .notes
+                .push(format!("{label}: ended early, because the receipt holds no more; measure less in a run"));
         }
+        let seen = live.seen();
+        self.room = self.room.saturating_sub(seen.pieces + REQUEST_WEIGHT * seen.issued);
         self.receipt.levels.push(outcome.level);
         self.done += 1;
         write_json(self.out, self.receipt)

@@ -90,7 +90,7 @@ pub fn drive(
         warm_up_requests: 0,
         seed,
         prompts: Prompts::Numbers,
-        max_pieces: u64::MAX,
+        max_kept: u64::MAX,
     };
     let level = client.run_level(&plan, live).level;
     Ok(Driven { level, log: server.finish()?, offset_ns })

@@ -25,9 +25,13 @@ pub struct LevelPlan {
     pub seed: u64,
     /// Where prompts come from.
     pub prompts: Prompts,
-    /// No request starts once so many pieces of output are kept: memory and the receipt are bounded.
-    pub max_pieces: u64,
+    /// No request starts once so much is kept, pieces of output and [`REQUEST_WEIGHT`] for each request: memory and the receipt
+    /// are bounded.
+    pub max_kept: u64,
 }
+
+/// What a request takes in a receipt, in pieces of output (about 14 bytes each).
+pub const REQUEST_WEIGHT: u64 = 32;
 
 /// Where prompts come from.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use super::client::Endpoint;
 use super::connection::Connection;
 use super::failures::failure;
 use super::live::Live;
-use super::plan::{LevelPlan, Turn};
+use super::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
 use super::stamped::RunClock;
 use crate::receipt::MAX_REQUESTS;
 
@@ -150,7 +150,8 @@ impl Level {
     /// The number of the next request, if one may start at `at_ns`.
     fn next_request(&self, at_ns: u64) -> Option<u64> {
         let request = self.issued.get();
-        let is_full = request >= MAX_REQUESTS as u64 || self.live.seen().pieces >= self.plan.max_pieces;
+        let kept = self.live.seen().pieces + REQUEST_WEIGHT * request;
+        let is_full = request >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
         let is_over = match self.plan.stop {
             Stop::Requests { count } => request >= count,
             Stop::Duration { ns } => at_ns.saturating_sub(self.began_ns) >= ns,

@@ -1,7 +1,8 @@
 //! `cargo infergate load`, as a user runs it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
 
 use cargo_infergate::receipt::{LoadReceipt, read};
 use infergate::load::FailureClass;
@@ -157,23 +158,25 @@ fn scenarios_come_from_infergate_toml() {
 #[test]
 fn ctrl_c_keeps_a_partial_receipt_and_never_passes() {
     let place = Place::new();
-    let port = server(|_, connection| {
-        next_request(connection);
-        let _ = connection.write_all(HEAD.as_bytes());
+    let (waits, waiting) = mpsc::channel();
+    let port = server(move |_, connection| {
+        if next_request(connection).is_some_and(|request| request.contains("\"m\"")) {
+            let _ = connection.write_all(HEAD.as_bytes());
+            let _ = waits.send(());
+        }
         while next_request(connection).is_some() {}
     });
     let url = format!("http://127.0.0.1:{port}");
     let mut command =
         place.command(&["--target", &url, "--model=m", "--users=20", "--input-tokens=8", "--output-tokens=4"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-    let mut said = String::new();
-    while !said.contains("plain, 20 users") {
-        assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+    for _ in 0..20 {
+        waiting.recv().expect("every user waits");
     }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(killed.success());
-    stderr.read_to_string(&mut said).expect("readable");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("readable");
     let mut report = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut report).expect("readable");
     assert_eq!(child.wait().expect("it ends").code(), Some(3), "{said}{report}");

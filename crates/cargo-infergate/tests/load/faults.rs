@@ -71,7 +71,7 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
         warm_up_requests: 0,
         seed: 1,
         prompts: Prompts::Words { seed: 1, shared: 0 },
-        max_pieces: u64::MAX,
+        max_kept: u64::MAX,
     };
     let client = Client::new(vec![endpoint]).expect("a client");
     let level = client.run_level(&plan, &Arc::new(Live::default())).level;

@@ -28,7 +28,7 @@ fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
         warm_up_requests: 1,
         seed: 1,
         prompts: Prompts::Words { seed: 7, shared: 0 },
-        max_pieces: u64::MAX,
+        max_kept: u64::MAX,
     }
 }
 
@@ -166,7 +166,7 @@ fn a_server_that_refuses_everything_is_not_asked_without_pause() {
 fn a_level_that_keeps_too_much_ends_early_and_says_so() {
     let script = Script::new([answer(1, 1, 4)]);
     let mut bounded = closed(1, 100);
-    bounded.max_pieces = 10;
+    bounded.max_kept = 100;
     let (ran, _) = run(&script, bounded, None);
     assert_eq!((ran.records.len(), ran.is_full), (3, true));
 }

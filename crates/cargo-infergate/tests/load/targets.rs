@@ -29,7 +29,7 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         warm_up_requests: 2,
         seed: 1,
         prompts: Prompts::Words { seed: 7, shared: 0 },
-        max_pieces: u64::MAX,
+        max_kept: u64::MAX,
     };
     let endpoints = Rc::new([endpoint(&first, Limits::default()), endpoint(&second, Limits::default())]);
     let ran = in_made_up_time(async {

@@ -22,10 +22,6 @@ use crate::load::slo::Limit;
 /// Requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
 const LEAST_REQUESTS: u64 = 40;
-/// Levels of one search: as many doublings as there are, and as many halvings.
-const SEARCHED_LEVELS: usize = 24;
-/// Pieces of output that a run keeps, about 90 MB of its receipt.
-const MAX_PIECES: u64 = 5_000_000;
 
 /// What a run does.
 pub struct Settings {
@@ -115,12 +111,8 @@ impl Settings {
         })
     }
 
-    /// The level number `number` of the run: the scenario `scenario` under `arrivals`.
-    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize) -> LevelPlan {
-        let levels = match &self.loads {
-            Loads::All(loads) => loads.len(),
-            Loads::UntilSlo { .. } => SEARCHED_LEVELS,
-        };
+    /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
+    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize, max_kept: u64) -> LevelPlan {
         LevelPlan {
             scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
             shape: self.scenarios[scenario].clone(),
@@ -129,7 +121,7 @@ impl Settings {
             warm_up_requests: self.warm_up_requests,
             seed: self.seed.wrapping_add(number as u64),
             prompts: self.prompts.clone(),
-            max_pieces: MAX_PIECES / (self.scenarios.len() * levels).max(1) as u64,
+            max_kept,
         }
     }
 
