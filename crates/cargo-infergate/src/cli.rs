@@ -23,6 +23,7 @@ mod output;
 mod outputs;
 mod paired_gate;
 mod progress;
+mod report;
 mod revision;
 mod schema;
 mod sides;
@@ -70,7 +71,7 @@ pub fn main(args: ArgsOs) -> i32 {
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
-        Some(("schema" | probes::COMMAND, _)) | None => {}
+        Some(("schema" | "report" | probes::COMMAND, _)) | None => {}
         Some((_, matches)) => outputs::begin(matches)?,
     }
     match matches.subcommand() {
@@ -84,6 +85,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("memory", matches)) => memory::run(matches),
         Some(("demo", matches)) => demo::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
+        Some(("report", matches)) => report::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
         _ => anyhow::bail!("no command was given; see --help"),
@@ -107,6 +109,7 @@ pub fn command(program: &'static str) -> Command {
         bless::command(),
         bisect::command(),
         calibrate::command(),
+        report::command(),
         demo::command(),
         init::command(),
         doctor::command(),

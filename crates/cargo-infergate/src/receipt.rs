@@ -12,6 +12,7 @@ mod evidence;
 mod init;
 mod paired;
 mod reason;
+mod report;
 mod summary;
 mod target;
 mod verdict;
@@ -35,6 +36,10 @@ pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
+pub use report::{
+    REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
+    ReportVerdict,
+};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
@@ -115,5 +120,6 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("checkup-1.schema.json", schema::<Checkup>()),
         ("demo-1.schema.json", schema::<Demo>()),
         ("init-1.schema.json", schema::<Init>()),
+        ("report-1.schema.json", schema::<ReportFile>()),
     ]
 }

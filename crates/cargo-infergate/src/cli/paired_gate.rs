@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress};
+use super::{calibrate, early, flags, memory, output, outputs, progress, report};
 use crate::config::Config;
 use crate::gate::paired::{
     MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
@@ -102,6 +102,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     let json = flags::path(matches, "json");
     outputs::fresh(&out)?;
+    let folder = report::begin(matches)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     early::targets(config)?;
@@ -139,7 +140,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     output::say(&format!("receipt: {}", out.display()));
     output::report(&paired::verdict(&receipt, &verdict));
-    Ok(verdict.exit_code)
+    let code = verdict.exit_code;
+    if let Some(folder) = folder {
+        report::paired(&folder, receipt, verdict)?;
+    }
+    Ok(code)
 }
 
 /// How a paired run is to go.

@@ -1,0 +1,117 @@
+//! How sure a verdict is, where to look, and how to repeat it.
+
+use infergate::case::Phase;
+use infergate::printable::printable_within;
+
+use crate::receipt::{Evidence, Metric, Outcome, PairedReceipt, Verdict, VerdictRow};
+use crate::report::inputs::{Inputs, commit};
+use crate::report::units;
+
+/// Characters of a place in the code.
+const MAX_PLACE_CHARS: usize = 160;
+
+/// How the numbers came about, and what their intervals mean.
+pub fn how_sure(inputs: &Inputs) -> Option<String> {
+    match (&inputs.paired, &inputs.head, &inputs.verdict) {
+        (Some(paired), ..) => Some(paired_words(paired, inputs.verdict.as_ref())),
+        (None, Some(_), Some(verdict)) => stored_words(verdict),
+        _ => None,
+    }
+}
+
+fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
+    let blocks = paired.blocks.len();
+    let level = verdict.and_then(level).map_or_else(String::new, |level| {
+        format!(" An interval holds the true change in {} of runs.", units::level(level))
+    });
+    format!(
+        "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes; a change is the middle of the \
+         blocks' own changes.{level}"
+    )
+}
+
+fn stored_words(verdict: &Verdict) -> Option<String> {
+    let time = verdict.rows.iter().filter_map(VerdictRow::time).find(|time| time.sessions.is_some())?;
+    let sessions = time.sessions?;
+    let level = time.interval.map_or_else(String::new, |interval| {
+        format!(" An interval holds one more run of an unchanged program in {} of cases.", units::level(interval.level))
+    });
+    Some(format!("Head is one session, base is {sessions} sessions measured at other times.{level}"))
+}
+
+/// The level of a verdict's intervals.
+pub fn level(verdict: &Verdict) -> Option<f64> {
+    verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
+}
+
+/// Where a reader begins to search for the cause of a row that failed. `None` where the row passed.
+pub fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
+    if row.outcome.exit_code() == 0 {
+        return None;
+    }
+    let text = match &row.evidence {
+        Evidence::Time(time) if row.outcome == Outcome::Regressed => match (time.metric, row.subject.case()) {
+            (Metric::TtftNs, _) => {
+                "what runs once for the whole prompt: attention over it, the large matrix products".into()
+            }
+            (Metric::ItlNs, _) => "what runs for each token: weights and cache as they are read, sampling".into(),
+            (Metric::E2eNs, Some(case)) if case.phase() == Phase::Generate => {
+                "its TTFT and ITL in the table: the one that moved says whether prompt or tokens are slower".into()
+            }
+            (Metric::E2eNs, _) => "what runs in it".into(),
+        },
+        Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
+            Some(position) => format!("what changes numbers before output token {}", position + 1),
+            None => "what changes the numbers behind the tokens".into(),
+        },
+        Evidence::Counter(_) if row.outcome == Outcome::CounterRegressed => {
+            "what is allocated for each prompt or token".into()
+        }
+        Evidence::Memory(_) => {
+            let site = inputs.memory_record()?.sites.first()?;
+            let frames: Vec<&str> = site.frames.iter().take(2).map(String::as_str).collect();
+            format!(
+                "memory that outlives its run is allocated in {}",
+                printable_within(&frames.join(", called by "), MAX_PLACE_CHARS)
+            )
+        }
+        _ => return None,
+    };
+    Some(format!("{}: {text}", row.subject))
+}
+
+/// What is said where no table has anything to show.
+pub fn nothing_changed(verdict: &Verdict) -> String {
+    let mut subjects: Vec<_> = verdict.rows.iter().map(|row| &row.subject).collect();
+    subjects.sort();
+    subjects.dedup();
+    match subjects.len() {
+        0 => "Nothing was compared".into(),
+        1 => format!("{}: no change beyond its limits", subjects[0]),
+        count => format!("{count} subjects were compared: no change beyond their limits"),
+    }
+}
+
+/// The command that gives this verdict again; `None` where it cannot be known.
+pub fn repeat(inputs: &Inputs) -> Option<String> {
+    let program = &inputs.program;
+    let Some(paired) = &inputs.paired else {
+        return inputs.memory.is_some().then(|| format!("{program} memory"));
+    };
+    let base = commit(&paired.base.build)?;
+    let head = commit(&paired.head.build)?;
+    if base == head {
+        return None;
+    }
+    Some(format!("git checkout {head}\n{program} gate --against {base}"))
+}
+
+/// The command that finds the commit, for the first case that got slower.
+pub fn bisect(inputs: &Inputs) -> Option<String> {
+    let paired = inputs.paired.as_ref()?;
+    let slower =
+        inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
+    let case = slower.subject.case()?;
+    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
+    (base != head).then(|| format!("{} bisect --good {base} --bad {head} --case {case}", inputs.program))
+}
