@@ -14,6 +14,8 @@ mod targets;
 mod variance;
 mod verdict;
 
+use infergate::printable::printable;
+
 use super::inputs::Inputs;
 use super::model::{Block, Headline, Report, Section};
 use super::{pictures, terminal};
@@ -39,15 +41,30 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
 pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = SECTIONS.iter().filter_map(|section| section(inputs)).collect();
     for section in &mut sections {
+        section.blocks.iter_mut().for_each(make_printable);
         section.blocks.extend(pictures::of(section.id, inputs).into_iter().map(Block::Chart));
     }
     let title = inputs.subject().map_or_else(
-        || "a verdict".into(),
+        || "infergate verdict".into(),
         |subject| terminal::engine(subject.engine, subject.threads, subject.machine),
     );
     Report { title, headline: inputs.verdict.as_ref().map(headline), sections }
 }
 
+/// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.
+fn make_printable(block: &mut Block) {
+    let said: Vec<&mut String> = match block {
+        Block::Said(said) => vec![said],
+        Block::List(list) => list.iter_mut().collect(),
+        Block::Findings(findings) => findings.iter_mut().map(|finding| &mut finding.said).collect(),
+        Block::Table(_) | Block::Chart(_) => Vec::new(),
+    };
+    for said in said {
+        *said = printable(said).into_owned();
+    }
+}
+
 fn headline(verdict: &Verdict) -> Headline {
-    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, why: terminal::reason(verdict) }
+    let why = terminal::reason(verdict).map(|why| printable(&why).into_owned());
+    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, why }
 }

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::markdown::decision;
-use super::markup::{columns, prose};
+use super::markup::{columns, inline, prose};
 use super::{Exporter, File, NO_VERDICT};
 use crate::receipt::{Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
@@ -68,15 +67,15 @@ impl Exporter for Comment {
             Tone::Bad => "❌",
             Tone::Plain => "ℹ️",
         };
-        let mut text =
-            format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", headline.outcome.words(), decision(headline));
+        let words = headline.outcome.words();
+        let mut text = format!("{MARKER}\n### {sign} infergate: {words}\n");
+        if let Some(why) = &headline.why {
+            let _ = write!(text, "\n{}\n", prose(why));
+        }
         text += &changed(report, verdict);
         text += &looks(verdict, inputs);
-        if let Some(sure) = look::how_sure(inputs) {
-            let _ = write!(text, "\n{}\n", prose(&sure));
-        }
+        text += &compared(inputs, report);
         text += &commands(inputs);
-        let _ = write!(text, "\n{}\n", prose(&report.title));
         text += &folded(report, MOST_BYTES.saturating_sub(text.len()));
         Ok(vec![File::text("comment.md", text)])
     }
@@ -115,6 +114,21 @@ fn looks(verdict: &Verdict, inputs: &Inputs) -> String {
     }
     let lines: Vec<String> = places.iter().map(|place| format!("- {}", prose(place))).collect();
     format!("\n**Where to look**\n\n{}\n", lines.join("\n"))
+}
+
+/// What ran, where, and how sure the numbers are.
+fn compared(inputs: &Inputs, report: &Report) -> String {
+    let mut text = String::new();
+    if inputs.subject().is_some() {
+        let _ = write!(text, "\n**What was compared**\n\n{}\n", inline(&report.title));
+    }
+    if let Some(sides) = look::sides(inputs) {
+        let _ = write!(text, "{}\n", inline(&sides));
+    }
+    if let Some(sure) = look::how_sure(inputs) {
+        let _ = write!(text, "\n{}\n", prose(&sure));
+    }
+    text
 }
 
 fn commands(inputs: &Inputs) -> String {

@@ -122,6 +122,8 @@ pub enum Layer {
     },
     /// A filled bar from one x to another at one y: a span of time.
     Span {
+        /// In the legend; the same name once, and none where its label says what it is.
+        name: String,
         /// Written on it where there is room, else said where it is pointed at.
         label: String,
         /// Begins.

@@ -11,6 +11,8 @@ pub enum Unit {
     TokensPerS,
     /// Bytes.
     Bytes,
+    /// Bytes, each of which counts: an exact counter.
+    ExactBytes,
     /// Bytes a run.
     BytesPerRun,
     /// Tokens.
@@ -37,7 +39,7 @@ impl Unit {
         match self {
             Self::Ns => "ns",
             Self::TokensPerS => "tokens/s",
-            Self::Bytes => "bytes",
+            Self::Bytes | Self::ExactBytes => "bytes",
             Self::BytesPerRun => "bytes/run",
             Self::Tokens => "tokens",
             Self::Count => "count",
@@ -56,6 +58,7 @@ impl Unit {
             Self::Ns => units::duration(Some(value)),
             Self::TokensPerS => units::tokens_per_s(Some(value)),
             Self::Bytes => units::bytes(Some(value)),
+            Self::ExactBytes => format!("{value:.0} B"),
             Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
             Self::Tokens | Self::Count => format!("{value:.0}"),
             Self::Plain => units::number(value),

@@ -31,7 +31,7 @@ fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<C
         id: format!("blocks-{}", file_word(&case.id.to_string())),
         title: format!("{}{change}", case.id),
         caption: "The middle time of base and head in each block. Both moving together is the machine; one moving away from the \
-                  other is a change."
+                  other is a change. The axis of time does not begin at zero."
             .into(),
         x: Axis::new("block", Unit::Count),
         y: Axis::new("time", Unit::Ns),

@@ -15,9 +15,9 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     for (at, case) in timed.iter().enumerate() {
         // The first case stands on top.
         let y = (lines - 1 - at) as f64;
-        layers.push(blocks(paired, case, y));
         let found = time(verdict, case);
         layers.extend(found.and_then(|time| interval(case, time, y)));
+        layers.push(blocks(paired, case, y));
         layers.push(limit(case, y));
         layers.extend(found.and_then(|time| estimate(case, time, y)));
     }

@@ -20,6 +20,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         return Vec::new();
     }
     let layers = known.iter().rev().enumerate().map(|(at, (case, time_ns, fraction))| Layer::Span {
+        name: String::new(),
         label: Unit::Fraction.show(*fraction),
         from: 0.0,
         to: *fraction,

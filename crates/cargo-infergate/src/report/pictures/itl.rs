@@ -32,7 +32,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         caption: "The gap before each token. A flat line streams evenly; a slope is work that grows with the context; single \
                   high points are pauses."
             .into(),
-        x: Axis::new("output token", Unit::Tokens),
+        x: Axis::new("output token", Unit::Count),
         y: Axis::new("ITL", Unit::Ns).zero(),
         layers,
     }]

@@ -43,7 +43,8 @@ fn spans(parts: &TtftParts, y: f64) -> Vec<Layer> {
         let shown = Unit::Ns.show(ns);
         let look = Look::nth(at);
         spans.push(Layer::Span {
-            label: format!("{name} {shown}"),
+            name: name.into(),
+            label: shown.clone(),
             from,
             to: from + ns,
             y,

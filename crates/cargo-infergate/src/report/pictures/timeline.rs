@@ -18,6 +18,7 @@ fn chart(request: &Request) -> Option<Chart> {
     let (first, last) = (trace.ttft_ns()? as f64, trace.e2e_ns()? as f64);
     let times: Vec<f64> = trace.token_ns().iter().map(|ns| *ns as f64).collect();
     let span = |label: &str, from: f64, to: f64, y: f64, n: usize| Layer::Span {
+        name: String::new(),
         label: label.into(),
         from,
         to,

@@ -35,16 +35,17 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         Layer::Points { name: "samples".into(), points: samples.collect(), look: Look::nth(7) },
         Layer::Line { name: "median".into(), points: medians, look: Look::nth(0), marked: true },
     ];
+    let mut caption = String::from("The line joins medians over processes.");
     if least.len() > 1 {
+        caption += " The hardware limit is the work that no implementation can avoid, at the rates the probes measured on this \
+                    machine.";
         let name = "hardware limit".into();
         layers.push(Layer::Line { name, points: least, look: Look::nth(1).dashed(true), marked: true });
     }
     vec![Chart {
         id: "ttft".into(),
         title: "Time to first token against prompt length".into(),
-        caption: "The line joins medians over processes. The hardware limit is the work that no implementation can avoid, at the \
-                  rates the probes measured on this machine."
-            .into(),
+        caption,
         x: Axis::new("prompt", Unit::Tokens).zero(),
         y: Axis::new("TTFT", Unit::Ns).zero(),
         layers,

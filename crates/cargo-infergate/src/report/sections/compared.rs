@@ -1,7 +1,7 @@
 //! What was compared: commits, builds, machine, and how it is repeated.
 
 use crate::receipt::Build;
-use crate::report::inputs::{Inputs, commit};
+use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Section, Table};
 use crate::report::words::look;
 
@@ -35,11 +35,9 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     Some(section)
 }
 
-/// A commit's first digits, and whether there were changes beside it.
+/// A build's commit.
 pub fn commit_cell(build: &Build) -> Cell {
-    let Some(id) = commit(build) else { return Cell::text("a given binary") };
-    let changed = if build.dirty == Some(true) { " with changes that are in no commit" } else { "" };
-    Cell::text(format!("{}{changed}", &id[..id.len().min(10)]))
+    Cell::text(look::build(build))
 }
 
 fn short_hash(hash: &str) -> Cell {

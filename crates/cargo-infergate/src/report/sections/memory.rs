@@ -126,7 +126,7 @@ fn counters(counted: &[CountedCase]) -> Table {
     let mut table = Table::new("counters", "Exact counters", columns);
     for case in counted {
         for (name, counter) in &case.counters {
-            let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
+            let unit = if Counts::of(name) == Counts::Bytes { Unit::ExactBytes } else { Unit::Count };
             table.row(vec![Cell::text(case.id.to_string()), Cell::foreign(name), counter_cell(*counter, unit)]);
         }
     }

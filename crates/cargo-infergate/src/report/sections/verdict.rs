@@ -141,7 +141,7 @@ fn token(output: &OutputEvidence, id: Option<u32>) -> Cell {
 }
 
 fn counted(evidence: &CounterEvidence, counter: Option<Counter>) -> Cell {
-    let unit = if evidence.unit == Counts::Bytes { Unit::Bytes } else { Unit::Count };
+    let unit = if evidence.unit == Counts::Bytes { Unit::ExactBytes } else { Unit::Count };
     counter.map_or(Cell::Missing(Missing::NotCounted), |counter| counter_cell(counter, unit))
 }
 

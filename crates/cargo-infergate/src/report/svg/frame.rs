@@ -94,22 +94,19 @@ impl Frame {
 
     fn up(&self, chart: &Chart) -> String {
         let mut svg = String::new();
+        // Words stand on the lanes of a timeline: a line through them would strike them out.
+        let spans = chart.layers.iter().any(|layer| matches!(layer, Layer::Span { .. }));
         let named = chart.y.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone()));
         let numbers = ticks(chart.y.unit, self.y.0, self.y.1).into_iter().map(|tick| (tick.at, tick.label));
         let lines: Vec<(f64, String)> = if chart.y.names.is_empty() { numbers.collect() } else { named.collect() };
         for (at, label) in lines {
             let y = self.y(at);
-            let _ = writeln!(
-                svg,
-                "<line class=\"ig-grid\" x1=\"{}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/><text class=\"ig-tick ig-end\" x=\"{}\" \
-                 y=\"{}\">{}</text>",
-                px(self.left),
-                px(self.right),
-                px(self.left - 8.0),
-                px(y + 5.0),
-                text(&label),
-                y = px(y)
-            );
+            if !spans {
+                let (left, right, y) = (px(self.left), px(self.right), px(y));
+                let _ = write!(svg, "<line class=\"ig-grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y}\" y2=\"{y}\"/>");
+            }
+            let (x, y) = (px(self.left - 8.0), px(y + 5.0));
+            let _ = writeln!(svg, "<text class=\"ig-tick ig-end\" x=\"{x}\" y=\"{y}\">{}</text>", text(&label));
         }
         let label = labelled(&chart.y, self.y);
         if !label.is_empty() {

@@ -17,6 +17,7 @@ enum Sign {
     Points,
     Interval,
     Limit,
+    Span,
 }
 
 /// The legend and its height, px; nothing where only one series needs no name.
@@ -28,7 +29,7 @@ pub fn draw(chart: &Chart) -> (String, f64) {
             Layer::Points { name, look, .. } => (name, Sign::Points, *look),
             Layer::Interval { name, look, .. } => (name, Sign::Interval, *look),
             Layer::Limit { name, look, .. } => (name, Sign::Limit, *look),
-            Layer::Span { .. } => continue,
+            Layer::Span { name, look, .. } => (name, Sign::Span, *look),
         };
         if !name.is_empty() && entries.iter().all(|(known, ..)| known != name) {
             entries.push((name, sign, look));
@@ -65,6 +66,10 @@ fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
         Sign::Line => line("ig-line") + &mark(),
         Sign::Points => mark(),
         Sign::Interval => line("ig-interval"),
+        Sign::Span => {
+            let (left, top) = (px(x), px(y - 7.0));
+            format!("<rect class=\"ig-span ig-b{}\" x=\"{left}\" y=\"{top}\" width=\"24\" height=\"14\"/>", look.colour)
+        }
         Sign::Limit => {
             let (middle, top, bottom) = (px(x + 12.0), px(y - 8.0), px(y + 8.0));
             format!("<path class=\"ig-limit ig-s{}\" d=\"M{middle} {top}V{bottom}\"/>", look.colour)

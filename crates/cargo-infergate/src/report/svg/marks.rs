@@ -15,17 +15,21 @@ const HALF_SPAN: f64 = 13.0;
 pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
     match layer {
         Layer::Line { points, look, marked, .. } => line(points, *look, *marked, frame),
-        Layer::Points { points, look, .. } => points.iter().map(|point| mark(point, *look, 4.5, frame)).collect(),
+        Layer::Points { points, look, .. } => {
+            // Many points are drawn smaller, so that they do not hide each other.
+            let size = if points.len() > 100 { 2.6 } else { 4.5 };
+            points.iter().map(|point| mark(point, *look, size, frame)).collect()
+        }
         Layer::Interval { from, to, y, hover, look, .. } => {
             let (from, to, y) = (frame.x(*from), frame.x(*to), frame.y(*y));
             let path =
                 format!("M{0} {1}V{2}M{0} {y}H{3}M{3} {1}V{2}", px(from), px(y - 8.0), px(y + 8.0), px(to), y = px(y));
             format!("<path class=\"ig-interval ig-s{}\" d=\"{path}\">{}</path>\n", look.colour, title(hover))
         }
-        Layer::Span { label, from, to, y, hover, look } => {
-            let next = next_in_lane(chart, *to, *y).map(|next| frame.x(next));
-            let (from, to) = (frame.x(*from), frame.x(*to));
-            span(label, (from, to), frame.y(*y), hover, *look, next.unwrap_or(frame.right))
+        Layer::Span { label, from, to, y, hover, look, .. } => {
+            // Behind a span of several, its label would seem to be the last one's.
+            let room = if is_alone(chart, *y) { frame.right } else { 0.0 };
+            span(label, (frame.x(*from), frame.x(*to)), frame.y(*y), hover, *look, room)
         }
         Layer::Limit { x, y, hover, look, .. } => {
             let x = frame.x(*x);
@@ -42,13 +46,9 @@ pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
     }
 }
 
-/// Where the next span of the same lane begins.
-fn next_in_lane(chart: &Chart, to: f64, lane: f64) -> Option<f64> {
-    let starts = chart.layers.iter().filter_map(|layer| match layer {
-        Layer::Span { from, y, .. } if *y == lane && *from >= to => Some(*from),
-        _ => None,
-    });
-    starts.reduce(f64::min)
+/// Whether a lane has one span.
+fn is_alone(chart: &Chart, lane: f64) -> bool {
+    chart.layers.iter().filter(|layer| matches!(layer, Layer::Span { y, .. } if *y == lane)).count() == 1
 }
 
 fn line(points: &[Place], look: Look, marked: bool, frame: &Frame) -> String {
@@ -95,8 +95,8 @@ pub fn shape(shape: Shape, x: f64, y: f64, size: f64) -> String {
     }
 }
 
-/// A bar with its label on it, or behind it where there is room until `next`, or only where it is pointed at.
-fn span(label: &str, (from, to): (f64, f64), y: f64, hover: &str, look: Look, next: f64) -> String {
+/// A bar with its label on it, or behind it where there is room up to `room`, or only where it is pointed at.
+fn span(label: &str, (from, to): (f64, f64), y: f64, hover: &str, look: Look, room: f64) -> String {
     let width = (to - from).max(1.0);
     let mut svg = format!(
         "<rect class=\"ig-span ig-b{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
@@ -110,7 +110,7 @@ fn span(label: &str, (from, to): (f64, f64), y: f64, hover: &str, look: Look, ne
     let needed = width_of(label, SPAN_SIZE) + 12.0;
     let place = if needed <= width {
         Some(from + 7.0)
-    } else if to + needed <= next {
+    } else if to + needed <= room {
         Some(to + 7.0)
     } else {
         None

@@ -21,7 +21,9 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
     };
     match unit {
         Unit::Ns => of(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
-        Unit::Bytes => of(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")]),
+        Unit::Bytes | Unit::ExactBytes => {
+            of(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")])
+        }
         Unit::BytesPerRun => (1.0, "B a run"),
         Unit::Change | Unit::Fraction => (0.01, "%"),
         Unit::TokensPerS => (1.0, "tokens/s"),

@@ -3,12 +3,25 @@
 use infergate::case::Phase;
 use infergate::printable::printable_within;
 
-use crate::receipt::{Evidence, Metric, Outcome, PairedReceipt, Verdict, VerdictRow};
+use crate::receipt::{Build, Evidence, Metric, Outcome, PairedReceipt, Verdict, VerdictRow};
 use crate::report::inputs::{Inputs, commit};
 use crate::report::units;
 
 /// Characters of a place in the code.
 const MAX_PLACE_CHARS: usize = 160;
+
+/// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
+pub fn sides(inputs: &Inputs) -> Option<String> {
+    let (base, head) = (inputs.base_build()?, inputs.subject()?.build);
+    Some(format!("base {}, head {}", build(base), build(head)))
+}
+
+/// A build in a few words: its commit's first digits.
+pub fn build(build: &Build) -> String {
+    let Some(id) = commit(build) else { return "a given binary".into() };
+    let changed = if build.dirty == Some(true) { " with changes that are in no commit" } else { "" };
+    format!("{}{changed}", &id[..id.len().min(10)])
+}
 
 /// How the numbers came about, and what their intervals mean.
 pub fn how_sure(inputs: &Inputs) -> Option<String> {
