@@ -120,7 +120,7 @@ fn looks(verdict: &Verdict, inputs: &Inputs) -> String {
 fn compared(inputs: &Inputs, report: &Report) -> String {
     let mut text = String::new();
     if inputs.subject().is_some() {
-        let _ = write!(text, "\n**What was compared**\n\n{}\n", inline(&report.title));
+        let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.title));
     }
     if let Some(sides) = look::sides(inputs) {
         let _ = write!(text, "{}\n", inline(&sides));
@@ -168,7 +168,8 @@ fn fitting(section: &Section, room: usize) -> String {
     for block in &section.blocks {
         let part = match block {
             Block::Table(table) => within(table, room.saturating_sub(text.len())),
-            Block::Chart(_) => continue,
+            // How sure the numbers are was said above.
+            Block::Chart(_) | Block::Said(_) => continue,
             other => {
                 let alone = Section { blocks: vec![other.clone()], ..section.clone() };
                 super::markdown::body(&alone, false)

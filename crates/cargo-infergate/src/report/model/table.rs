@@ -57,8 +57,8 @@ pub enum Missing {
     AlreadyLoaded,
     /// It never enters a receipt.
     NotKept,
-    /// Nothing leaked.
-    NoTrend,
+    /// It is counted to the byte, so every byte counts.
+    Exact,
 }
 
 /// One entry of a table.

@@ -2,7 +2,7 @@
 
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Outcome, OutputEvidence, TimeEvidence, Unit as Counts,
-    Verdict, VerdictRow,
+    Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
@@ -176,7 +176,7 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
         Cell::text(row.subject.to_string()),
         Cell::text(words::witness(memory.witness)),
         bytes(memory.slope_bytes, Missing::NotMeasured),
-        bytes(memory.floor_bytes, Missing::NotGiven),
+        bytes(memory.floor_bytes, if memory.witness == Witness::Heap { Missing::Exact } else { Missing::NotGiven }),
         bytes(memory.smallest_leak_bytes, Missing::NotGiven),
         outcome(row),
     ]

@@ -24,6 +24,6 @@ pub fn reason(missing: Missing) -> String {
         Missing::NoTokenizer => "the prompt was given as tokens, without a tokenizer".into(),
         Missing::AlreadyLoaded => "the model was loaded already".into(),
         Missing::NotKept => "receipts keep the ids of tokens and no text".into(),
-        Missing::NoTrend => "no trend was found".into(),
+        Missing::Exact => "counted to the byte, so any growth counts".into(),
     }
 }
