@@ -10,6 +10,7 @@ mod checkup;
 mod demo;
 mod evidence;
 mod init;
+mod llama_bench;
 mod paired;
 mod reason;
 mod report;
@@ -34,6 +35,7 @@ pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
+pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

@@ -145,6 +145,47 @@ fn a_gate_writes_its_report() {
     assert!(!folder.path("r/comment.md").exists(), "a comment of an earlier run would be posted");
 }
 
+/// Fields as llama-bench writes them, some of which this program has no use for.
+#[test]
+fn llama_bench_stands_beside_a_run() {
+    let folder = Folder::new();
+    let test = |prompt: u64, output: u64, depth: u64, rate: f64| {
+        format!(
+            "{{\"build_commit\": \"abc\", \"model_filename\": \"/home/me/models/tiny.gguf\", \"n_gpu_layers\": 0, \"n_prompt\": {prompt}, \
+             \"n_gen\": {output}, \"n_depth\": {depth}, \"avg_ns\": 1000, \"avg_ts\": {rate}, \"stddev_ts\": 1.5}}"
+        )
+    };
+    let list = [test(8, 0, 0, 13062.4), test(0, 16, 8, 1658.0), test(99, 0, 0, 10.0)].join(",");
+    let file = folder.path("llama.json");
+    fs::write(&file, format!("[{list}]")).expect("a file");
+    let (code, said) = folder.run("report", &[golden("receipt-1.json"), file], &["--out=r", "--format=md"]);
+    assert_eq!(code, 0, "{said}");
+    let text = folder.read("r/report.md");
+    assert!(text.contains("| pp8 | `tiny.gguf` | 13062 tok/s | 1.50 tok/s | prefill/p8 |"), "{text}");
+    assert!(
+        text.contains("| tg16 @ d8 | `tiny.gguf` | 1658 tok/s | 1.50 tok/s | decode/p8 | 3316 tok/s | 2.00 times |"),
+        "{text}"
+    );
+    assert!(text.contains("| pp99 | `tiny.gguf` | 10.0 tok/s | 1.50 tok/s | none | — (1) | — (2) |"), "{text}");
+    assert!(folder.path("r/pictures/llama-bench.svg").exists());
+}
+
+#[test]
+fn what_it_reads_is_not_what_it_writes() {
+    let folder = Folder::new();
+    let receipt = folder.path("report.json");
+    fs::copy(golden("receipt-1.json"), &receipt).expect("a copy");
+    for flags in [&["--out=."][..], &["--json=report.json"]] {
+        let (code, said) = folder.run("report", std::slice::from_ref(&receipt), flags);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("report.json: is what the report is made from; name another place"), "{said}");
+    }
+    assert!(folder.read("report.json").contains("infergate.receipt/1"), "it is still there");
+    let (code, said) = folder.run("report", &[receipt], &["--json=tables.json"]);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(folder.read("tables.json").contains("\"schema\": \"infergate.report/1\""));
+}
+
 #[cfg(feature = "png")]
 #[test]
 fn pictures_come_as_png_too() {

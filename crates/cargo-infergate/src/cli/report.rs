@@ -8,7 +8,8 @@ use infergate::text_file::read_text;
 
 use super::{flags, output, outputs};
 use crate::gate;
-use crate::receipt::{Baseline, PairedReceipt, Receipt, Verdict, write_bytes, write_text};
+use crate::receipt::{Baseline, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
+use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
 use crate::report::sections;
@@ -28,13 +29,13 @@ pub fn command() -> Command {
         .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
         .arg(
             path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
-                "Receipt, paired receipt, memory receipt, verdict or baseline; of two receipts the first is the earlier run",
+                "Receipt, paired receipt, memory receipt, verdict, baseline, or llama-bench's JSON; of two receipts the first is the earlier run",
             ),
         )
         .arg(
             path(Arg::new("out").long("out").value_name("DIR"))
                 .help("Folder the report is written to")
-                .required_unless_present("splice"),
+                .required_unless_present_any(["splice", "json"]),
         )
         .arg(
             Arg::new("format")
@@ -49,6 +50,7 @@ pub fn command() -> Command {
                 "Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced",
             ),
         )
+        .arg(flags::json("Write the report's tables here, as JSON"))
         .args(flags::one("targets"))
         .after_help(format!(
             "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
@@ -86,9 +88,17 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
     let files: Vec<PathBuf> = matches.get_many::<PathBuf>("FILES").into_iter().flatten().cloned().collect();
     let formats: Vec<String> = matches.get_many::<String>("format").into_iter().flatten().cloned().collect();
+    let json = flags::path(matches, "json");
+    if let Some(json) = &json {
+        ensure_not_read(json, &files)?;
+        outputs::fresh(json)?;
+    }
     let inputs = load::inputs(&files, &config)?;
     if let Some(folder) = flags::path(matches, "out") {
-        write(&folder, &inputs, &formats)?;
+        write(&folder, &inputs, &formats, &files)?;
+    }
+    if let Some(json) = json {
+        write_json(&json, &document(&sections::report(&inputs)))?;
     }
     if let Some(document) = flags::path(matches, "splice") {
         into_document(&document, &inputs, &files)?;
@@ -103,7 +113,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 pub fn stored(folder: &Path, baseline: Option<&Baseline>, receipt: Receipt, verdict: Verdict) -> Result<()> {
     let base = baseline.and_then(|baseline| gate::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..inputs() };
-    write(folder, &inputs, &[])
+    write(folder, &inputs, &[], &[])
 }
 
 /// Writes the usual formats of a paired run.
@@ -111,7 +121,7 @@ pub fn stored(folder: &Path, baseline: Option<&Baseline>, receipt: Receipt, verd
 /// # Errors
 /// As [`write`].
 pub fn paired(folder: &Path, receipt: PairedReceipt, verdict: Verdict) -> Result<()> {
-    write(folder, &Inputs { paired: Some(receipt), verdict: Some(verdict), ..inputs() }, &[])
+    write(folder, &Inputs { paired: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
 }
 
 /// No files yet, and this program's name.
@@ -123,13 +133,14 @@ fn inputs() -> Inputs {
 ///
 /// # Errors
 /// A format that is none or lacks what it needs; a file that cannot be written.
-fn write(folder: &Path, inputs: &Inputs, formats: &[String]) -> Result<()> {
+fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
     let exporters = chosen(formats, inputs)?;
     let report = sections::report(inputs);
     let mut written: Vec<String> = Vec::new();
     for exporter in exporters {
         for file in exporter.export(inputs, &report)? {
             if !written.contains(&file.name) {
+                ensure_not_read(&folder.join(&file.name), read)?;
                 write_bytes(&folder.join(&file.name), &file.bytes)?;
                 written.push(file.name);
             }
@@ -146,18 +157,28 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to write over what this report is made from.
+fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
+    let place = path.display();
+    ensure!(
+        !read.iter().any(|read| outputs::same_file(path, read)),
+        "{place}: is what the report is made from; name another place to write to"
+    );
+    Ok(())
+}
+
 /// Replaces what stands between markers in a Markdown file.
-fn into_document(document: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> {
-    let text = read_text(document, MAX_DOCUMENT_BYTES)?;
+fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> {
+    let text = read_text(path, MAX_DOCUMENT_BYTES)?;
     let names: Vec<String> =
         files.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()).collect();
     let command = format!("{} report {}", inputs.program, names.join(" "));
-    let spliced = splice(&text, inputs, &sections::report(inputs), &command)
-        .with_context(|| format!("{}", document.display()))?;
-    ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", document.display());
+    let spliced =
+        splice(&text, inputs, &sections::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
+    ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", path.display());
     if spliced != text {
-        write_text(document, &spliced)?;
+        write_text(path, &spliced)?;
     }
-    output::say(&format!("spliced: {}", document.display()));
+    output::say(&format!("spliced: {}", path.display()));
     Ok(())
 }

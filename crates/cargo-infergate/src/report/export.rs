@@ -7,7 +7,7 @@ mod comment;
 mod csv;
 mod github_benchmark;
 mod html;
-mod json;
+pub mod json;
 mod junit;
 mod llama_bench;
 mod llama_bench_table;

@@ -3,7 +3,7 @@
 use super::model::{Cell, Missing, Unit};
 use crate::receipt::{CaseRecord, ProcessSamples};
 use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
-use infergate::case::Phase;
+use infergate::case::{Case, Phase};
 
 /// A figure a reader asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +98,17 @@ impl Figure {
         let few = Missing::TooFewProcesses { needed: MIN_PROCESSES_FOR_CV, processes: medians.len() };
         if medians.len() < MIN_PROCESSES_FOR_CV { Err(few) } else { coefficient_of_variation(&medians).ok_or(few) }
     }
+}
+
+/// The rate of each sample, prompt and output tokens together, tokens a second: as llama-bench counts.
+pub fn token_rates(case: &CaseRecord) -> Vec<f64> {
+    let tokens = match case.id {
+        Case::Prefill { prompt_tokens } => prompt_tokens,
+        Case::Decode { .. } => 1,
+        Case::Generate { prompt_tokens, output_tokens } => prompt_tokens + output_tokens,
+    };
+    let times = case.processes.iter().flat_map(|process| process.times_ns());
+    times.filter(|ns| *ns > 0.0).map(|ns| tokens as f64 * 1e9 / ns).collect()
 }
 
 /// What a table says of one figure of one case.

@@ -1,6 +1,6 @@
 //! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
 
-use crate::receipt::{Build, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict};
+use crate::receipt::{Build, LlamaBenchTest, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict};
 use infergate::engine::EngineInfo;
 
 /// The files of one report.
@@ -16,6 +16,8 @@ pub struct Inputs {
     pub paired: Option<PairedReceipt>,
     /// A memory phase measured by itself.
     pub memory: Option<MemoryReceipt>,
+    /// Tests of llama-bench, to stand beside.
+    pub llama_bench: Vec<LlamaBenchTest>,
     /// What was decided.
     pub verdict: Option<Verdict>,
 }

@@ -4,6 +4,7 @@ mod blocks;
 mod changes;
 mod hardware;
 mod itl;
+mod llama_bench;
 mod memory;
 mod starts;
 mod timeline;
@@ -12,8 +13,11 @@ mod ttft;
 use super::inputs::Inputs;
 use super::model::Chart;
 
+/// Makes charts of what was measured, or none.
+type Picture = fn(&Inputs) -> Vec<Chart>;
+
 /// The section each stands in, and who makes it.
-const PICTURES: &[(&str, fn(&Inputs) -> Vec<Chart>)] = &[
+const PICTURES: &[(&str, Picture)] = &[
     ("verdict", changes::charts),
     ("blocks", blocks::charts),
     ("request", timeline::charts),
@@ -22,6 +26,7 @@ const PICTURES: &[(&str, fn(&Inputs) -> Vec<Chart>)] = &[
     ("latency", hardware::charts),
     ("scaling", ttft::charts),
     ("memory", memory::charts),
+    ("llama_bench", llama_bench::charts),
 ];
 
 /// The charts of the section named `id`.

@@ -7,6 +7,7 @@ mod comparison;
 mod configuration;
 mod findings;
 mod latency;
+pub mod llama_bench;
 mod memory;
 pub mod request;
 mod scaling;
@@ -35,6 +36,7 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     comparison::section,
     blocks::section,
     memory::section,
+    llama_bench::section,
 ];
 
 /// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.

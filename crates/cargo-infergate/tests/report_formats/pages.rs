@@ -64,7 +64,7 @@ fn many(count: usize) -> Verdict {
         (time.base_ns, time.head_ns, time.ratio) = (Some(1e6), Some(1.05e6), Some(1.05));
         time.interval = Some(Interval { low: 1.04, high: 1.06, level: 0.95 });
         time.threshold = Some(1.02);
-        let outcome = if n % 2 == 0 { Outcome::Regressed } else { Outcome::WithinLimit };
+        let outcome = if n.is_multiple_of(2) { Outcome::Regressed } else { Outcome::WithinLimit };
         VerdictRow::new(case, outcome, Evidence::Time(time))
     };
     let notes = (0..900).map(|n| Note::from(format!("note {n} {}", "x".repeat(1_900)))).collect();

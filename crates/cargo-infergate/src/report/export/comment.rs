@@ -69,8 +69,8 @@ impl Exporter for Comment {
         };
         let words = headline.outcome.words();
         let mut text = format!("{MARKER}\n### {sign} infergate: {words}\n");
-        if let Some(why) = &headline.why {
-            let _ = write!(text, "\n{}\n", prose(why));
+        if let Some(said) = look::summary(verdict).or_else(|| headline.why.clone()) {
+            let _ = write!(text, "\n{}\n", prose(&said));
         }
         text += &changed(report, verdict);
         text += &looks(verdict, inputs);
@@ -123,7 +123,7 @@ fn compared(inputs: &Inputs, report: &Report) -> String {
         let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.title));
     }
     if let Some(sides) = look::sides(inputs) {
-        let _ = write!(text, "{}\n", inline(&sides));
+        let _ = writeln!(text, "{}", inline(&sides));
     }
     if let Some(sure) = look::how_sure(inputs) {
         let _ = write!(text, "\n{}\n", prose(&sure));

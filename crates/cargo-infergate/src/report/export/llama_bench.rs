@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Exporter, File, NO_RUN};
 use crate::receipt::{CaseRecord, Receipt, to_json};
+use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
 use crate::stats::{mean, sample_std};
@@ -90,8 +91,7 @@ fn entry(receipt: &Receipt, case: &CaseRecord) -> Option<Entry> {
         Case::Generate { prompt_tokens, output_tokens } => (prompt_tokens, output_tokens, 0),
     };
     let samples_ns: Vec<f64> = case.processes.iter().flat_map(|process| process.times_ns()).collect();
-    let tokens = (n_prompt + n_gen) as f64;
-    let samples_ts: Vec<f64> = samples_ns.iter().filter(|ns| **ns > 0.0).map(|ns| tokens * 1e9 / ns).collect();
+    let samples_ts = token_rates(case);
     let engine = &receipt.engine;
     Some(Entry {
         build_commit: receipt.build.commit.as_deref().map(word),

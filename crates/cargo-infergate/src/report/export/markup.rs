@@ -39,7 +39,7 @@ pub fn inline(words: &str) -> String {
             ':' if after == Some('/') => text.push_str("\\:"),
             '.' if before.is_some_and(|c: char| c.eq_ignore_ascii_case(&'w')) => text.push_str("\\."),
             // Mentions and references notify people; a mark nobody sees keeps them words.
-            '@' => text.push_str("@\u{200b}"),
+            '@' if is_word(after) => text.push_str("@\u{200b}"),
             '#' => text.push_str("\\#\u{200b}"),
             c => text.push(c),
         }

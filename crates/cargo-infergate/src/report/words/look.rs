@@ -3,9 +3,10 @@
 use infergate::case::Phase;
 use infergate::printable::printable_within;
 
-use crate::receipt::{Build, Evidence, Metric, Outcome, PairedReceipt, Verdict, VerdictRow};
+use crate::gate::paired::LEVEL;
+use crate::receipt::{Against, Build, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, Verdict, VerdictRow};
 use crate::report::inputs::{Inputs, commit};
-use crate::report::units;
+use crate::report::{units, words};
 
 /// Characters of a place in the code.
 const MAX_PLACE_CHARS: usize = 160;
@@ -39,7 +40,8 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     });
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes; a change is the middle of the \
-         blocks' own changes.{level}"
+         blocks' own changes.{level} Where nothing changed, at most {} of suites are called regressed.",
+        units::level(LEVEL)
     )
 }
 
@@ -82,7 +84,7 @@ pub fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
         }
         Evidence::Memory(_) => {
             let site = inputs.memory_record()?.sites.first()?;
-            let frames: Vec<&str> = site.frames.iter().take(2).map(String::as_str).collect();
+            let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
             format!(
                 "memory that outlives its run is allocated in {}",
                 printable_within(&frames.join(", called by "), MAX_PLACE_CHARS)
@@ -91,6 +93,37 @@ pub fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
         _ => return None,
     };
     Some(format!("{}: {text}", row.subject))
+}
+
+/// What decided, in one sentence for whoever sees nothing else; `None` where the verdict is good.
+pub fn summary(verdict: &Verdict) -> Option<String> {
+    if verdict.exit_code == 0 {
+        return None;
+    }
+    let row = verdict.rows.iter().find(|row| row.outcome == verdict.verdict)?;
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
+    let more = match failed.saturating_sub(1) {
+        0 => String::new(),
+        1 => "; one more is below".into(),
+        more => format!("; {more} more are below"),
+    };
+    let slower = row.time().filter(|_| row.outcome == Outcome::Regressed).and_then(|time| slower(row, time));
+    Some(format!("{}{more}", slower.unwrap_or_else(|| words::decided(row))))
+}
+
+/// `decode/p128 is slower: ITL 33.0 ms -> 34.4 ms, +4.3 % (+2.9 % to +5.8 %), and it fails from +2.0 %`.
+fn slower(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
+    let (base, head, limit) = (time.base_ns?, time.head_ns?, time.threshold?);
+    let from = if time.against == Against::Baseline { "above" } else { "from" };
+    Some(format!(
+        "{} is slower: {} {} -> {}, {}, and it fails {from} {}",
+        words::compared(row, time),
+        words::metric(time.metric),
+        units::duration(Some(base)),
+        units::duration(Some(head)),
+        words::change(time),
+        units::signed_percent(limit - 1.0)
+    ))
 }
 
 /// What is said where no table has anything to show.
