@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::markup::{columns, inline, prose};
 use super::{Exporter, File, NO_VERDICT};
-use crate::receipt::{Verdict, VerdictRow};
+use crate::receipt::Verdict;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Report, Row, Section, Table, Tone};
 use crate::report::words::look;
@@ -106,9 +106,7 @@ fn changed(report: &Report, verdict: &Verdict) -> String {
 }
 
 fn looks(verdict: &Verdict, inputs: &Inputs) -> String {
-    let mut places: Vec<String> =
-        verdict.rows.iter().filter_map(|row: &VerdictRow| look::place(row, inputs)).take(MOST_SENTENCES).collect();
-    places.dedup();
+    let places: Vec<String> = look::places(verdict, inputs).into_iter().take(MOST_SENTENCES).collect();
     if places.is_empty() {
         return String::new();
     }

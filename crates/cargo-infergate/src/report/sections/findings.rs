@@ -18,6 +18,9 @@ const RULES: &[fn(&Inputs) -> Vec<Finding>] =
 /// The coefficient of variation between processes from which on a case is called unsteady; as the gate's `cv_limit`.
 const CV_LIMIT: f64 = 0.20;
 
+/// Cases that one finding names.
+const MOST_NAMED: usize = 5;
+
 /// What the rules found.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let found: Vec<Finding> = RULES.iter().flat_map(|rule| rule(inputs)).filter(|f| !f.rests_on.is_empty()).collect();
@@ -65,28 +68,24 @@ fn main_figure(case: Case) -> Figure {
     }
 }
 
+/// The cases whose processes differ most, where any differs by more than the limit; else that none does.
 fn unsteady(inputs: &Inputs) -> Vec<Finding> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
     let known = receipt.cases.iter().filter_map(|case| {
         let figure = main_figure(case.id);
-        Some((case.id, figure, figure.variation(case).ok()?))
+        Some((case.id, figure.name(), figure.variation(case).ok()?))
     });
-    let known: Vec<(Case, Figure, f64)> = known.collect();
-    let name = |case: Case, figure: Figure| format!("CV of {} of {case} between processes", figure.name());
-    let mut found: Vec<Finding> = known
-        .iter()
-        .filter(|(_, _, cv)| *cv > CV_LIMIT)
-        .map(|(case, figure, cv)| {
-            let said = words::unsteady(*case, figure.name(), *cv, CV_LIMIT);
-            finding(Tone::Warn, said, &[(name(*case, *figure), *cv, Unit::Fraction)])
-        })
-        .collect();
-    let largest = known.iter().max_by(|a, b| a.2.total_cmp(&b.2));
-    if let (true, Some((case, figure, cv))) = (found.is_empty(), largest) {
-        let said = words::steady(known.len(), *case, *cv);
-        found.push(finding(Tone::Good, said, &[(name(*case, *figure), *cv, Unit::Fraction)]));
+    let mut known: Vec<(Case, &str, f64)> = known.collect();
+    known.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let Some((case, _, cv)) = known.first().copied() else { return Vec::new() };
+    let (cases, above) = (known.len(), known.iter().filter(|(.., cv)| *cv > CV_LIMIT).count());
+    known.truncate(above.clamp(1, MOST_NAMED));
+    let name = |case: &Case, figure: &str| format!("CV of {figure} of {case} between processes");
+    let figures: Vec<_> = known.iter().map(|(case, figure, cv)| (name(case, figure), *cv, Unit::Fraction)).collect();
+    if above == 0 {
+        return vec![finding(Tone::Good, words::steady(cases, case, cv), &figures)];
     }
-    found
+    vec![finding(Tone::Warn, words::unsteady(above, cases, case, cv, CV_LIMIT), &figures)]
 }
 
 fn growth_with_input(inputs: &Inputs) -> Vec<Finding> {

@@ -31,13 +31,10 @@ pub fn grows(subject: &Subject, witness: Witness, bytes_per_run: f64, place: Opt
     format!("{subject}: {what} grows by {} a run{place}", units::bytes(Some(bytes_per_run)))
 }
 
-/// A case that varies too much between processes.
-pub fn unsteady(case: Case, figure: &str, cv: f64, limit: f64) -> String {
-    format!(
-        "{case} is unsteady: its {figure} varies by {} between processes, more than {}",
-        units::percent(Some(cv)),
-        units::percent(Some(limit))
-    )
+/// Cases that vary too much between processes, and the one that varies most.
+pub fn unsteady(above: usize, cases: usize, worst: Case, cv: f64, limit: f64) -> String {
+    let (cv, limit) = (units::percent(Some(cv)), units::percent(Some(limit)));
+    format!("{above} of {cases} cases vary by more than {limit} between processes; {worst} varies most, by {cv}")
 }
 
 /// No case varies too much.

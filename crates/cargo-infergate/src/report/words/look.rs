@@ -24,9 +24,13 @@ pub fn build(build: &Build) -> String {
     format!("{}{changed}", &id[..id.len().min(10)])
 }
 
+/// Subjects that one line names.
+const MOST_SUBJECTS: usize = 8;
+
 /// How the numbers came about, and what their intervals mean.
 pub fn how_sure(inputs: &Inputs) -> Option<String> {
     match (&inputs.paired, &inputs.head, &inputs.verdict) {
+        (Some(paired), ..) if paired.blocks.is_empty() => None,
         (Some(paired), ..) => Some(paired_words(paired, inputs.verdict.as_ref())),
         (None, Some(_), Some(verdict)) => stored_words(verdict),
         _ => None,
@@ -59,8 +63,28 @@ pub fn level(verdict: &Verdict) -> Option<f64> {
     verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
 }
 
+/// Where a reader begins to search, the same words of several subjects once.
+pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
+    for row in &verdict.rows {
+        let Some(text) = place(row, inputs) else { continue };
+        let subject = row.subject.to_string();
+        match grouped.iter_mut().find(|(_, known)| *known == text) {
+            Some((subjects, _)) if subjects.contains(&subject) => {}
+            Some((subjects, _)) => subjects.push(subject),
+            None => grouped.push((vec![subject], text)),
+        }
+    }
+    let line = |(subjects, text): (Vec<String>, String)| {
+        let more = subjects.len().saturating_sub(MOST_SUBJECTS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
+    };
+    grouped.into_iter().map(line).collect()
+}
+
 /// Where a reader begins to search for the cause of a row that failed. `None` where the row passed.
-pub fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
+fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
     if row.outcome.exit_code() == 0 {
         return None;
     }
@@ -92,7 +116,7 @@ pub fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("{}: {text}", row.subject))
+    Some(text)
 }
 
 /// What decided, in one sentence for whoever sees nothing else; `None` where the verdict is good.
@@ -111,16 +135,16 @@ pub fn summary(verdict: &Verdict) -> Option<String> {
     Some(format!("{}{more}", slower.unwrap_or_else(|| words::decided(row))))
 }
 
-/// `decode/p128 is slower: ITL 33.0 ms -> 34.4 ms, +4.3 % (+2.9 % to +5.8 %), and it fails from +2.0 %`.
+/// `decode/p128 is slower: ITL 34.4 ms instead of 33.0 ms, +4.3 % (+2.9 % to +5.8 %), and it fails from +2.0 %`.
 fn slower(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
     let (base, head, limit) = (time.base_ns?, time.head_ns?, time.threshold?);
     let from = if time.against == Against::Baseline { "above" } else { "from" };
     Some(format!(
-        "{} is slower: {} {} -> {}, {}, and it fails {from} {}",
+        "{} is slower: {} {} instead of {}, {}, and it fails {from} {}",
         words::compared(row, time),
         words::metric(time.metric),
-        units::duration(Some(base)),
         units::duration(Some(head)),
+        units::duration(Some(base)),
         words::change(time),
         units::signed_percent(limit - 1.0)
     ))
@@ -142,7 +166,9 @@ pub fn nothing_changed(verdict: &Verdict) -> String {
 pub fn repeat(inputs: &Inputs) -> Option<String> {
     let program = &inputs.program;
     let Some(paired) = &inputs.paired else {
-        return inputs.memory.is_some().then(|| format!("{program} memory"));
+        let receipt = inputs.memory.as_ref()?;
+        let (case, runs, threads) = (receipt.memory.case, receipt.memory.asked_runs, receipt.threads);
+        return Some(format!("{program} memory --case {case} --runs {runs} --threads {threads}"));
     };
     let base = commit(&paired.base.build)?;
     let head = commit(&paired.head.build)?;
