@@ -102,6 +102,22 @@ fn a_file_that_is_none_is_one_clear_line() {
     }
 }
 
+/// Files of the kinds that reading refuses, each with something else that nobody meant well.
+#[test]
+fn whatever_is_in_a_file_there_is_one_clear_line() {
+    let folder = Folder::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut refused = 0;
+    for entry in fs::read_dir(corpus).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let (code, said) = folder.run("report", std::slice::from_ref(&path), &["--out=r", "--format=md"]);
+        assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{}: {said}", path.display());
+        assert_eq!(said.lines().count(), 1, "{}: {said}", path.display());
+        refused += usize::from(code == 2);
+    }
+    assert!(refused > 20, "{refused}");
+}
+
 #[test]
 fn what_cannot_be_done_says_why() {
     let folder = Folder::new();

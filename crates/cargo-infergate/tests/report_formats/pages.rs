@@ -1,6 +1,6 @@
 //! Each format as a whole.
 
-use cargo_infergate::receipt::{Against, Evidence, Interval, Note};
+use cargo_infergate::receipt::{Against, Evidence, Interval, Note, OutputComparison, OutputEvidence, Subject};
 use cargo_infergate::receipt::{Metric, Outcome, TimeEvidence, Verdict, VerdictRow};
 use cargo_infergate::report::export::{EXPORTERS, chosen};
 use infergate::case::Case;
@@ -77,11 +77,27 @@ fn five_hundred_cases_fit_into_a_comment() {
     inputs.verdict = Some(many(500));
     let comment = file(&inputs, "comment.md");
     assert!(comment.len() < 65_536, "{} bytes", comment.len());
-    assert!(comment.contains("and 210 more"), "what is left out is counted");
+    assert!(comment.contains("and 210 more, in the report"), "what is left out is counted");
     assert_eq!(comment.matches("<details>").count(), comment.matches("</details>").count());
     let page = file(&inputs, "report.html");
     assert_eq!(page.matches("p500</td>").count(), 1);
     assert_eq!(file(&inputs, "annotations.txt").lines().count(), 10, "GitHub shows ten");
+}
+
+/// Names as long as a name may be, of characters that take more room when they are escaped.
+#[test]
+fn long_names_do_not_burst_a_comment() {
+    let mut inputs = memory();
+    let name = |n: usize| format!("criterion:{n}{}", "`|<&*".repeat(39));
+    let output = OutputEvidence { position: Some(1), ..OutputEvidence::new(OutputComparison::Changed) };
+    let row = |n: usize| {
+        let subject: Subject = name(n).parse().expect("a name");
+        VerdictRow::new(subject, Outcome::OutputChanged, Evidence::Output(output.clone()))
+    };
+    inputs.verdict = Some(Verdict::of((0..500).map(row).collect(), Vec::new()));
+    let comment = file(&inputs, "comment.md");
+    assert!(comment.len() < 65_536, "{} bytes", comment.len());
+    assert!(comment.contains("more, in the report"), "what is left out is counted");
 }
 
 #[test]

@@ -19,8 +19,10 @@ pub const MARKER: &str = "<!-- infergate comment -->";
 const MOST_BYTES: usize = 65_000;
 /// Rows of a table of what changed.
 const MOST_ROWS: usize = 40;
-/// Sentences of a list.
-const MOST_SENTENCES: usize = 20;
+/// Bytes of the tables of what changed, so that there is room for the rest whatever stands in them.
+const CHANGED_BYTES: usize = 30_000;
+/// Bytes of where to look.
+const PLACES_BYTES: usize = 8_000;
 /// Columns of a table of what changed, in the order a reader needs them.
 const COLUMNS: &[&str] = &[
     "case",
@@ -86,17 +88,13 @@ fn judged(report: &Report) -> impl Iterator<Item = &Table> {
     report.sections.iter().filter(|section| ["verdict", "targets"].contains(&section.id)).flat_map(Section::tables)
 }
 
+/// What changed, as many rows as there is room for.
 fn changed(report: &Report, verdict: &Verdict) -> String {
     let mut text = String::new();
     for table in judged(report) {
         let notable: Vec<&Row> = table.rows.iter().filter(|row| row.notable).collect();
-        if notable.is_empty() {
-            continue;
-        }
-        let shown = &notable[..notable.len().min(MOST_ROWS)];
-        let _ = write!(text, "\n{}", columns(table, COLUMNS, shown));
-        if notable.len() > shown.len() {
-            let _ = write!(text, "\nand {} more\n", notable.len() - shown.len());
+        if !notable.is_empty() {
+            text += &within(table, COLUMNS, &notable, MOST_ROWS, CHANGED_BYTES.saturating_sub(text.len()));
         }
     }
     if text.is_empty() {
@@ -106,12 +104,14 @@ fn changed(report: &Report, verdict: &Verdict) -> String {
 }
 
 fn looks(verdict: &Verdict, inputs: &Inputs) -> String {
-    let places: Vec<String> = look::places(verdict, inputs).into_iter().take(MOST_SENTENCES).collect();
-    if places.is_empty() {
-        return String::new();
+    let mut lines = String::new();
+    for place in look::places(verdict, inputs) {
+        let line = format!("- {}\n", prose(&place));
+        if lines.len() + line.len() <= PLACES_BYTES {
+            lines += &line;
+        }
     }
-    let lines: Vec<String> = places.iter().map(|place| format!("- {}", prose(place))).collect();
-    format!("\n**Where to look**\n\n{}\n", lines.join("\n"))
+    if lines.is_empty() { lines } else { format!("\n**Where to look**\n\n{lines}") }
 }
 
 /// What ran, where, and how sure the numbers are.
@@ -165,7 +165,11 @@ fn fitting(section: &Section, room: usize) -> String {
     let mut text = String::new();
     for block in &section.blocks {
         let part = match block {
-            Block::Table(table) => within(table, room.saturating_sub(text.len())),
+            Block::Table(table) => {
+                let rows: Vec<&Row> = table.rows.iter().collect();
+                let ids: Vec<&str> = table.columns.iter().map(|column| column.id).collect();
+                within(table, &ids, &rows, rows.len(), room.saturating_sub(text.len()))
+            }
             // How sure the numbers are was said above.
             Block::Chart(_) | Block::Said(_) => continue,
             other => {
@@ -180,16 +184,15 @@ fn fitting(section: &Section, room: usize) -> String {
     text
 }
 
-fn within(table: &Table, room: usize) -> String {
-    let all: Vec<&Row> = table.rows.iter().collect();
-    let ids: Vec<&str> = table.columns.iter().map(|column| column.id).collect();
-    let mut count = all.len();
+/// The first of these rows, at most `most` and as many as fit into `room` bytes, and how many are left out.
+fn within(table: &Table, ids: &[&str], rows: &[&Row], most: usize, room: usize) -> String {
+    let mut count = rows.len().min(most);
     loop {
-        let left = all.len() - count;
+        let left = rows.len() - count;
         let more = if left > 0 { format!("\nand {left} more, in the report\n") } else { String::new() };
-        let text = format!("\n{}{more}", columns(table, &ids, &all[..count]));
+        let text = if count > 0 { format!("\n{}{more}", columns(table, ids, &rows[..count])) } else { more };
         if text.len() <= room || count == 0 {
-            return if text.len() <= room { text } else { String::new() };
+            return text;
         }
         count /= 2;
     }

@@ -10,15 +10,12 @@ const MOST_POINTS: usize = 1_500;
 
 /// One chart, of the case of the request that stands for the run.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
-    let Some(receipt) = &inputs.head else { return Vec::new() };
-    let Some(request) = typical(receipt) else { return Vec::new() };
-    let Some(case) = receipt.cases.iter().find(|case| case.id == request.case) else { return Vec::new() };
+    let Some(request) = typical(inputs) else { return Vec::new() };
     let middle = gaps(&request.trace, "the middle request");
     if middle.is_empty() {
         return Vec::new();
     }
-    let traces = case.processes.iter().flat_map(|process| process.traces());
-    let others = traces.filter(|trace| *trace != request.trace).flat_map(|trace| gaps(&trace, "another request"));
+    let others = request.others.iter().flat_map(|trace| gaps(trace, "another request"));
     let others: Vec<Place> = others.take(MOST_POINTS).collect();
     let mut layers = Vec::new();
     if !others.is_empty() {

@@ -9,8 +9,7 @@ const LANES: [&str; 5] = ["E2E", "generation", "ITL", "TTFT", "tokens"];
 
 /// One chart, of the request that stands for the run.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
-    let request = inputs.head.as_ref().and_then(typical);
-    request.as_ref().and_then(chart).into_iter().collect()
+    typical(inputs).as_ref().and_then(chart).into_iter().collect()
 }
 
 fn chart(request: &Request) -> Option<Chart> {

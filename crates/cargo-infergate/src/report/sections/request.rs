@@ -1,6 +1,6 @@
 //! One request, taken apart: cold and warm TTFT, E2E, generation time, TPOT, the gaps, and the tokens.
 
-use crate::receipt::{Receipt, TtftParts};
+use crate::receipt::{PairedReceipt, Receipt, TtftParts};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
 use infergate::case::{Case, Phase};
@@ -12,20 +12,37 @@ pub struct Request {
     pub case: Case,
     /// When its tokens came.
     pub trace: Trace,
-    /// How many there were to choose from.
-    pub of: usize,
+    /// The other requests of the case.
+    pub others: Vec<Trace>,
 }
 
-/// The request that stands for a run; `None` where nothing was generated.
-pub fn typical(receipt: &Receipt) -> Option<Request> {
-    let generated = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Generate);
-    let case = generated.max_by_key(|case| (case.id.output_tokens(), case.id.prompt_tokens()))?;
-    let mut traces: Vec<Trace> = case.processes.iter().flat_map(|process| process.traces()).collect();
+/// The request that stands for a run, head's where two sides ran; `None` where nothing was generated.
+pub fn typical(inputs: &Inputs) -> Option<Request> {
+    let (case, mut traces) = inputs.head.as_ref().map_or_else(|| of_pair(inputs.paired.as_ref()?), of_run)?;
     traces.retain(|trace| trace.e2e_ns().is_some());
     traces.sort_by_key(|trace| trace.e2e_ns());
-    let of = traces.len();
-    let middle = of.checked_sub(1)? / 2;
-    traces.into_iter().nth(middle).map(|trace| Request { case: case.id, trace, of })
+    let middle = traces.len().checked_sub(1)? / 2;
+    let trace = traces.remove(middle);
+    Some(Request { case, trace, others: traces })
+}
+
+/// By output tokens, then by prompt.
+fn longest<T>(cases: impl Iterator<Item = T>, id: impl Fn(&T) -> Case) -> Option<T> {
+    let generated = cases.filter(|case| id(case).phase() == Phase::Generate);
+    generated.max_by_key(|case| (id(case).output_tokens(), id(case).prompt_tokens()))
+}
+
+fn of_run(receipt: &Receipt) -> Option<(Case, Vec<Trace>)> {
+    let case = longest(receipt.cases.iter(), |case| case.id)?;
+    Some((case.id, case.processes.iter().flat_map(|process| process.traces()).collect()))
+}
+
+fn of_pair(paired: &PairedReceipt) -> Option<(Case, Vec<Trace>)> {
+    // The tokens of samples of several iterations are sums.
+    let case = longest(paired.cases.iter().filter(|case| case.iterations_per_sample == 1), |case| case.id)?;
+    let blocks = paired.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
+    let traces = blocks.flat_map(|block| &block.head_tokens_ns).filter_map(|tokens| Trace::new(tokens.clone()).ok());
+    Some((case.id, traces.collect()))
 }
 
 /// The start whose TTFT is the middle one, so that its parts add up.
@@ -37,9 +54,8 @@ pub fn middle_start(starts: &[TtftParts]) -> Option<&TtftParts> {
 
 /// The tables of one request.
 pub fn section(inputs: &Inputs) -> Option<Section> {
-    let receipt = inputs.head.as_ref()?;
-    let starts = starts(receipt);
-    let request = typical(receipt);
+    let starts = starts(inputs);
+    let request = typical(inputs);
     if starts.rows.is_empty() && request.is_none() {
         return None;
     }
@@ -47,7 +63,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     if let Some(request) = &request {
         let chosen = format!(
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
-            request.case, request.of
+            request.case,
+            request.others.len() + 1
         );
         section = section.with(Block::Said(chosen)).with(one(request)).with(tokens(request.case));
     }
@@ -94,7 +111,7 @@ fn tokens(case: Case) -> Table {
     table
 }
 
-fn starts(receipt: &Receipt) -> Table {
+fn starts(inputs: &Inputs) -> Table {
     let mut table = Table::new(
         "starts",
         "Time to first token in parts",
@@ -110,7 +127,8 @@ fn starts(receipt: &Receipt) -> Table {
         ],
     )
     .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.");
-    for (name, starts) in [("cold", &receipt.cold), ("warm", &receipt.warm)] {
+    let all = inputs.head.iter().flat_map(|receipt| [("cold", &receipt.cold), ("warm", &receipt.warm)]);
+    for (name, starts) in all {
         let Some(parts) = middle_start(starts) else { continue };
         let ns = |value: Option<u64>, missing| Cell::number(value.map(|ns| ns as f64), Unit::Ns, missing);
         table.row(vec![
