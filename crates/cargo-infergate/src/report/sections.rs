@@ -1,5 +1,5 @@
 //! The parts of a report, each a file that makes a section of the inputs, or none. A new one is a file here and a line in
-//! [`SECTIONS`].
+//! `SECTIONS`.
 
 mod blocks;
 mod compared;

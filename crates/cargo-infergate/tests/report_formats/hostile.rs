@@ -164,6 +164,23 @@ fn tables_keep_their_columns() {
     }
 }
 
+/// A request of many tokens and a case of many samples make no picture of megabytes.
+#[test]
+fn pictures_stay_small() {
+    let mut inputs = two_runs();
+    let head = inputs.head.as_mut().expect("a run");
+    let mut long = head.cases[2].clone();
+    long.id = "generate/p8-o50000".parse().expect("a case");
+    long.processes[0].samples_ns = vec![(1..=50_000).map(|token| token * 1_000).collect()];
+    let mut other = head.cases[0].clone();
+    other.id = "prefill/p16".parse().expect("a case");
+    other.processes[0].samples_ns = vec![vec![1_000_000]; 50_000];
+    head.cases.extend([long, other]);
+    for file in files(&inputs).iter().filter(|file| file.name.ends_with(".svg")) {
+        assert!(file.bytes.len() < 600_000, "{}: {} bytes", file.name, file.bytes.len());
+    }
+}
+
 #[test]
 fn annotations_are_commands_of_ours_alone() {
     for inputs in each() {

@@ -8,6 +8,8 @@ use crate::report::words;
 use crate::stats::median;
 use infergate::receipt::file_word;
 
+/// Blocks of a case that are drawn; no gate takes so many.
+const MOST_BLOCKS: usize = 200;
 /// Charts of more cases than this would be scrolled past.
 const MOST: usize = 12;
 
@@ -41,7 +43,7 @@ fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<C
 
 fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockCase) -> &Vec<u64>) -> Vec<Place> {
     let iterations = case.iterations_per_sample.max(1) as f64;
-    let found = paired.blocks.iter().enumerate().filter_map(|(number, block)| {
+    let found = paired.blocks.iter().enumerate().take(MOST_BLOCKS).filter_map(|(number, block)| {
         let block = block.cases.iter().find(|found| found.id == case.id)?;
         let times: Vec<f64> = times(block).iter().map(|ns| *ns as f64 / iterations).collect();
         let y = median(&times)?;

@@ -6,6 +6,9 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::words;
 
+/// Blocks of a case that are drawn; no gate takes so many.
+const MOST_BLOCKS: usize = 200;
+
 /// One chart of all timed cases.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let (Some(paired), Some(verdict)) = (&inputs.paired, &inputs.verdict) else { return Vec::new() };
@@ -47,7 +50,7 @@ fn blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {
     let of_case = paired.blocks.iter().enumerate().flat_map(|(number, block)| {
         block.cases.iter().filter(|found| found.id == case.id).map(move |found| (number, found))
     });
-    let points = of_case.filter_map(|(number, found)| {
+    let points = of_case.take(MOST_BLOCKS).filter_map(|(number, found)| {
         let change = block_difference(found)?.exp_m1();
         let hover = format!("{}, block {}: {}", case.id, number + 1, Unit::Change.show(change));
         Some(Place { x: change, y, hover })

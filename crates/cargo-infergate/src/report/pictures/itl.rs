@@ -36,7 +36,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
 }
 
 fn gaps(trace: &Trace, whose: &str) -> Vec<Place> {
-    let gaps = trace.itl_ns().into_iter().enumerate();
+    let gaps = trace.itl_ns().into_iter().enumerate().take(MOST_POINTS);
     gaps.map(|(at, ns)| Place {
         x: (at + 2) as f64,
         y: ns as f64,

@@ -7,6 +7,9 @@ use crate::report::sections::request::{Request, typical};
 /// Lanes, from the lowest.
 const LANES: [&str; 5] = ["E2E", "generation", "ITL", "TTFT", "tokens"];
 
+/// Gaps and tokens that are drawn, the first of them; more run into each other.
+const MOST_TOKENS: usize = 400;
+
 /// One chart, of the request that stands for the run.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     typical(inputs).as_ref().and_then(chart).into_iter().collect()
@@ -33,11 +36,11 @@ fn chart(request: &Request) -> Option<Chart> {
         let label = format!("generation time {}", Unit::Ns.show(generation as f64));
         layers.push(span(&label, first, last, 1.0, 2));
     }
-    for (at, gap) in times.windows(2).enumerate() {
+    for (at, gap) in times.windows(2).enumerate().take(MOST_TOKENS) {
         // Two shades in turn, so that neighbours are told apart.
         layers.push(span(&format!("ITL of token {}", at + 2), gap[0], gap[1], 2.0, 1 + 2 * (at % 2)));
     }
-    let points = times.iter().enumerate().map(|(at, x)| {
+    let points = times.iter().enumerate().take(MOST_TOKENS).map(|(at, x)| {
         let hover = format!("token {} after {}", at + 1, Unit::Ns.show(*x));
         Place { x: *x, y: 4.0, hover }
     });

@@ -7,6 +7,9 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use infergate::case::Phase;
 
+/// More points than this hide each other, and make a file slow.
+const MOST_POINTS: usize = 1_500;
+
 /// One chart, where at least two prompt lengths were measured.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
@@ -22,8 +25,10 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         y: ns,
         hover: format!("{what} at {} tokens: {}", case.id.prompt_tokens(), Unit::Ns.show(ns)),
     };
+    // An equal share for each case, so that none goes without.
+    let share = (MOST_POINTS / known.len()).max(1);
     let samples = known.iter().flat_map(|(case, _)| {
-        Figure::Ttft.values(case).into_iter().map(|ns| place(case, ns, "one sample")).collect::<Vec<_>>()
+        Figure::Ttft.values(case).into_iter().take(share).map(|ns| place(case, ns, "one sample")).collect::<Vec<_>>()
     });
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least = known.iter().filter_map(|(case, ns)| {
