@@ -47,12 +47,20 @@ pub fn write_json<T: Serialize>(path: &Path, document: &T) -> Result<()> {
 /// # Errors
 /// As [`write_json`].
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// As [`write_json`], for bytes of any kind.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let old = replaceable(path)?;
     let folder = folder_of(path);
     let write = || -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let mut beside = Beside::new(folder)?;
-        beside.file.write_all(text.as_bytes())?;
+        beside.file.write_all(bytes)?;
         if let Some(old) = &old {
             beside.file.set_permissions(old.permissions())?;
         }

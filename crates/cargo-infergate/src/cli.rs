@@ -25,6 +25,7 @@ mod output;
 mod outputs;
 mod paired_gate;
 mod progress;
+mod report;
 mod revision;
 mod schema;
 mod server_program;
@@ -78,7 +79,12 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         // Those write no file, or a folder of them.
         Some((
-            "schema" | probes::COMMAND | command_worker::COMMAND | script_server::COMMAND | server_worker::COMMAND,
+            "schema"
+            | "report"
+            | probes::COMMAND
+            | command_worker::COMMAND
+            | script_server::COMMAND
+            | server_worker::COMMAND,
             _,
         ))
         | None => {}
@@ -96,6 +102,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some(("load", matches)) => load::run(matches),
         Some(("demo", matches)) => demo::run(matches),
         Some(("doctor", matches)) => doctor::run(matches),
+        Some(("report", matches)) => report::run(matches),
         Some(("schema", matches)) => schema::run(matches),
         Some((probes::COMMAND, matches)) => probe(matches),
         Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
@@ -123,6 +130,7 @@ pub fn command(program: &'static str) -> Command {
         bless::command(),
         bisect::command(),
         calibrate::command(),
+        report::command(),
         demo::command(),
         init::command(),
         doctor::command(),

@@ -88,7 +88,10 @@ pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Poli
 }
 
 /// The newest session of a baseline as the run it was.
-fn newest_session(baseline: &Baseline) -> Result<Receipt> {
+///
+/// # Errors
+/// A baseline without sessions, or with samples of a case and no output.
+pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     let session =
         baseline.sessions.last().context("the baseline has no sessions; bless one with `cargo xtask bless`")?;
     let record = |case: &SessionCase| -> Result<CaseRecord> {

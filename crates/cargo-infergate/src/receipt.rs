@@ -10,9 +10,11 @@ mod checkup;
 mod demo;
 mod evidence;
 mod init;
+mod llama_bench;
 mod load;
 mod paired;
 mod reason;
+mod report;
 mod summary;
 mod target;
 mod verdict;
@@ -34,12 +36,17 @@ pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
+pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use load::{
     AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,
     TargetRecord,
 };
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use reason::{Note, Reason, Remedy};
+pub use report::{
+    REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
+    ReportVerdict,
+};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
@@ -121,5 +128,6 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("checkup-1.schema.json", schema::<Checkup>()),
         ("demo-1.schema.json", schema::<Demo>()),
         ("init-1.schema.json", schema::<Init>()),
+        ("report-1.schema.json", schema::<ReportFile>()),
     ]
 }

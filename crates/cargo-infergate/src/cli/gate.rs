@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench, early, flags, output, paired_gate};
+use super::{bench, early, flags, output, paired_gate, report};
 use crate::config::Config;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, Verdict, read, write_json};
@@ -22,6 +22,7 @@ pub fn command() -> Command {
         .arg(receipt())
         .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))
+        .arg(report::folder())
         .after_help(
             "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
              cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
@@ -47,6 +48,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         return paired_gate::run(matches, &config);
     }
     let json = flags::path(matches, "json");
+    let folder = report::begin(matches)?;
     let receipt = match flags::path(matches, "receipt") {
         Some(path) => read::<Receipt>(&path)?,
         None => {
@@ -57,7 +59,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let baseline = find_baseline(&config, &receipt)?;
     let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
-    finish(&verdict, &terminal::subject(&receipt), json.as_deref())
+    let code = finish(&verdict, &terminal::subject(&receipt), json.as_deref())?;
+    if let Some(folder) = folder {
+        report::stored(&folder, baseline.as_ref(), receipt, verdict)?;
+    }
+    Ok(code)
 }
 
 /// Writes and prints a verdict; gives its exit code.

@@ -73,7 +73,7 @@ fn spelt(id: &str) -> String {
 }
 
 /// Whether both paths lead to one file, also through a link, and also where it does not exist yet.
-fn same_file(one: &Path, other: &Path) -> bool {
+pub fn same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
     one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress, server_program, undecided};
+use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{
     MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
@@ -136,6 +136,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let json = flags::path(matches, "json");
     outputs::fresh(&out)?;
     outputs::fresh(&out.with_extension("first.json"))?;
+    let folder = report::begin(matches)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let is_server = matches.get_flag("server") || matches.contains_id("base-url");
@@ -192,7 +193,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     output::say(&format!("receipt: {}", out.display()));
     output::report(&paired::verdict(&receipt, &verdict));
-    Ok(verdict.exit_code)
+    let code = verdict.exit_code;
+    if let Some(folder) = folder {
+        report::paired(&folder, receipt, verdict)?;
+    }
+    Ok(code)
 }
 
 /// How a paired run is to go.

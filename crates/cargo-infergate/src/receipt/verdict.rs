@@ -9,7 +9,7 @@
 //!   tables, tolerance and JSON follow.
 //! - A gated time metric: [`Metric`](super::Metric) (its name, and which cases have it) and `report/words.rs` (its words).
 //! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
-//! - An exporter: one file in `report/`, which reads a [`Verdict`].
+//! - An exporter: one file in `report/export/`.
 
 use anyhow::{Result, ensure};
 use infergate::receipt::limits::{MAX_NOTES, at_most};

@@ -105,12 +105,13 @@ pub(super) fn decision(verdict: &Verdict) -> String {
         text.push('\n');
     }
     let words = style(verdict.verdict).paint(verdict.verdict.words());
-    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, printable(&reason(verdict)));
+    let why = reason(verdict).map_or_else(String::new, |why| format!(", {why}"));
+    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, printable(&why));
     text
 }
 
 /// What the rows say, the same words of several subjects once.
-fn remarks(rows: &[VerdictRow]) -> Vec<String> {
+pub(super) fn remarks(rows: &[VerdictRow]) -> Vec<String> {
     let mut grouped: Vec<(Vec<&Subject>, String)> = Vec::new();
     for row in rows {
         let beyond = row.time().and_then(|time| units::beyond_hardware(time.limit_fraction));
@@ -127,20 +128,20 @@ fn remarks(rows: &[VerdictRow]) -> Vec<String> {
 }
 
 /// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
-fn reason(verdict: &Verdict) -> String {
+pub(super) fn reason(verdict: &Verdict) -> Option<String> {
     if verdict.exit_code == 0 {
         let judged = verdict.rows.iter().any(|row| row.time().is_some() && row.outcome != Outcome::Advisory);
         let is_memory = |row: &VerdictRow| matches!(row.evidence, Evidence::Memory(_));
         let memory_alone = !verdict.rows.is_empty() && verdict.rows.iter().all(is_memory);
-        return if judged || memory_alone { String::new() } else { ", time is shown and not judged".into() };
+        return (!judged && !memory_alone).then(|| "time is shown and not judged".into());
     }
     if let Some(row) = verdict.rows.iter().find(|row| row.outcome == verdict.verdict) {
-        return format!(", {}", words::decided(row));
+        return Some(words::decided(row));
     }
     let is_broken = |note: &&Note| matches!(note, Note::Broken { .. });
     let broken = verdict.notes.iter().filter(|_| verdict.verdict == Outcome::Invalid).find(is_broken);
     let note = broken.or(verdict.notes.last());
-    note.map_or_else(String::new, |note| format!(", {}", words::note(note)))
+    note.map(words::note)
 }
 
 fn style(outcome: Outcome) -> Style {

@@ -96,6 +96,16 @@ pub fn bytes(bytes: Option<f64>) -> String {
     if unit == "B" { format!("{value:.0} B") } else { format!("{} {unit}", three_digits(value)) }
 }
 
+/// Floating point operations a second: `240 GFLOP/s`.
+pub fn flops_per_s(rate: f64) -> String {
+    let (value, unit) = match rate {
+        rate if rate < 1e9 => (rate / 1e6, "MFLOP/s"),
+        rate if rate < 1e12 => (rate / 1e9, "GFLOP/s"),
+        rate => (rate / 1e12, "TFLOP/s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
 /// A change with its sign: `+1.7 %`.
 pub fn signed_percent(change: f64) -> String {
     format!("{:+.1} %", change * 100.0)

@@ -1,6 +1,10 @@
 //! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
 //! one.
 
+pub mod findings;
+pub mod look;
+pub mod missing;
+
 use std::fmt::Write as _;
 
 use super::units::{self, MISSING};

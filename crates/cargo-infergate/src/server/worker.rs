@@ -210,7 +210,7 @@ impl Worker {
             warm_up_requests: 0,
             seed: number,
             prompts: Prompts::Words { seed, shared: 0 },
-            max_pieces: u64::MAX,
+            max_kept: u64::MAX,
         };
         let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
         let record = requests.pop().context("the client sent no request")?;

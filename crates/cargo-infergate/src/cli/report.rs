@@ -1,0 +1,184 @@
+//! `report`: files that were measured or judged before, as pages, pictures and other programs' formats.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use infergate::text_file::read_text;
+
+use super::{flags, output, outputs};
+use crate::gate;
+use crate::receipt::{Baseline, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
+use crate::report::export::json::document;
+use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
+use crate::report::inputs::Inputs;
+use crate::report::sections;
+use crate::report::splice::splice;
+
+mod load;
+
+/// Documents to splice into are read up to this size.
+const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+
+/// Its flags.
+pub fn command() -> Command {
+    let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf));
+    let formats: Vec<String> =
+        EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name(), exporter.about())).collect();
+    Command::new("report")
+        .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
+        .arg(
+            path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
+                "Receipt, paired receipt, memory receipt, verdict, baseline, or llama-bench's JSON; of two receipts the first is the earlier run",
+            ),
+        )
+        .arg(
+            path(Arg::new("out").long("out").value_name("DIR"))
+                .help("Folder the report is written to")
+                .required_unless_present_any(["splice", "json"]),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("NAMES")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("Formats, by comma [default: those that people read and that have what they need]"),
+        )
+        .arg(
+            path(Arg::new("splice").long("splice").value_name("FILE")).help(
+                "Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced",
+            ),
+        )
+        .arg(flags::json("Write the report's tables here, as JSON"))
+        .args(flags::one("targets"))
+        .after_help(format!(
+            "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
+             cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
+             cargo xtask report before.json after.json --out report\n  \
+             cargo xtask report receipt.json --splice README.md",
+            formats.join("\n")
+        ))
+}
+
+/// `--report DIR`, for a command that judges.
+pub fn folder() -> Arg {
+    Arg::new("report")
+        .long("report")
+        .value_name("DIR")
+        .help("Write a report here too: comment, Markdown, HTML, JSON, CSV, pictures, JUnit, annotations")
+        .value_parser(value_parser!(PathBuf))
+}
+
+/// The folder of `--report`, without the pages of an earlier run: a comment that says "pass" must not outlive a gate that
+/// failed to run.
+///
+/// # Errors
+/// A file there that cannot be replaced.
+pub fn begin(matches: &ArgMatches) -> Result<Option<PathBuf>> {
+    let Some(folder) = flags::path(matches, "report") else { return Ok(None) };
+    for name in USUAL_FILES {
+        outputs::fresh(&folder.join(name))?;
+    }
+    Ok(Some(folder))
+}
+
+/// Reads, reports, writes.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    let config = flags::config(matches)?;
+    let files: Vec<PathBuf> = matches.get_many::<PathBuf>("FILES").into_iter().flatten().cloned().collect();
+    let formats: Vec<String> = matches.get_many::<String>("format").into_iter().flatten().cloned().collect();
+    let json = flags::path(matches, "json");
+    if let Some(json) = &json {
+        ensure_not_read(json, &files)?;
+        outputs::fresh(json)?;
+    }
+    let inputs = load::inputs(&files, &config)?;
+    if let Some(folder) = flags::path(matches, "out") {
+        write(&folder, &inputs, &formats, &files)?;
+    }
+    if let Some(json) = json {
+        write_json(&json, &document(&sections::report(&inputs)))?;
+    }
+    if let Some(document) = flags::path(matches, "splice") {
+        into_document(&document, &inputs, &files)?;
+    }
+    Ok(0)
+}
+
+/// Writes the usual formats of a run that was judged against a baseline, or none.
+///
+/// # Errors
+/// As [`write`].
+pub fn stored(folder: &Path, baseline: Option<&Baseline>, receipt: Receipt, verdict: Verdict) -> Result<()> {
+    let base = baseline.and_then(|baseline| gate::newest_session(baseline).ok());
+    let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..inputs() };
+    write(folder, &inputs, &[], &[])
+}
+
+/// Writes the usual formats of a paired run.
+///
+/// # Errors
+/// As [`write`].
+pub fn paired(folder: &Path, receipt: PairedReceipt, verdict: Verdict) -> Result<()> {
+    write(folder, &Inputs { paired: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
+}
+
+/// No files yet, and this program's name.
+fn inputs() -> Inputs {
+    Inputs::new(output::named("cargo xtask"))
+}
+
+/// Writes the files of these formats, each as a whole.
+///
+/// # Errors
+/// A format that is none or lacks what it needs; a file that cannot be written.
+fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
+    let exporters = chosen(formats, inputs)?;
+    let report = sections::report(inputs);
+    let mut written: Vec<String> = Vec::new();
+    for exporter in exporters {
+        for file in exporter.export(inputs, &report)? {
+            if !written.contains(&file.name) {
+                ensure_not_read(&folder.join(&file.name), read)?;
+                write_bytes(&folder.join(&file.name), &file.bytes)?;
+                written.push(file.name);
+            }
+        }
+    }
+    let (pictures, pages): (Vec<&String>, Vec<&String>) = written.iter().partition(|name| name.contains('/'));
+    let pages: Vec<&str> = pages.into_iter().map(String::as_str).collect();
+    let pictures = match pictures.len() {
+        0 => String::new(),
+        1 => " and 1 picture".into(),
+        count => format!(" and {count} pictures"),
+    };
+    output::say(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
+    Ok(())
+}
+
+/// Refuses to write over what this report is made from.
+fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
+    let place = path.display();
+    ensure!(
+        !read.iter().any(|read| outputs::same_file(path, read)),
+        "{place}: is what the report is made from; name another place to write to"
+    );
+    Ok(())
+}
+
+/// Replaces what stands between markers in a Markdown file.
+fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> {
+    let text = read_text(path, MAX_DOCUMENT_BYTES)?;
+    let names: Vec<String> =
+        files.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()).collect();
+    let command = format!("{} report {}", inputs.program, names.join(" "));
+    let spliced =
+        splice(&text, inputs, &sections::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
+    ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", path.display());
+    if spliced != text {
+        write_text(path, &spliced)?;
+    }
+    output::say(&format!("spliced: {}", path.display()));
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Files into the inputs of a report. What was not judged yet is judged here, by the gate's own functions.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+
+use super::inputs as no_inputs;
+use crate::config::Config;
+use crate::gate::paired::{PairedPolicy, judge as judge_pair};
+use crate::gate::{self, memory};
+use crate::receipt::{
+    BASELINE_SCHEMA, Evidence, MEMORY_SCHEMA, PAIRED_SCHEMA, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline,
+    VERDICT_SCHEMA, Verdict, read, read_llama_bench, read_receipt_or_baseline, schema_of,
+};
+use crate::report::inputs::Inputs;
+
+/// Reads all of them, and judges what can be.
+///
+/// # Errors
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for.
+pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
+    let mut inputs = no_inputs();
+    let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
+    for path in files {
+        match schema_of(path)?.as_str() {
+            RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
+            PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
+            MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
+            VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
+            "none" => inputs.llama_bench.extend(read_llama_bench(path)?),
+            schema => bail!(
+                "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, verdicts, baselines and \
+                 llama-bench's JSON",
+                path.display()
+            ),
+        }
+    }
+    ensure!(
+        runs.len() <= 2,
+        "{} receipts and baselines were given; a report has room for two, the earlier run first",
+        runs.len()
+    );
+    if inputs.verdict.is_none() {
+        inputs.verdict = judged(&runs, &inputs, config)?;
+    }
+    let mut runs = runs.iter().rev().map(as_run).collect::<Result<Vec<Receipt>>>()?.into_iter();
+    inputs.head = runs.next();
+    inputs.base = runs.next();
+    Ok(inputs)
+}
+
+fn once<T>(path: &Path, place: &mut Option<T>, document: T) -> Result<()> {
+    ensure!(place.is_none(), "{}: a report has room for one file of this kind; make a report of each", path.display());
+    *place = Some(document);
+    Ok(())
+}
+
+fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
+    match run {
+        ReceiptOrBaseline::Receipt(receipt) => Ok(receipt.as_ref().clone()),
+        ReceiptOrBaseline::Baseline(baseline) => gate::newest_session(baseline),
+    }
+}
+
+/// The verdict on files that came without one. `None` where there is nothing to decide.
+fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
+    if let Some(paired) = &inputs.paired {
+        return Ok(Some(judge_pair(paired, &PairedPolicy::from(&config.policy))));
+    }
+    let mut rows = Vec::new();
+    match runs {
+        [base, head] => return gate::compare(base, head, &config.policy).map(Some),
+        [run] => {
+            // Without a base only absolute limits decide: those that were asked for, and leaks.
+            let verdict = gate::judge(&as_run(run)?, None, &config.policy)?;
+            let absolute = |evidence: &Evidence| matches!(evidence, Evidence::Target(_) | Evidence::Memory(_));
+            rows.extend(verdict.rows.into_iter().filter(|row| absolute(&row.evidence)));
+        }
+        _ => {}
+    }
+    if let Some(receipt) = &inputs.memory {
+        rows.extend(memory::judge(&receipt.memory, config.policy.memory));
+    }
+    Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
+}

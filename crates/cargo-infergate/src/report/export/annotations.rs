@@ -1,0 +1,71 @@
+//! Workflow annotations: printed in a step of a GitHub workflow, they stand beside the pull request's checks.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use infergate::printable::printable;
+
+use super::{Exporter, File, NO_VERDICT};
+use crate::receipt::Outcome;
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+use crate::report::words;
+
+/// GitHub shows ten of each kind in a step.
+const MOST: usize = 10;
+
+/// `annotations.txt`.
+pub struct Annotations;
+
+impl Exporter for Annotations {
+    fn name(&self) -> &'static str {
+        "annotations"
+    }
+
+    fn about(&self) -> &'static str {
+        "workflow commands (::error) for GitHub Actions, to be printed"
+    }
+
+    fn is_usual(&self) -> bool {
+        true
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.verdict.is_none().then_some(NO_VERDICT)
+    }
+
+    fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
+        let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+        let mut text = String::new();
+        for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).take(MOST) {
+            let title = format!("infergate: {}", words::ending(row));
+            let _ =
+                writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
+        }
+        if text.is_empty() {
+            let why = report.headline.as_ref().and_then(|headline| headline.why.clone());
+            let said = why.unwrap_or_else(|| words::look::nothing_changed(verdict));
+            let title = format!("infergate: {}", verdict.verdict.words());
+            let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
+        }
+        Ok(vec![File::text("annotations.txt", text)])
+    }
+}
+
+fn level(outcome: Outcome) -> &'static str {
+    match outcome.exit_code() {
+        0 => "notice",
+        3 | 4 => "warning",
+        _ => "error",
+    }
+}
+
+/// A message: one line, in which no other command begins.
+fn data(text: &str) -> String {
+    printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property ends at a comma or a colon besides.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,67 @@
+//! The metric format of bencher.dev: by name, by measure, a value with its ends.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{Exporter, File, NO_RUN};
+use crate::receipt::{CaseRecord, to_json};
+use crate::report::figures::{Figure, Spread};
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+
+/// `bencher.json`.
+pub struct Bencher;
+
+#[derive(Serialize)]
+struct Measure {
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<f64>,
+}
+
+impl Exporter for Bencher {
+    fn name(&self) -> &'static str {
+        "bencher"
+    }
+
+    fn about(&self) -> &'static str {
+        "Bencher metric format"
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.head.is_none().then_some(NO_RUN)
+    }
+
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+        let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
+        let document: BTreeMap<String, BTreeMap<&str, Measure>> =
+            cases.map(|case| (case.id.to_string(), measures(case))).collect();
+        Ok(vec![File::text("bencher.json", to_json(&document)?)])
+    }
+}
+
+/// Each figure by a name that says its unit, between its smallest and its largest sample.
+fn measures(case: &CaseRecord) -> BTreeMap<&'static str, Measure> {
+    let of = |figure: &Figure| {
+        let spread = Spread::of(*figure, case);
+        let number = |cell: crate::report::model::Cell| cell.quantity().map(|quantity| quantity.value);
+        let measure = Measure {
+            value: figure.summary(case)?,
+            lower_value: number(spread.min()),
+            upper_value: number(spread.max()),
+        };
+        let name = match figure {
+            Figure::Ttft => "ttft_ns",
+            Figure::Itl => "itl_ns",
+            Figure::TokensPerS => "tokens_per_s",
+            Figure::E2e => "e2e_ns",
+            Figure::Time => "time_ns",
+        };
+        Some((name, measure))
+    };
+    Figure::of(case.id.phase()).iter().filter_map(of).collect()
+}

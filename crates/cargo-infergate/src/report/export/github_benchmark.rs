@@ -1,0 +1,54 @@
+//! `customSmallerIsBetter` of github-action-benchmark: a list of names, units and values.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{Exporter, File, NO_RUN};
+use crate::gate::summary_ns;
+use crate::receipt::{CaseRecord, Metric, to_json};
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+use crate::stats::sample_std;
+
+/// `github-benchmark.json`.
+pub struct GithubBenchmark;
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    unit: &'static str,
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<String>,
+}
+
+impl Exporter for GithubBenchmark {
+    fn name(&self) -> &'static str {
+        "github-benchmark"
+    }
+
+    fn about(&self) -> &'static str {
+        "github-action-benchmark, customSmallerIsBetter"
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.head.is_none().then_some(NO_RUN)
+    }
+
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+        let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
+        let entries: Vec<Entry> = cases.filter_map(entry).collect();
+        Ok(vec![File::text("github-benchmark.json", to_json(&entries)?)])
+    }
+}
+
+/// The time a case is judged by, and its deviation over all samples.
+fn entry(case: &CaseRecord) -> Option<Entry> {
+    let times: Vec<f64> = case.processes.iter().flat_map(|process| process.times_ns()).collect();
+    Some(Entry {
+        name: format!("{} {}", case.id, Metric::of(&case.id).name()),
+        unit: "ns",
+        value: summary_ns(&case.processes)?,
+        range: sample_std(&times).map(|std| format!("± {std}")),
+    })
+}

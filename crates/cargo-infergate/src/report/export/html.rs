@@ -1,0 +1,197 @@
+//! The whole report as one page that needs nothing else: no network, and neither script nor colour to be read.
+
+use anyhow::{Context, Result};
+use infergate::printable::printable;
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::{Exporter, File};
+use crate::report::inputs::Inputs;
+use crate::report::model::{Block, Cell, Chart, Column, Finding, Missing, Report, Section, Table, Tone};
+use crate::report::svg;
+use crate::report::words::missing;
+
+const TEMPLATE: &str = include_str!("../../../templates/report/page.html");
+const STYLE: &str = include_str!("../../../templates/report/page.css");
+const SCRIPT: &str = include_str!("../../../templates/report/page.js");
+
+/// `report.html`.
+pub struct Html;
+
+impl Exporter for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn about(&self) -> &'static str {
+        "the whole report as one self-contained page"
+    }
+
+    fn is_usual(&self) -> bool {
+        true
+    }
+
+    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
+        let mut pages = Environment::new();
+        let fault = "the page cannot be made; this is a fault of infergate";
+        let lines = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().context(fault)?;
+        pages.set_syntax(lines);
+        // The ending of its name turns escaping on.
+        pages.add_template("page.html", TEMPLATE).context(fault)?;
+        let page = pages.get_template("page.html").and_then(|template| template.render(Serde(page(report))));
+        Ok(vec![File::text("report.html", page.context(fault)?)])
+    }
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    style: String,
+    script: &'static str,
+    verdict: Option<Decision>,
+    sections: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Decision {
+    tone: &'static str,
+    words: &'static str,
+    exit_code: i32,
+    why: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    id: &'static str,
+    title: &'static str,
+    blocks: Vec<Item>,
+}
+
+/// One block; one of its fields is there.
+#[derive(Serialize, Default)]
+struct Item {
+    said: Option<String>,
+    list: Option<Vec<String>>,
+    table: Option<Grid>,
+    findings: Option<Vec<Found>>,
+    /// SVG of this program's own making, every text in it escaped.
+    chart: Option<String>,
+    caption: String,
+}
+
+#[derive(Serialize)]
+struct Grid {
+    title: &'static str,
+    name: String,
+    note: Option<String>,
+    columns: Vec<Head>,
+    rows: Vec<Vec<Entry>>,
+    reasons: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Head {
+    title: String,
+    about: &'static str,
+    numeric: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    text: String,
+    foreign: bool,
+    numeric: bool,
+    tone: &'static str,
+    value: Option<String>,
+    why: Option<String>,
+    note: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    tone: &'static str,
+    said: String,
+    rests_on: Vec<String>,
+}
+
+fn page(report: &Report) -> Page {
+    let verdict = report.headline.as_ref().map(|headline| Decision {
+        tone: Tone::of(headline.outcome).name(),
+        words: headline.outcome.words(),
+        exit_code: headline.exit_code,
+        why: headline.why.as_deref().map(line),
+    });
+    Page {
+        title: line(&report.title),
+        style: format!("{STYLE}{}", svg::STYLE),
+        script: SCRIPT,
+        verdict,
+        sections: report.sections.iter().map(part).collect(),
+    }
+}
+
+fn line(text: &str) -> String {
+    printable(text).into_owned()
+}
+
+fn part(section: &Section) -> Part {
+    Part {
+        id: section.id,
+        title: section.title,
+        blocks: section.blocks.iter().map(|block| item(section, block)).collect(),
+    }
+}
+
+fn item(section: &Section, block: &Block) -> Item {
+    match block {
+        Block::Said(said) => Item { said: Some(line(said)), ..Item::default() },
+        Block::List(list) => Item { list: Some(list.iter().map(|said| line(said)).collect()), ..Item::default() },
+        Block::Table(table) => Item { table: Some(grid(section, table)), ..Item::default() },
+        Block::Findings(findings) => Item { findings: Some(findings.iter().map(found).collect()), ..Item::default() },
+        Block::Chart(chart) => drawn(chart),
+    }
+}
+
+fn drawn(chart: &Chart) -> Item {
+    Item { chart: Some(svg::inline(chart)), caption: line(&chart.caption), ..Item::default() }
+}
+
+fn found(finding: &Finding) -> Found {
+    let figures = finding.rests_on.iter().map(|(name, quantity)| line(&format!("{name} {}", quantity.shown())));
+    Found { tone: finding.tone.name(), said: line(&finding.said), rests_on: figures.collect() }
+}
+
+fn grid(section: &Section, table: &Table) -> Grid {
+    let reasons = table.reasons();
+    let head = |column: &Column| Head { title: line(&column.title), about: column.about, numeric: column.numeric };
+    let row = |cells: &Vec<Cell>| {
+        let numeric = |at: usize| table.columns.get(at).is_some_and(|column| column.numeric);
+        cells.iter().enumerate().map(|(at, cell)| entry(cell, numeric(at), &reasons)).collect()
+    };
+    Grid {
+        title: table.title,
+        name: if table.title.is_empty() { section.title.into() } else { table.title.into() },
+        note: table.note.as_deref().map(line),
+        columns: table.columns.iter().map(head).collect(),
+        rows: table.rows.iter().map(|found| row(&found.cells)).collect(),
+        reasons: reasons.iter().map(|why| missing::reason(*why)).collect(),
+    }
+}
+
+fn entry(cell: &Cell, numeric: bool, reasons: &[Missing]) -> Entry {
+    let note = match cell {
+        Cell::Missing(why) => reasons.iter().position(|known| known == why).map(|at| at + 1),
+        _ => None,
+    };
+    Entry {
+        text: line(&cell.shown()),
+        foreign: matches!(cell, Cell::Foreign(_)),
+        numeric,
+        tone: cell.tone().name(),
+        value: cell.quantity().map(|quantity| quantity.value.to_string()),
+        why: cell.why(),
+        note,
+    }
+}

@@ -1,0 +1,108 @@
+//! JUnit XML, which every CI shows: one test a subject of the verdict. What was not shown to pass is no passed test.
+
+use anyhow::Result;
+use infergate::printable::printable;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use super::{Exporter, File, NO_VERDICT};
+use crate::receipt::{Subject, Verdict, VerdictRow};
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+use crate::report::words;
+
+/// `junit.xml`.
+pub struct Junit;
+
+impl Exporter for Junit {
+    fn name(&self) -> &'static str {
+        "junit"
+    }
+
+    fn about(&self) -> &'static str {
+        "JUnit XML, a test a case"
+    }
+
+    fn is_usual(&self) -> bool {
+        true
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.verdict.is_none().then_some(NO_VERDICT)
+    }
+
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+        let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+        let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
+        writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+        suite(&mut writer, verdict)?;
+        let mut bytes = writer.into_inner();
+        bytes.push(b'\n');
+        Ok(vec![File { name: "junit.xml".into(), bytes }])
+    }
+}
+
+/// The rows of each subject, in the order of the verdict.
+fn by_subject(verdict: &Verdict) -> Vec<(&Subject, Vec<&VerdictRow>)> {
+    let mut order: Vec<(&Subject, Vec<&VerdictRow>)> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for row in &verdict.rows {
+        let at = *known.entry(&row.subject).or_insert_with(|| {
+            order.push((&row.subject, Vec::new()));
+            order.len() - 1
+        });
+        if let Some((_, rows)) = order.get_mut(at) {
+            rows.push(row);
+        }
+    }
+    order
+}
+
+fn worst<'a>(rows: &[&'a VerdictRow]) -> Option<&'a VerdictRow> {
+    // The first of the worst, as in the table.
+    rows.iter().copied().rev().max_by_key(|row| row.outcome.severity())
+}
+
+fn suite(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result<()> {
+    let tests = by_subject(verdict);
+    let codes: Vec<i32> = tests.iter().filter_map(|(_, rows)| worst(rows)).map(|row| row.outcome.exit_code()).collect();
+    let failures = codes.iter().filter(|code| **code == 1).count();
+    let errors = codes.iter().filter(|code| ![0, 1].contains(*code)).count();
+    let counts = [tests.len(), failures, errors].map(|count| count.to_string());
+    let attributes = [("name", "infergate"), ("tests", &counts[0]), ("failures", &counts[1]), ("errors", &counts[2])];
+    writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
+        for (subject, rows) in &tests {
+            test(writer, subject, rows)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn test(writer: &mut Writer<Vec<u8>>, subject: &Subject, rows: &[&VerdictRow]) -> std::io::Result<()> {
+    let name = printable(&subject.to_string()).into_owned();
+    // Head's time of the metric that is judged, in seconds, as the format wants it.
+    let head_ns = rows.iter().filter_map(|row| row.time()).find(|time| time.counted).and_then(|time| time.head_ns);
+    let seconds = head_ns.map(|ns| format!("{:.9}", ns / 1e9));
+    let mut attributes = vec![("classname", "infergate"), ("name", name.as_str())];
+    attributes.extend(seconds.as_deref().map(|seconds| ("time", seconds)));
+    let element = writer.create_element("testcase").with_attributes(attributes);
+    let Some(row) = worst(rows).filter(|row| row.outcome.exit_code() != 0) else {
+        element.write_empty()?;
+        return Ok(());
+    };
+    let kind = if row.outcome.exit_code() == 1 { "failure" } else { "error" };
+    let said: Vec<String> = rows
+        .iter()
+        .filter(|row| row.outcome.exit_code() != 0)
+        .map(|row| printable(&words::decided(row)).into_owned())
+        .collect();
+    element.write_inner_content(|writer| {
+        writer
+            .create_element(kind)
+            .with_attributes([("message", said.first().map_or("", String::as_str)), ("type", row.outcome.words())])
+            .write_text_content(BytesText::new(&said.join("\n")))?;
+        Ok(())
+    })?;
+    Ok(())
+}

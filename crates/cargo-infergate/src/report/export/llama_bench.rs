@@ -1,0 +1,118 @@
+//! llama-bench's JSON: an entry a case, with its samples.
+
+use anyhow::Result;
+use infergate::case::Case;
+use infergate::printable::printable_within;
+use serde::Serialize;
+
+use super::{Exporter, File, NO_RUN};
+use crate::receipt::{CaseRecord, Receipt, to_json};
+use crate::report::figures::token_rates;
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+use crate::stats::{mean, sample_std};
+
+/// Characters of a name.
+const MAX_CHARS: usize = 200;
+
+/// `llama-bench.json`.
+pub struct LlamaBench;
+
+/// One case, in llama-bench's names. Rates count prompt and output tokens, as it does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Whose numbers these are.
+    pub build_commit: Option<String>,
+    /// The processor.
+    pub cpu_info: String,
+    /// Engine.
+    pub backends: String,
+    /// Model.
+    pub model_filename: String,
+    /// Architecture and type of the weights.
+    pub model_type: String,
+    /// Bytes of the weights; `null` where the engine does not say.
+    pub model_size: Option<u64>,
+    /// Number of weights; `null` likewise.
+    pub model_n_params: Option<u64>,
+    /// Threads.
+    pub n_threads: usize,
+    /// Prompt tokens that are timed.
+    pub n_prompt: usize,
+    /// Output tokens that are timed.
+    pub n_gen: usize,
+    /// Tokens in the cache before.
+    pub n_depth: usize,
+    /// When the run began.
+    pub test_time: String,
+    /// Mean time, nanoseconds.
+    pub avg_ns: f64,
+    /// Its sample deviation; `null` below two samples.
+    pub stddev_ns: Option<f64>,
+    /// Mean rate, tokens a second.
+    pub avg_ts: f64,
+    /// Its sample deviation.
+    pub stddev_ts: Option<f64>,
+    /// Times, nanoseconds.
+    pub samples_ns: Vec<f64>,
+    /// Rates, tokens a second.
+    pub samples_ts: Vec<f64>,
+}
+
+impl Exporter for LlamaBench {
+    fn name(&self) -> &'static str {
+        "llama-bench"
+    }
+
+    fn about(&self) -> &'static str {
+        "llama-bench's JSON"
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.head.is_none().then_some(NO_RUN)
+    }
+
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+        Ok(vec![File::text("llama-bench.json", to_json(&entries(inputs))?)])
+    }
+}
+
+/// One entry for each case that was timed.
+pub fn entries(inputs: &Inputs) -> Vec<Entry> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    receipt.cases.iter().filter_map(|case| entry(receipt, case)).collect()
+}
+
+fn entry(receipt: &Receipt, case: &CaseRecord) -> Option<Entry> {
+    let word = |text: &str| printable_within(text, MAX_CHARS).into_owned();
+    let (n_prompt, n_gen, n_depth) = match case.id {
+        Case::Prefill { prompt_tokens } => (prompt_tokens, 0, 0),
+        Case::Decode { prompt_tokens } => (0, 1, prompt_tokens),
+        Case::Generate { prompt_tokens, output_tokens } => (prompt_tokens, output_tokens, 0),
+        // A bench has no tokens.
+        Case::Bench(_) => return None,
+    };
+    let samples_ns: Vec<f64> = case.processes.iter().flat_map(|process| process.times_ns()).collect();
+    let samples_ts = token_rates(case);
+    let engine = &receipt.engine;
+    Some(Entry {
+        build_commit: receipt.build.commit.as_deref().map(word),
+        cpu_info: word(&receipt.machine.cpu_model),
+        backends: word(&engine.name),
+        model_filename: word(&engine.model),
+        model_type: word(format!("{} {}", engine.architecture.as_deref().unwrap_or_default(), engine.dtype).trim()),
+        model_size: engine.weight_bytes,
+        model_n_params: engine.parameters,
+        n_threads: receipt.threads,
+        n_prompt,
+        n_gen,
+        n_depth,
+        test_time: word(&receipt.created),
+        avg_ns: mean(&samples_ns)?,
+        stddev_ns: sample_std(&samples_ns),
+        avg_ts: mean(&samples_ts)?,
+        stddev_ts: sample_std(&samples_ts),
+        samples_ns,
+        samples_ts,
+    })
+}

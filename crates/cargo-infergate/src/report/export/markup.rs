@@ -1,0 +1,115 @@
+//! Words as Markdown that GitHub shows as they are. Whatever stands in a receipt may be written by someone who means harm: it
+//! becomes no link, no mention, no picture, no HTML and no table of its own.
+
+use std::fmt::Write as _;
+
+use infergate::printable::printable;
+
+use crate::report::model::{Cell, Column, Row, Table};
+use crate::report::words::missing;
+
+/// A sentence at the start of a line, where signs and numbers would begin a list or a heading.
+pub fn prose(words: &str) -> String {
+    let text = inline(words);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let after = &text[digits..];
+    if digits > 0 && after.starts_with(['.', ')']) {
+        return format!("{}\\{after}", &text[..digits]);
+    }
+    if text.starts_with(['-', '+', '=']) { format!("\\{text}") } else { text }
+}
+
+/// A part of a line. Characters that mean something in Markdown are escaped where they would.
+pub fn inline(words: &str) -> String {
+    let words = printable(words);
+    let mut text = String::with_capacity(words.len());
+    let mut before = None;
+    let mut rest = words.chars().peekable();
+    while let Some(c) = rest.next() {
+        let after = rest.peek().copied();
+        match c {
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '&' => text.push_str("&amp;"),
+            '\\' | '`' | '*' | '[' | ']' | '|' | '~' | '$' => text.extend(['\\', c]),
+            // Inside a word it means nothing, and names of metrics stay readable.
+            '_' if is_word(before) && is_word(after) => text.push(c),
+            '_' => text.push_str("\\_"),
+            // Addresses, which would become links: http://, www.
+            ':' if after == Some('/') => text.push_str("\\:"),
+            '.' if before.is_some_and(|c: char| c.eq_ignore_ascii_case(&'w')) => text.push_str("\\."),
+            // Mentions and references notify people; a mark nobody sees keeps them words.
+            '@' if is_word(after) => text.push_str("@\u{200b}"),
+            '#' => text.push_str("\\#\u{200b}"),
+            c => text.push(c),
+        }
+        before = Some(c);
+    }
+    text
+}
+
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(char::is_alphanumeric)
+}
+
+/// A word of someone else's, as code: nothing in it means anything. In a table a bar would end the cell, so it is escaped.
+pub fn code(word: &str, in_table: bool) -> String {
+    let word = printable(word);
+    if word.trim().is_empty() {
+        return String::new();
+    }
+    let longest = word.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let room = if word.starts_with('`') || word.ends_with('`') { " " } else { "" };
+    let word = if in_table { word.replace('|', "\\|") } else { word.into_owned() };
+    format!("{fence}{room}{word}{room}{fence}")
+}
+
+/// A table with all its rows and columns.
+pub fn table(table: &Table) -> String {
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let rows: Vec<&Row> = table.rows.iter().collect();
+    rows_of(table, &all, &rows)
+}
+
+/// These columns, by their ids, of these rows of a table.
+pub fn columns(table: &Table, ids: &[&str], rows: &[&Row]) -> String {
+    let known = ids.iter().filter_map(|id| table.columns.iter().position(|column| column.id == *id));
+    rows_of(table, &known.collect::<Vec<usize>>(), rows)
+}
+
+fn rows_of(table: &Table, columns: &[usize], rows: &[&Row]) -> String {
+    let mut text = String::new();
+    let mut reasons = Vec::new();
+    let known: Vec<&Column> = columns.iter().filter_map(|at| table.columns.get(*at)).collect();
+    let titles: Vec<String> = known.iter().map(|column| inline(&column.title)).collect();
+    let sides: Vec<&str> = known.iter().map(|column| if column.numeric { "---:" } else { "---" }).collect();
+    let _ = writeln!(text, "| {} |\n|{}|", titles.join(" | "), sides.join("|"));
+    for row in rows {
+        let cells = columns.iter().filter_map(|at| row.cells.get(*at)).map(|cell| shown(cell, &mut reasons));
+        let _ = writeln!(text, "| {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+    if !reasons.is_empty() {
+        text.push('\n');
+        for (at, why) in reasons.iter().enumerate() {
+            let end = if at + 1 < reasons.len() { "  " } else { "" };
+            let _ = writeln!(text, "({}) {}{end}", at + 1, inline(&missing::reason(*why)));
+        }
+    }
+    text
+}
+
+/// A cell; where it has no number, the number of its reason.
+fn shown(cell: &Cell, reasons: &mut Vec<crate::report::model::Missing>) -> String {
+    match cell {
+        Cell::Foreign(word) => code(word, true),
+        Cell::Missing(why) => {
+            let at = reasons.iter().position(|known| known == why).unwrap_or_else(|| {
+                reasons.push(*why);
+                reasons.len() - 1
+            });
+            format!("{} ({})", cell.shown(), at + 1)
+        }
+        _ => inline(&cell.shown()),
+    }
+}

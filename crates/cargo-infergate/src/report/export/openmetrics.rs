@@ -1,0 +1,79 @@
+//! OpenMetrics text, for whatever scrapes files: gauges in base units, a line a case and process.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use infergate::printable::printable_within;
+
+use super::{Exporter, File, NO_RUN};
+use crate::receipt::Receipt;
+use crate::report::figures::Figure;
+use crate::report::inputs::Inputs;
+use crate::report::model::Report;
+
+/// Characters of a label.
+const MAX_CHARS: usize = 200;
+
+/// The figures: name, unit, help, and what a value is divided by.
+const FAMILIES: [(Figure, &str, &str, &str, f64); 4] = [
+    (Figure::Ttft, "infergate_ttft_seconds", "seconds", "Time to first token, median over processes.", 1e9),
+    (Figure::Itl, "infergate_itl_seconds", "seconds", "Inter-token latency, median over processes.", 1e9),
+    (Figure::TokensPerS, "infergate_decode_tokens_per_second", "", "Decode speed, median over processes.", 1.0),
+    (Figure::E2e, "infergate_e2e_seconds", "seconds", "End-to-end latency, median over processes.", 1e9),
+];
+
+/// `metrics.txt`.
+pub struct OpenMetrics;
+
+impl Exporter for OpenMetrics {
+    fn name(&self) -> &'static str {
+        "openmetrics"
+    }
+
+    fn about(&self) -> &'static str {
+        "OpenMetrics text"
+    }
+
+    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        inputs.head.is_none().then_some(NO_RUN)
+    }
+
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+        let mut text = String::new();
+        if let Some(receipt) = &inputs.head {
+            for family in FAMILIES {
+                gauge(&mut text, receipt, family);
+            }
+        }
+        text.push_str("# EOF\n");
+        Ok(vec![File::text("metrics.txt", text)])
+    }
+}
+
+fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, divisor): (Figure, &str, &str, &str, f64)) {
+    let known = receipt.cases.iter().filter(|case| Figure::of(case.id.phase()).contains(&figure));
+    let known: Vec<(String, f64)> =
+        known.filter_map(|case| Some((case.id.to_string(), figure.summary(case)? / divisor))).collect();
+    if known.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "# TYPE {name} gauge");
+    if !unit.is_empty() {
+        let _ = writeln!(text, "# UNIT {name} {unit}");
+    }
+    let _ = writeln!(text, "# HELP {name} {help}");
+    let labels = format!(
+        "engine=\"{}\",model=\"{}\",machine_class=\"{}\"",
+        label(&receipt.engine.name),
+        label(&receipt.engine.model),
+        label(&receipt.machine.class)
+    );
+    for (case, value) in known {
+        let _ = writeln!(text, "{name}{{case=\"{}\",{labels}}} {value}", label(&case));
+    }
+}
+
+/// A label's value: one line, with what would end it escaped.
+fn label(value: &str) -> String {
+    printable_within(value, MAX_CHARS).replace('\\', "\\\\").replace('"', "\\\"")
+}

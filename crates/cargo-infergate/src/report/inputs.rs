@@ -1,0 +1,84 @@
+//! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
+
+use crate::receipt::{Build, LlamaBenchTest, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict};
+use infergate::engine::EngineInfo;
+
+/// The files of one report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Inputs {
+    /// How this program was started, for commands to be repeated: `cargo infergate`.
+    pub program: String,
+    /// The earlier run, where two are compared.
+    pub base: Option<Receipt>,
+    /// The run.
+    pub head: Option<Receipt>,
+    /// A paired run.
+    pub paired: Option<PairedReceipt>,
+    /// A memory phase measured by itself.
+    pub memory: Option<MemoryReceipt>,
+    /// Tests of llama-bench, to stand beside.
+    pub llama_bench: Vec<LlamaBenchTest>,
+    /// What was decided.
+    pub verdict: Option<Verdict>,
+}
+
+/// Who was measured, where, from what.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// Engine and model.
+    pub engine: &'a EngineInfo,
+    /// Where it ran.
+    pub machine: &'a Machine,
+    /// How it was built.
+    pub build: &'a Build,
+    /// Threads asked for.
+    pub threads: usize,
+    /// Seed of weights and prompts.
+    pub seed: u64,
+    /// When the run began.
+    pub created: &'a str,
+    /// infergate's version.
+    pub tool: &'a str,
+}
+
+impl Inputs {
+    /// Nothing yet, for a program started as `program`.
+    pub fn new(program: impl Into<String>) -> Self {
+        Self { program: program.into(), ..Self::default() }
+    }
+
+    /// Who was measured: head, where two sides were. `None` for a verdict alone, which does not say.
+    pub fn subject(&self) -> Option<Subject<'_>> {
+        if let Some(run) = &self.head {
+            let Receipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        if let Some(run) = &self.paired {
+            let PairedReceipt { machine, threads, seed, created, tool, head, .. } = run;
+            let (engine, build) = (&head.engine, &head.build);
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        let MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. } = self.memory.as_ref()?;
+        Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
+    }
+
+    /// The memory phase, wherever it is.
+    pub fn memory_record(&self) -> Option<&MemoryRecord> {
+        let alone = self.memory.as_ref().map(|receipt| &receipt.memory);
+        let beside = self.head.as_ref().and_then(|receipt| receipt.memory.as_ref());
+        alone.or(beside).or_else(|| self.paired.as_ref()?.memory.as_ref())
+    }
+
+    /// The build head is compared with.
+    pub fn base_build(&self) -> Option<&Build> {
+        let earlier = self.base.as_ref().map(|receipt| &receipt.build);
+        earlier.or_else(|| self.paired.as_ref().map(|receipt| &receipt.base.build))
+    }
+}
+
+/// A commit's id that may stand in a command: 7 to 64 hexadecimal digits. What a file says instead may be anything.
+pub fn commit(build: &Build) -> Option<&str> {
+    let commit = build.commit.as_deref()?;
+    let is_id = (7..=64).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some(commit)
+}

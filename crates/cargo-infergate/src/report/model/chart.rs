@@ -1,0 +1,170 @@
+//! Charts as data: axes, and layers of lines, points and bars in the axes' units. Who draws them decides how they look.
+
+use super::Unit;
+
+/// One side of a chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it shows, without its unit.
+    pub label: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Whether it begins at zero.
+    pub from_zero: bool,
+    /// Names of whole positions 0, 1, ... in place of numbers; empty on an axis of numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// An even axis of numbers.
+    pub fn new(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, from_zero: false, names: Vec::new() }
+    }
+
+    /// An axis of names, one a position.
+    pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { names, ..Self::new(label, Unit::Count) }
+    }
+
+    /// The same from zero.
+    #[must_use]
+    pub fn zero(self) -> Self {
+        Self { from_zero: true, ..self }
+    }
+}
+
+/// The shape of a point: it tells series apart without colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A disc.
+    Circle,
+    /// A square.
+    Square,
+    /// A square on its corner.
+    Diamond,
+    /// A triangle.
+    Triangle,
+}
+
+/// How a series looks: a colour and, where there is no colour, a shape or dashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Number of a colour of the palette.
+    pub colour: usize,
+    /// Of its points.
+    pub shape: Shape,
+    /// Whether its lines are dashed.
+    pub dashed: bool,
+}
+
+impl Look {
+    /// The look of the n-th series.
+    pub fn nth(n: usize) -> Self {
+        let shapes = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle];
+        Self { colour: n, shape: shapes[n % shapes.len()], dashed: n % 2 == 1 }
+    }
+
+    /// The same, with dashed lines or without.
+    #[must_use]
+    pub fn dashed(self, dashed: bool) -> Self {
+        Self { dashed, ..self }
+    }
+}
+
+/// A point, and what is said where it is pointed at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// On the axis across.
+    pub x: f64,
+    /// On the axis up.
+    pub y: f64,
+    /// What is said of it; empty for nothing.
+    pub hover: String,
+}
+
+/// One series, or one mark.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Layer {
+    /// Points joined by a line.
+    Line {
+        /// In the legend.
+        name: String,
+        /// In order.
+        points: Vec<Place>,
+        /// How it looks.
+        look: Look,
+        /// Whether the points themselves are drawn.
+        marked: bool,
+    },
+    /// Points.
+    Points {
+        /// In the legend.
+        name: String,
+        /// In any order.
+        points: Vec<Place>,
+        /// How they look.
+        look: Look,
+    },
+    /// A bar from one x to another at one y, with ends: an interval.
+    Interval {
+        /// In the legend; the same name once.
+        name: String,
+        /// Ends.
+        from: f64,
+        /// Ends.
+        to: f64,
+        /// Where.
+        y: f64,
+        /// What is said of it.
+        hover: String,
+        /// How it looks.
+        look: Look,
+    },
+    /// A filled bar from one x to another at one y: a span of time.
+    Span {
+        /// In the legend; the same name once, and none where its label says what it is.
+        name: String,
+        /// Written on it where there is room, else said where it is pointed at.
+        label: String,
+        /// Begins.
+        from: f64,
+        /// Ends.
+        to: f64,
+        /// Where.
+        y: f64,
+        /// What is said of it.
+        hover: String,
+        /// How it looks.
+        look: Look,
+    },
+    /// A line across the chart at one x, or a short one at one y where that is given.
+    Limit {
+        /// In the legend; the same name once.
+        name: String,
+        /// Where.
+        x: f64,
+        /// The position it belongs to; `None`: the whole chart.
+        y: Option<f64>,
+        /// What is said of it.
+        hover: String,
+        /// How it looks.
+        look: Look,
+    },
+}
+
+/// A picture as data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Its file's name, without its ending.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// What it shows and what follows, for those who cannot see it too.
+    pub caption: String,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// The first lies lowest.
+    pub layers: Vec<Layer>,
+}

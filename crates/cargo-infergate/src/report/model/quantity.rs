@@ -1,0 +1,105 @@
+//! A number with its unit: kept as it is, shown in one way everywhere.
+
+use crate::report::units;
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Tokens a second.
+    TokensPerS,
+    /// Bytes.
+    Bytes,
+    /// Bytes, each of which counts: an exact counter.
+    ExactBytes,
+    /// Bytes a run.
+    BytesPerRun,
+    /// Tokens.
+    Tokens,
+    /// Whole things.
+    Count,
+    /// A number without a unit.
+    Plain,
+    /// A change as a fraction of base: 0.02 is 2 % more.
+    Change,
+    /// A part of a whole: 0.02 is 2 %.
+    Fraction,
+    /// How many times as much.
+    Times,
+    /// Bytes a second.
+    BytesPerS,
+    /// Floating point operations a second.
+    FlopsPerS,
+}
+
+impl Unit {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::TokensPerS => "tokens/s",
+            Self::Bytes | Self::ExactBytes => "bytes",
+            Self::BytesPerRun => "bytes/run",
+            Self::Tokens => "tokens",
+            Self::Count => "count",
+            Self::Plain => "number",
+            Self::Change | Self::Fraction => "fraction",
+            Self::Times => "times",
+            Self::BytesPerS => "bytes/s",
+            Self::FlopsPerS => "flop/s",
+        }
+    }
+
+    /// `value` as a person reads it.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Ns if value < 0.0 => format!("-{}", units::duration(Some(-value))),
+            Self::Ns => units::duration(Some(value)),
+            Self::TokensPerS => units::tokens_per_s(Some(value)),
+            Self::Bytes => units::bytes(Some(value)),
+            Self::ExactBytes => format!("{value:.0} B"),
+            Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
+            Self::Tokens | Self::Count => format!("{value:.0}"),
+            Self::Plain => units::number(value),
+            Self::Change => units::signed_percent(value),
+            Self::Fraction => units::percent(Some(value)),
+            Self::Times => format!("{value:.2} times"),
+            Self::BytesPerS => format!("{}/s", units::bytes(Some(value))),
+            Self::FlopsPerS => units::flops_per_s(value),
+        }
+    }
+}
+
+/// A number with its unit, and where it lies if that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity {
+    /// The number, to the last bit.
+    pub value: f64,
+    /// What it counts.
+    pub unit: Unit,
+    /// The ends of its interval, in the same unit.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Quantity {
+    /// A number. `None` for one that is none: such a number does not exist.
+    pub fn new(value: f64, unit: Unit) -> Option<Self> {
+        value.is_finite().then_some(Self { value, unit, interval: None })
+    }
+
+    /// The same with an interval, where both ends are numbers.
+    #[must_use]
+    pub fn within(self, ends: Option<(f64, f64)>) -> Self {
+        Self { interval: ends.filter(|(low, high)| low.is_finite() && high.is_finite()), ..self }
+    }
+
+    /// As a person reads it: `121 ms`, `+1.7 % (+0.2 % to +3.1 %)`.
+    pub fn shown(&self) -> String {
+        let value = self.unit.show(self.value);
+        match self.interval {
+            Some((low, high)) => format!("{value} ({} to {})", self.unit.show(low), self.unit.show(high)),
+            None => value,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
+
+use infergate::printable::printable_within;
+
+use super::{Quantity, Tone, Unit};
+use crate::report::units::MISSING;
+use crate::report::words::missing;
+
+/// Characters of a text in a cell. A receipt is someone else's file.
+const MAX_CELL_CHARS: usize = 200;
+
+/// Why there is no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Missing {
+    /// Fewer samples than a number of this kind takes.
+    TooFewSamples {
+        /// It takes.
+        needed: usize,
+        /// There are.
+        samples: usize,
+    },
+    /// As above, where the gaps of one request count once.
+    TooFewRequests {
+        /// It takes.
+        needed: usize,
+        /// There are.
+        requests: usize,
+    },
+    /// Fewer processes than a number of this kind takes.
+    TooFewProcesses {
+        /// It takes.
+        needed: usize,
+        /// There are.
+        processes: usize,
+    },
+    /// The case has no such number.
+    Undefined,
+    /// It has one, and this run did not measure it.
+    NotMeasured,
+    /// This channel does not give it.
+    NotGiven,
+    /// The engine does not say.
+    EngineSilent,
+    /// The operating system does not say.
+    SystemSilent,
+    /// It was not counted.
+    NotCounted,
+    /// There is nothing to compare with.
+    NoBase,
+    /// The hardware was not probed, or the engine does not say what work it does.
+    NoProbes,
+    /// The probes saw less than the hardware gives.
+    BeyondHardware,
+    /// There is no tokenizer.
+    NoTokenizer,
+    /// The model was loaded already.
+    AlreadyLoaded,
+    /// It never enters a receipt.
+    NotKept,
+    /// It is counted to the byte, so every byte counts.
+    Exact,
+}
+
+/// One entry of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Words of this program's own.
+    Text(String, Tone),
+    /// A word from a file of someone else's: a model's name, a flag.
+    Foreign(String),
+    /// A number.
+    Number(Quantity, Tone),
+    /// A number that does not exist, and why.
+    Missing(Missing),
+}
+
+impl Cell {
+    /// Words of this program's own.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into(), Tone::Plain)
+    }
+
+    /// A word of someone else's; one line of it, and not too long.
+    pub fn foreign(text: &str) -> Self {
+        Self::Foreign(printable_within(text, MAX_CELL_CHARS).into_owned())
+    }
+
+    /// A number, or why there is none.
+    pub fn number(value: Option<f64>, unit: Unit, missing: Missing) -> Self {
+        value
+            .and_then(|value| Quantity::new(value, unit))
+            .map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
+    }
+
+    /// As [`number`](Self::number), of a count.
+    pub fn count(count: usize) -> Self {
+        Self::number(Some(count as f64), Unit::Count, Missing::NotMeasured)
+    }
+
+    /// The same in another tone.
+    #[must_use]
+    pub fn toned(self, tone: Tone) -> Self {
+        match self {
+            Self::Text(text, _) => Self::Text(text, tone),
+            Self::Number(quantity, _) => Self::Number(quantity, tone),
+            other => other,
+        }
+    }
+
+    /// What a person reads.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Text(text, _) | Self::Foreign(text) => text.clone(),
+            Self::Number(quantity, _) => quantity.shown(),
+            Self::Missing(_) => MISSING.into(),
+        }
+    }
+
+    /// Why there is no number.
+    pub fn why(&self) -> Option<String> {
+        if let Self::Missing(why) = self { Some(missing::reason(*why)) } else { None }
+    }
+
+    /// The number.
+    pub fn quantity(&self) -> Option<&Quantity> {
+        if let Self::Number(quantity, _) = self { Some(quantity) } else { None }
+    }
+
+    /// Its tone.
+    pub fn tone(&self) -> Tone {
+        match self {
+            Self::Text(_, tone) | Self::Number(_, tone) => *tone,
+            _ => Tone::Plain,
+        }
+    }
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its name in files.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What it means, in one sentence; empty where the heading says it.
+    pub about: &'static str,
+    /// Numbers stand right, words left.
+    pub numeric: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(id: &'static str, title: impl Into<String>) -> Self {
+        Self { id, title: title.into(), about: "", numeric: false }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(id: &'static str, title: impl Into<String>) -> Self {
+        Self { numeric: true, ..Self::words(id, title) }
+    }
+
+    /// The same with what it means.
+    #[must_use]
+    pub fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+}
+
+/// One line of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// One a column.
+    pub cells: Vec<Cell>,
+    /// Whether it is shown where there is room for what changed only.
+    pub notable: bool,
+}
+
+/// Numbers in rows and columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name in files, one of a kind in its section.
+    pub id: &'static str,
+    /// Its heading; empty where the section's says it.
+    pub title: &'static str,
+    /// What a reader has to know beside the headings.
+    pub note: Option<String>,
+    /// In order.
+    pub columns: Vec<Column>,
+    /// In order.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(id: &'static str, title: &'static str, columns: Vec<Column>) -> Self {
+        Self { id, title, note: None, columns, rows: Vec::new() }
+    }
+
+    /// Two columns: what, and its value.
+    pub fn facts(id: &'static str, title: &'static str) -> Self {
+        Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
+    }
+
+    /// The same with a note.
+    #[must_use]
+    pub fn noted(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(Row { cells, notable: false });
+    }
+
+    /// Adds a row that is shown where there is room for little.
+    pub fn notable_row(&mut self, cells: Vec<Cell>, notable: bool) {
+        self.rows.push(Row { cells, notable });
+    }
+
+    /// Adds a line of facts.
+    pub fn fact(&mut self, what: &str, value: Cell) {
+        self.row(vec![Cell::text(what), value]);
+    }
+
+    /// Why cells of it have no number, each reason once, in the order of the rows.
+    pub fn reasons(&self) -> Vec<Missing> {
+        let mut reasons = Vec::new();
+        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+            match cell {
+                Cell::Missing(why) if !reasons.contains(why) => reasons.push(*why),
+                _ => {}
+            }
+        }
+        reasons
+    }
+}

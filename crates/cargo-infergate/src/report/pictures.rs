@@ -1,0 +1,35 @@
+//! Pictures, each a file that makes charts of the inputs. A new one is a file here and a line in [`PICTURES`].
+
+mod blocks;
+mod changes;
+mod hardware;
+mod itl;
+mod llama_bench;
+mod memory;
+mod starts;
+mod timeline;
+mod ttft;
+
+use super::inputs::Inputs;
+use super::model::Chart;
+
+/// Makes charts of what was measured, or none.
+type Picture = fn(&Inputs) -> Vec<Chart>;
+
+/// The section each stands in, and who makes it.
+const PICTURES: &[(&str, Picture)] = &[
+    ("verdict", changes::charts),
+    ("blocks", blocks::charts),
+    ("request", timeline::charts),
+    ("request", itl::charts),
+    ("request", starts::charts),
+    ("latency", hardware::charts),
+    ("scaling", ttft::charts),
+    ("memory", memory::charts),
+    ("llama_bench", llama_bench::charts),
+];
+
+/// The charts of the section named `id`.
+pub fn of(id: &str, inputs: &Inputs) -> Vec<Chart> {
+    PICTURES.iter().filter(|(section, _)| *section == id).flat_map(|(_, charts)| charts(inputs)).collect()
+}

@@ -1,0 +1,54 @@
+//! The times of base and head, block by block, a chart a case: drift of the machine moves both, a change moves one.
+
+use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
+use crate::report::inputs::Inputs;
+use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
+use crate::report::pictures::changes::time;
+use crate::report::words;
+use crate::stats::median;
+use infergate::receipt::file_word;
+
+/// Blocks of a case that are drawn; no gate takes so many.
+const MOST_BLOCKS: usize = 200;
+/// Charts of more cases than this would be scrolled past.
+const MOST: usize = 12;
+
+/// A chart of each timed case, of the first ones where there are many.
+pub fn charts(inputs: &Inputs) -> Vec<Chart> {
+    let Some(paired) = &inputs.paired else { return Vec::new() };
+    let timed = paired.cases.iter().filter(|case| case.timed);
+    timed.filter_map(|case| chart(inputs, paired, case)).take(MOST).collect()
+}
+
+fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<Chart> {
+    let base = line(paired, case, "base", |block| &block.base_ns);
+    let head = line(paired, case, "head", |block| &block.head_ns);
+    if base.is_empty() {
+        return None;
+    }
+    let time = inputs.verdict.as_ref().and_then(|verdict| time(verdict, case));
+    let change = time.map_or_else(String::new, |time| format!(": {}", words::change(time)));
+    let series = |name: &str, points, n| Layer::Line { name: name.into(), points, look: Look::nth(n), marked: true };
+    Some(Chart {
+        id: format!("blocks-{}", file_word(&case.id.to_string())),
+        title: format!("{}{change}", case.id),
+        caption: "The middle time of base and head in each block. Both moving together is the machine; one moving away from the \
+                  other is a change. The axis of time does not begin at zero."
+            .into(),
+        x: Axis::new("block", Unit::Count),
+        y: Axis::new("time", Unit::Ns),
+        layers: vec![series("base", base, 0), series("head", head, 1)],
+    })
+}
+
+fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockCase) -> &Vec<u64>) -> Vec<Place> {
+    let iterations = case.iterations_per_sample.max(1) as f64;
+    let found = paired.blocks.iter().enumerate().take(MOST_BLOCKS).filter_map(|(number, block)| {
+        let block = block.cases.iter().find(|found| found.id == case.id)?;
+        let times: Vec<f64> = times(block).iter().map(|ns| *ns as f64 / iterations).collect();
+        let y = median(&times)?;
+        let hover = format!("{side}, block {}: {}", number + 1, Unit::Ns.show(y));
+        Some(Place { x: (number + 1) as f64, y, hover })
+    });
+    found.collect()
+}

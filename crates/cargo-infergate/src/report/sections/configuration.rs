@@ -1,0 +1,60 @@
+//! What was measured, on what, how often.
+
+use crate::receipt::Receipt;
+use crate::report::inputs::Inputs;
+use crate::report::model::{Cell, Missing, Section, Table, Unit};
+use crate::report::sections::compared::commit_cell;
+
+/// Model, machine and parameters of the run.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let subject = inputs.subject()?;
+    let engine = subject.engine;
+    let number = |value: Option<u64>, unit| Cell::number(value.map(|value| value as f64), unit, Missing::EngineSilent);
+    let mut model = Table::facts("model", "Model");
+    model.fact("model", Cell::foreign(&engine.model));
+    model.fact("architecture", Cell::foreign(engine.architecture.as_deref().unwrap_or("not said")));
+    model.fact("dtype", Cell::foreign(&engine.dtype));
+    model.fact("weights", number(engine.parameters, Unit::Count));
+    model.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
+    model
+        .fact("longest context", Cell::number(Some(engine.context_tokens as f64), Unit::Tokens, Missing::EngineSilent));
+    model.fact("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim()));
+
+    let mut machine = Table::facts("machine", "Machine and build");
+    machine.fact("processor", Cell::foreign(&subject.machine.cpu_model));
+    machine.fact("logical cores", Cell::count(subject.machine.logical_cores));
+    machine.fact("memory", number(Some(subject.machine.memory_bytes), Unit::Bytes));
+    for device in &subject.machine.devices {
+        machine.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
+    }
+    machine.fact("machine class", Cell::foreign(&subject.machine.class));
+    machine.fact("commit", commit_cell(subject.build));
+    machine.fact("compiler", Cell::foreign(&subject.build.rustc));
+    machine.fact("flags", Cell::foreign(&subject.build.flags));
+
+    let mut run = Table::facts("run", "Run");
+    run.fact("began", Cell::foreign(subject.created));
+    run.fact("infergate", Cell::foreign(subject.tool));
+    run.fact("threads", Cell::count(subject.threads));
+    run.fact("seed", Cell::text(subject.seed.to_string()));
+    if let Some(receipt) = &inputs.head {
+        counts(receipt, &mut run);
+    }
+    Some(Section::new("configuration", "Configuration").with(run).with(model).with(machine))
+}
+
+fn counts(receipt: &Receipt, table: &mut Table) {
+    let processes = receipt.cases.iter().map(|case| case.processes.len()).max().unwrap_or(0);
+    table.fact("cases", Cell::count(receipt.cases.len()));
+    table.fact("fresh processes", Cell::count(processes));
+    if receipt.partial {
+        table.fact("partial", Cell::text("the run was cut short"));
+    }
+    for broken in &receipt.invalid {
+        table.fact("invalid", Cell::foreign(broken));
+    }
+    let Some(probes) = receipt.probes.map(|probes| probes.best()) else { return };
+    let rate = |value, unit| Cell::number(Some(value), unit, Missing::NoProbes);
+    table.fact("memory read, probed", rate(probes.memory_read_bytes_per_s, Unit::BytesPerS));
+    table.fact("f32 matrix product, probed", rate(probes.matrix_flops_per_s, Unit::FlopsPerS));
+}

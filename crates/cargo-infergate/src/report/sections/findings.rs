@@ -1,0 +1,174 @@
+//! What follows from the numbers, by rules. Each finding names the figures it rests on; there is none without.
+
+use crate::gate::{limit_fraction, summary_ns};
+use crate::receipt::{Evidence, Outcome, Receipt};
+use crate::report::figures::{Figure, Spread};
+use crate::report::inputs::Inputs;
+use crate::report::model::{Block, Finding, Quantity, Section, Tone, Unit};
+use crate::report::sections::request::middle_start;
+use crate::report::sections::scaling::{Family, families};
+use crate::report::words::findings as words;
+use crate::stats::samples_needed;
+use infergate::case::{Case, Phase};
+
+/// The rules, in the order their findings are read. A new one is a function and a line.
+const RULES: &[fn(&Inputs) -> Vec<Finding>] =
+    &[missed_targets, memory_growth, unsteady, growth_with_input, of_hardware, first_token, smoothness, few_samples];
+
+/// The coefficient of variation between processes from which on a case is called unsteady; as the gate's `cv_limit`.
+const CV_LIMIT: f64 = 0.20;
+
+/// Cases that one finding names.
+const MOST_NAMED: usize = 5;
+
+/// What the rules found.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let found: Vec<Finding> = RULES.iter().flat_map(|rule| rule(inputs)).filter(|f| !f.rests_on.is_empty()).collect();
+    (!found.is_empty()).then(|| Section::new("findings", "Findings").with(Block::Findings(found)))
+}
+
+fn finding(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Finding {
+    let known = figures.iter().filter_map(|(name, value, unit)| Some((name.clone(), Quantity::new(*value, *unit)?)));
+    Finding { tone, said, rests_on: known.collect() }
+}
+
+fn missed_targets(inputs: &Inputs) -> Vec<Finding> {
+    let rows = inputs.verdict.iter().flat_map(|verdict| &verdict.rows);
+    let targets: Vec<Outcome> =
+        rows.filter(|row| matches!(row.evidence, Evidence::Target(_))).map(|row| row.outcome).collect();
+    if targets.is_empty() {
+        return Vec::new();
+    }
+    let met = targets.iter().filter(|outcome| **outcome == Outcome::Pass).count();
+    let tone = if met == targets.len() { Tone::Good } else { Tone::Bad };
+    let figures = [("met".into(), met as f64, Unit::Count), ("of".into(), targets.len() as f64, Unit::Count)];
+    vec![finding(tone, words::targets(met, targets.len()), &figures)]
+}
+
+fn memory_growth(inputs: &Inputs) -> Vec<Finding> {
+    let rows = inputs.verdict.iter().flat_map(|verdict| &verdict.rows);
+    let grown = rows.filter(|row| matches!(row.outcome, Outcome::Leak | Outcome::Growth));
+    grown
+        .filter_map(|row| {
+            let Evidence::Memory(memory) = &row.evidence else { return None };
+            let slope = memory.slope_bytes?;
+            let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
+            let said = words::grows(&row.subject, memory.witness, slope, place.map(String::as_str));
+            Some(finding(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)]))
+        })
+        .collect()
+}
+
+/// The figure a case is gated by.
+fn main_figure(case: Case) -> Figure {
+    match case.phase() {
+        Phase::Prefill => Figure::Ttft,
+        Phase::Decode => Figure::Itl,
+        Phase::Generate => Figure::E2e,
+        Phase::Bench => Figure::Time,
+    }
+}
+
+/// The cases whose processes differ most, where any differs by more than the limit; else that none does.
+fn unsteady(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    let known = receipt.cases.iter().filter_map(|case| {
+        let figure = main_figure(case.id);
+        Some((case.id, figure.name(), figure.variation(case).ok()?))
+    });
+    let mut known: Vec<(Case, &str, f64)> = known.collect();
+    known.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let Some((case, _, cv)) = known.first().copied() else { return Vec::new() };
+    let (cases, above) = (known.len(), known.iter().filter(|(.., cv)| *cv > CV_LIMIT).count());
+    known.truncate(above.clamp(1, MOST_NAMED));
+    let name = |case: &Case, figure: &str| format!("CV of {figure} of {case} between processes");
+    let figures: Vec<_> = known.iter().map(|(case, figure, cv)| (name(case, figure), *cv, Unit::Fraction)).collect();
+    if above == 0 {
+        return vec![finding(Tone::Good, words::steady(cases, case, cv), &figures)];
+    }
+    vec![finding(Tone::Warn, words::unsteady(above, cases, case, cv, CV_LIMIT), &figures)]
+}
+
+fn growth_with_input(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    families(receipt).iter().filter_map(growth).collect()
+}
+
+/// From the shortest to the longest prompt of a family.
+fn growth(family: &Family<'_>) -> Option<Finding> {
+    let ((first, least), (last, most)) = (*family.cases.first()?, *family.cases.last()?);
+    let (from, to) = (first.id.prompt_tokens(), last.id.prompt_tokens());
+    if from == 0 || from == to {
+        return None;
+    }
+    let unit = family.figure.unit();
+    let name = family.figure.name();
+    let figures = [(format!("{name} of {}", first.id), least, unit), (format!("{name} of {}", last.id), most, unit)];
+    let said = match family.figure {
+        Figure::TokensPerS => words::speed(&family.name, from, to, most / least - 1.0),
+        _ => words::growth(&family.name, name, (from, to), to as f64 / from as f64, most / least),
+    };
+    Some(finding(Tone::Plain, said, &figures))
+}
+
+fn of_hardware(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    let fractions = receipt.cases.iter().filter_map(|case| {
+        let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))?;
+        (fraction <= 1.0).then_some((case.id, fraction))
+    });
+    let mut fractions: Vec<(Case, f64)> = fractions.collect();
+    fractions.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let name = |case: Case| format!("share of the hardware's limit, {case}");
+    match (fractions.first(), fractions.last()) {
+        (Some((low, least)), Some((high, most))) if low != high => {
+            let figures = [(name(*low), *least, Unit::Fraction), (name(*high), *most, Unit::Fraction)];
+            vec![finding(Tone::Plain, words::hardware((*low, *least), (*high, *most)), &figures)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn first_token(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    let (Some(cold), Some(warm)) = (middle_start(&receipt.cold), middle_start(&receipt.warm)) else {
+        return Vec::new();
+    };
+    let (cold_ns, warm_ns) = (cold.ttft_ns() as f64, warm.ttft_ns() as f64);
+    if warm_ns <= 0.0 || cold.prompt_tokens != warm.prompt_tokens {
+        return Vec::new();
+    }
+    let load = cold.load_ns.map(|ns| ns as f64 / cold_ns.max(1.0));
+    let figures = [("cold TTFT".into(), cold_ns, Unit::Ns), ("warm TTFT".into(), warm_ns, Unit::Ns)];
+    vec![finding(Tone::Plain, words::first_token(cold_ns / warm_ns, load), &figures)]
+}
+
+/// By the middle gap of the case with the longest context, as a stream would show it.
+fn smoothness(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
+    let Some(case) = streamed.max_by_key(|case| case.id.prompt_tokens()) else { return Vec::new() };
+    let p50 = Spread::of(Figure::Itl, case).percentile(0.5);
+    let Some(gap) = p50.quantity() else { return Vec::new() };
+    let figures = [(format!("P50 of ITL of {}", case.id), gap.value, Unit::Ns)];
+    vec![finding(Tone::Plain, words::smoothness(case.id, gap.value), &figures)]
+}
+
+fn few_samples(inputs: &Inputs) -> Vec<Finding> {
+    let Some(receipt) = &inputs.head else { return Vec::new() };
+    let Some(needed) = samples_needed(0.99) else { return Vec::new() };
+    let most = most_samples(receipt);
+    if most == 0 || most >= needed {
+        return Vec::new();
+    }
+    let figures = [
+        ("most samples of a case".into(), most as f64, Unit::Count),
+        ("samples that a P99 takes".into(), needed as f64, Unit::Count),
+    ];
+    vec![finding(Tone::Plain, words::few_samples(most, needed), &figures)]
+}
+
+fn most_samples(receipt: &Receipt) -> usize {
+    let samples = |case: &crate::receipt::CaseRecord| case.processes.iter().map(|p| p.samples_ns.len()).sum();
+    receipt.cases.iter().map(samples).max().unwrap_or(0)
+}

@@ -1,0 +1,82 @@
+//! How TTFT, tokens/s and E2E change with the length of the input.
+
+use std::collections::BTreeMap;
+
+use crate::receipt::{CaseRecord, Receipt};
+use crate::report::figures::Figure;
+use crate::report::inputs::Inputs;
+use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
+use infergate::case::{Case, Phase};
+
+/// Cases that differ in their prompt alone, the shortest first, for one figure.
+pub struct Family<'a> {
+    /// What is looked at.
+    pub figure: Figure,
+    /// `prefill`, `generate 64 tokens`.
+    pub name: String,
+    /// At least two.
+    pub cases: Vec<(&'a CaseRecord, f64)>,
+}
+
+/// Every family of at least two cases with a value each.
+pub fn families(receipt: &Receipt) -> Vec<Family<'_>> {
+    let mut groups: BTreeMap<(Phase, usize), Vec<&CaseRecord>> = BTreeMap::new();
+    for case in &receipt.cases {
+        groups.entry((case.id.phase(), case.id.output_tokens())).or_default().push(case);
+    }
+    let mut families = Vec::new();
+    for ((phase, _), mut cases) in groups {
+        cases.sort_by_key(|case| case.id.prompt_tokens());
+        for figure in Figure::that_scales(phase) {
+            let known =
+                cases.iter().filter_map(|case| Some((*case, figure.summary(case).filter(|value| *value > 0.0)?)));
+            let cases: Vec<(&CaseRecord, f64)> = known.collect();
+            if let [(first, _), _, ..] = cases[..] {
+                families.push(Family { figure: *figure, name: family_name(first.id), cases });
+            }
+        }
+    }
+    families.sort_by_key(|family| family.figure);
+    families
+}
+
+fn family_name(case: Case) -> String {
+    match case.phase() {
+        Phase::Generate => format!("generate {} tokens", case.output_tokens()),
+        phase => phase.name().into(),
+    }
+}
+
+/// A line a case, each beside the shortest of its family.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let receipt = inputs.head.as_ref()?;
+    let mut table = Table::new(
+        "scaling",
+        "",
+        vec![
+            Column::words("figure", "figure"),
+            Column::words("case", "case"),
+            Column::numbers("prompt_tokens", "prompt").about("tokens"),
+            Column::numbers("median", "median").about("median over processes of each one's median"),
+            Column::numbers("input", "input grows").about("prompt tokens / those of the shortest"),
+            Column::numbers("growth", "figure grows").about("median / that of the shortest"),
+            Column::numbers("change", "change").about("against the shortest"),
+        ],
+    );
+    for family in families(receipt) {
+        let Some((shortest, least)) = family.cases.first().copied() else { continue };
+        for (case, value) in &family.cases {
+            let input = case.id.prompt_tokens() as f64 / shortest.id.prompt_tokens() as f64;
+            table.row(vec![
+                Cell::text(family.figure.name()),
+                Cell::text(case.id.to_string()),
+                Cell::number(Some(case.id.prompt_tokens() as f64), Unit::Tokens, Missing::NotMeasured),
+                Cell::number(Some(*value), family.figure.unit(), Missing::NotMeasured),
+                Cell::number(Some(input), Unit::Times, Missing::Undefined),
+                Cell::number(Some(value / least), Unit::Times, Missing::Undefined),
+                Cell::number(Some(value / least - 1.0), Unit::Change, Missing::Undefined),
+            ]);
+        }
+    }
+    (!table.rows.is_empty()).then(|| Section::new("scaling", "Scaling with the input").with(table))
+}

@@ -1,0 +1,74 @@
+//! Results inside a document: the text between two markers is replaced by a section of a report, with the command and the
+//! machine that made it.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::export::markdown::body;
+use super::export::markup::{code, table};
+use super::inputs::Inputs;
+use super::model::{Report, Section};
+
+/// Begins a marker: `<!-- infergate:latency -->`, `<!-- infergate:latency.figures -->`.
+const BEGIN: &str = "<!-- infergate:";
+/// Ends what is replaced.
+const END: &str = "<!-- /infergate -->";
+
+/// `document` with every marked part anew.
+///
+/// # Errors
+/// No marker, one that is not ended, or one that names nothing of the report.
+pub fn splice(document: &str, inputs: &Inputs, report: &Report, command: &str) -> Result<String> {
+    let mut text = String::new();
+    let mut rest = document;
+    let mut count = 0;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let (name, after) = after.split_once("-->").context("a marker is not closed by -->")?;
+        let name = name.trim();
+        let (old, after) =
+            after.split_once(END).with_context(|| format!("{BEGIN}{name} --> is not followed by {END}"))?;
+        ensure!(!old.contains(BEGIN), "{BEGIN}{name} --> is not followed by {END} before the next marker");
+        let _ = write!(text, "{before}{BEGIN}{name} -->\n{}\n", part(report, name)?.trim_end());
+        let _ = write!(text, "\n{}\n{END}", made_by(inputs, command));
+        rest = after;
+        count += 1;
+    }
+    ensure!(
+        count > 0,
+        "it has no marker; put {BEGIN}latency --> and {END} on lines of their own where the text belongs"
+    );
+    Ok(text + rest)
+}
+
+/// A section, or one table of it.
+fn part(report: &Report, name: &str) -> Result<String> {
+    let (section, found) = name.split_once('.').map_or((name, None), |(section, table)| (section, Some(table)));
+    let Some(section) = report.section(section) else {
+        let known: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
+        bail!("the report has no section '{section}'; it has {}", known.join(", "));
+    };
+    match found {
+        None => Ok(body(section, false)),
+        Some(id) => one_table(section, id),
+    }
+}
+
+fn one_table(section: &Section, id: &str) -> Result<String> {
+    let found = section.tables().find(|table| table.id == id);
+    let known: Vec<&str> = section.tables().map(|table| table.id).collect();
+    let found =
+        found.with_context(|| format!("section '{}' has no table '{id}'; it has {}", section.id, known.join(", ")))?;
+    Ok(format!("\n{}", table(found)))
+}
+
+/// Which command made it, of what, where.
+fn made_by(inputs: &Inputs, command: &str) -> String {
+    let subject = inputs.subject();
+    let of = subject.map_or_else(String::new, |subject| {
+        let model = code(&subject.engine.model, false);
+        let machine = code(&subject.machine.class, false);
+        format!(", from a run of {model} on {machine}, {}", code(subject.created, false))
+    });
+    format!("Made by {}{of}.", code(command, false))
+}

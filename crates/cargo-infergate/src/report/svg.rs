@@ -1,0 +1,87 @@
+//! Charts as SVG: text that any browser, viewer and [resvg](https://crates.io/crates/resvg) draws the same, with the colours of
+//! Okabe and Ito, and shapes and dashes where there is no colour.
+
+mod frame;
+mod legend;
+mod marks;
+mod ticks;
+
+use std::fmt::Write as _;
+
+use infergate::printable::printable_within;
+
+use super::model::Chart;
+use frame::Frame;
+
+/// Width of every picture, px.
+pub const WIDTH: f64 = 800.0;
+
+/// How pictures look, also inside a page that holds several.
+pub const STYLE: &str = include_str!("../../templates/report/chart.css");
+
+/// Characters of a text in a picture.
+const MAX_CHARS: usize = 160;
+
+/// A file of its own.
+pub fn file(chart: &Chart) -> String {
+    let style = format!("<style>{STYLE}</style>\n");
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style))
+}
+
+/// A part of a page that has [`STYLE`] already.
+pub fn inline(chart: &Chart) -> String {
+    draw(chart, "")
+}
+
+fn draw(chart: &Chart, style: &str) -> String {
+    let (legend, legend_height) = legend::draw(chart);
+    let frame = Frame::of(chart, legend_height);
+    let id = infergate::receipt::file_word(&chart.id);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\
+         <desc id=\"{id}-about\">{about}</desc>\n{style}",
+        height = px(frame.height),
+        title = text(&chart.title),
+        about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS)),
+    );
+    let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{}\"/>", px(frame.height));
+    let _ = writeln!(svg, "<text class=\"ig-title\" x=\"16\" y=\"28\">{}</text>", text(&chart.title));
+    svg += &legend;
+    svg += &frame.draw(chart);
+    for layer in &chart.layers {
+        svg += &marks::draw(layer, chart, &frame);
+    }
+    svg + "</svg>\n"
+}
+
+/// A coordinate with one digit behind the point: files stay small and comparable.
+fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// Words of anybody, as the text of an element: one printable line, cut where it is too long.
+fn text(words: &str) -> String {
+    escape(&printable_within(words, MAX_CHARS))
+}
+
+fn escape(words: &str) -> String {
+    let mut escaped = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// How wide `words` are about, px, at a font size: no font is asked, so that every machine draws the same.
+fn width_of(words: &str, size: f64) -> f64 {
+    words.chars().count() as f64 * size * 0.56
+}

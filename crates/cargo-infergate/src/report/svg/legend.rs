@@ -1,0 +1,78 @@
+//! What each kind of mark means, in rows below the heading.
+
+use std::fmt::Write as _;
+
+use super::{WIDTH, marks, px, text, width_of};
+use crate::report::model::{Chart, Layer, Look};
+
+/// Size of the names, px.
+const SIZE: f64 = 14.0;
+/// Height of a row, px.
+const ROW: f64 = 24.0;
+
+/// How a name is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sign {
+    Line,
+    Points,
+    Interval,
+    Limit,
+    Span,
+}
+
+/// The legend and its height, px; nothing where only one series needs no name.
+pub fn draw(chart: &Chart) -> (String, f64) {
+    let mut entries: Vec<(&str, Sign, Look)> = Vec::new();
+    for layer in &chart.layers {
+        let (name, sign, look) = match layer {
+            Layer::Line { name, look, .. } => (name, Sign::Line, *look),
+            Layer::Points { name, look, .. } => (name, Sign::Points, *look),
+            Layer::Interval { name, look, .. } => (name, Sign::Interval, *look),
+            Layer::Limit { name, look, .. } => (name, Sign::Limit, *look),
+            Layer::Span { name, look, .. } => (name, Sign::Span, *look),
+        };
+        if !name.is_empty() && entries.iter().all(|(known, ..)| known != name) {
+            entries.push((name, sign, look));
+        }
+    }
+    if entries.is_empty() {
+        return (String::new(), 0.0);
+    }
+    let (mut x, mut y) = (16.0, 54.0);
+    let mut svg = String::new();
+    for (name, sign, look) in entries {
+        let width = width_of(name, SIZE) + 52.0;
+        if x + width > WIDTH && x > 16.0 {
+            (x, y) = (16.0, y + ROW);
+        }
+        svg += &symbol(sign, look, x, y - 5.0);
+        let _ = writeln!(svg, "<text class=\"ig-legend\" x=\"{}\" y=\"{}\">{}</text>", px(x + 32.0), px(y), text(name));
+        x += width;
+    }
+    (svg, y - 54.0 + ROW)
+}
+
+fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
+    let line = |class: &str| {
+        let dashed = if look.dashed && sign == Sign::Line { " ig-dashed" } else { "" };
+        let (from, to, y) = (px(x), px(x + 24.0), px(y));
+        format!("<path class=\"{class} ig-s{}{dashed}\" d=\"M{from} {y}H{to}\"/>", look.colour)
+    };
+    let mark = || {
+        let outline = marks::shape(look.shape, x + 12.0, y, 4.5);
+        format!("<path class=\"ig-mark ig-f{}\" d=\"{outline}\"/>", look.colour)
+    };
+    match sign {
+        Sign::Line => line("ig-line") + &mark(),
+        Sign::Points => mark(),
+        Sign::Interval => line("ig-interval"),
+        Sign::Span => {
+            let (left, top) = (px(x), px(y - 7.0));
+            format!("<rect class=\"ig-span ig-b{}\" x=\"{left}\" y=\"{top}\" width=\"24\" height=\"14\"/>", look.colour)
+        }
+        Sign::Limit => {
+            let (middle, top, bottom) = (px(x + 12.0), px(y - 8.0), px(y + 8.0));
+            format!("<path class=\"ig-limit ig-s{}\" d=\"M{middle} {top}V{bottom}\"/>", look.colour)
+        }
+    }
+}

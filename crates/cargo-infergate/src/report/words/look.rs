@@ -1,0 +1,189 @@
+//! How sure a verdict is, where to look, and how to repeat it.
+
+use infergate::case::Phase;
+use infergate::printable::printable_within;
+
+use crate::gate::paired::LEVEL;
+use crate::receipt::{Against, Build, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, Verdict, VerdictRow};
+use crate::report::inputs::{Inputs, commit};
+use crate::report::{units, words};
+
+/// Characters of a place in the code.
+const MAX_PLACE_CHARS: usize = 160;
+
+/// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
+pub fn sides(inputs: &Inputs) -> Option<String> {
+    let (base, head) = (inputs.base_build()?, inputs.subject()?.build);
+    Some(format!("base {}, head {}", build(base), build(head)))
+}
+
+/// A build in a few words: its commit's first digits.
+pub fn build(build: &Build) -> String {
+    let Some(id) = commit(build) else { return "a given binary".into() };
+    let changed = if build.dirty == Some(true) { " with changes that are in no commit" } else { "" };
+    format!("{}{changed}", &id[..id.len().min(10)])
+}
+
+/// Subjects that one line names.
+const MOST_SUBJECTS: usize = 8;
+
+/// How the numbers came about, and what their intervals mean.
+pub fn how_sure(inputs: &Inputs) -> Option<String> {
+    match (&inputs.paired, &inputs.head, &inputs.verdict) {
+        (Some(paired), ..) if paired.blocks.is_empty() => None,
+        (Some(paired), ..) => Some(paired_words(paired, inputs.verdict.as_ref())),
+        (None, Some(_), Some(verdict)) => stored_words(verdict),
+        _ => None,
+    }
+}
+
+fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
+    let blocks = paired.blocks.len();
+    let level = verdict.and_then(level).map_or_else(String::new, |level| {
+        format!(" An interval holds the true change in {} of runs.", units::level(level))
+    });
+    format!(
+        "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes; a change is the middle of the \
+         blocks' own changes.{level} Where nothing changed, at most {} of suites are called regressed.",
+        units::level(LEVEL)
+    )
+}
+
+fn stored_words(verdict: &Verdict) -> Option<String> {
+    let time = verdict.rows.iter().filter_map(VerdictRow::time).find(|time| time.sessions.is_some())?;
+    let sessions = time.sessions?;
+    let level = time.interval.map_or_else(String::new, |interval| {
+        format!(" An interval holds one more run of an unchanged program in {} of cases.", units::level(interval.level))
+    });
+    Some(format!("Head is one session, base is {sessions} sessions measured at other times.{level}"))
+}
+
+/// The level of a verdict's intervals.
+pub fn level(verdict: &Verdict) -> Option<f64> {
+    verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
+}
+
+/// Where a reader begins to search, the same words of several subjects once.
+pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
+    for row in &verdict.rows {
+        let Some(text) = place(row, inputs) else { continue };
+        let subject = row.subject.to_string();
+        match grouped.iter_mut().find(|(_, known)| *known == text) {
+            Some((subjects, _)) if subjects.contains(&subject) => {}
+            Some((subjects, _)) => subjects.push(subject),
+            None => grouped.push((vec![subject], text)),
+        }
+    }
+    let line = |(subjects, text): (Vec<String>, String)| {
+        let more = subjects.len().saturating_sub(MOST_SUBJECTS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
+    };
+    grouped.into_iter().map(line).collect()
+}
+
+/// Where a reader begins to search for the cause of a row that failed. `None` where the row passed.
+fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
+    if row.outcome.exit_code() == 0 {
+        return None;
+    }
+    let text = match &row.evidence {
+        Evidence::Time(time) if row.outcome == Outcome::Regressed => match (time.metric, row.subject.case()) {
+            (Metric::TtftNs, _) => {
+                "what runs once for the whole prompt: attention over it, the large matrix products".into()
+            }
+            (Metric::ItlNs, _) => "what runs for each token: weights and cache as they are read, sampling".into(),
+            (Metric::E2eNs, Some(case)) if case.phase() == Phase::Generate => {
+                "its TTFT and ITL in the table: the one that moved says whether prompt or tokens are slower".into()
+            }
+            (Metric::E2eNs | Metric::TimeNs, _) => "what runs in it".into(),
+        },
+        Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
+            Some(position) => format!("what changes numbers before output token {}", position + 1),
+            None => "what changes the numbers behind the tokens".into(),
+        },
+        Evidence::Counter(_) if row.outcome == Outcome::CounterRegressed => {
+            "what is allocated for each prompt or token".into()
+        }
+        Evidence::Memory(_) => {
+            let site = inputs.memory_record()?.sites.first()?;
+            let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
+            format!(
+                "memory that outlives its run is allocated in {}",
+                printable_within(&frames.join(", called by "), MAX_PLACE_CHARS)
+            )
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// What decided, in one sentence for whoever sees nothing else; `None` where the verdict is good.
+pub fn summary(verdict: &Verdict) -> Option<String> {
+    if verdict.exit_code == 0 {
+        return None;
+    }
+    let row = verdict.rows.iter().find(|row| row.outcome == verdict.verdict)?;
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
+    let more = match failed.saturating_sub(1) {
+        0 => String::new(),
+        1 => "; one more is below".into(),
+        more => format!("; {more} more are below"),
+    };
+    let slower = row.time().filter(|_| row.outcome == Outcome::Regressed).and_then(|time| slower(row, time));
+    Some(format!("{}{more}", slower.unwrap_or_else(|| words::decided(row))))
+}
+
+/// `decode/p128 is slower: ITL 34.4 ms instead of 33.0 ms, +4.3 % (+2.9 % to +5.8 %), and it fails from +2.0 %`.
+fn slower(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
+    let (base, head, limit) = (time.base_ns?, time.head_ns?, time.threshold?);
+    let from = if time.against == Against::Baseline { "above" } else { "from" };
+    Some(format!(
+        "{} is slower: {} {} instead of {}, {}, and it fails {from} {}",
+        words::compared(row, time),
+        words::metric(time.metric),
+        units::duration(Some(head)),
+        units::duration(Some(base)),
+        words::change(time),
+        units::signed_percent(limit - 1.0)
+    ))
+}
+
+/// What is said where no table has anything to show.
+pub fn nothing_changed(verdict: &Verdict) -> String {
+    let mut subjects: Vec<_> = verdict.rows.iter().map(|row| &row.subject).collect();
+    subjects.sort();
+    subjects.dedup();
+    match subjects.len() {
+        0 => "Nothing was compared".into(),
+        1 => format!("{}: no change beyond its limits", subjects[0]),
+        count => format!("{count} subjects were compared: no change beyond their limits"),
+    }
+}
+
+/// The command that gives this verdict again; `None` where it cannot be known.
+pub fn repeat(inputs: &Inputs) -> Option<String> {
+    let program = &inputs.program;
+    let Some(paired) = &inputs.paired else {
+        let receipt = inputs.memory.as_ref()?;
+        let (case, runs, threads) = (receipt.memory.case, receipt.memory.asked_runs, receipt.threads);
+        return Some(format!("{program} memory --case {case} --runs {runs} --threads {threads}"));
+    };
+    let base = commit(&paired.base.build)?;
+    let head = commit(&paired.head.build)?;
+    if base == head {
+        return None;
+    }
+    Some(format!("git checkout {head}\n{program} gate --against {base}"))
+}
+
+/// The command that finds the commit, for the first case that got slower.
+pub fn bisect(inputs: &Inputs) -> Option<String> {
+    let paired = inputs.paired.as_ref()?;
+    let slower =
+        inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
+    let case = slower.subject.case()?;
+    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
+    (base != head).then(|| format!("{} bisect --good {base} --bad {head} --case {case}", inputs.program))
+}

@@ -1,0 +1,29 @@
+//! Why a number does not exist, in one sentence each.
+
+use crate::report::model::Missing;
+
+/// The sentence.
+pub fn reason(missing: Missing) -> String {
+    match missing {
+        Missing::TooFewSamples { needed, samples } => format!("takes {needed} samples, there are {samples}"),
+        Missing::TooFewRequests { needed, requests } => {
+            format!("takes {needed} requests, there are {requests}: gaps of one request are not independent")
+        }
+        Missing::TooFewProcesses { needed, processes } => format!("takes {needed} processes, there are {processes}"),
+        Missing::Undefined => "not defined here".into(),
+        Missing::NotMeasured => "not measured".into(),
+        Missing::NotGiven => "this kind of comparison does not give it".into(),
+        Missing::EngineSilent => "the engine does not say".into(),
+        Missing::SystemSilent => "this operating system does not say".into(),
+        Missing::NotCounted => "not counted".into(),
+        Missing::NoBase => "nothing to compare with".into(),
+        Missing::NoProbes => "the hardware was not probed, or the engine does not say what work it does".into(),
+        Missing::BeyondHardware => {
+            "faster than the probes, so no share of the hardware is shown: they ran in a slower moment".into()
+        }
+        Missing::NoTokenizer => "the prompt was given as tokens, without a tokenizer".into(),
+        Missing::AlreadyLoaded => "the model was loaded already".into(),
+        Missing::NotKept => "receipts keep the ids of tokens and no text".into(),
+        Missing::Exact => "counted to the byte, so any growth counts".into(),
+    }
+}

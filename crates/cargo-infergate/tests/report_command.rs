@@ -1,0 +1,222 @@
+//! `cargo infergate report`, as a user runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// A folder of its own, where the search for infergate.toml ends.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join(".git")).expect("a folder");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    /// Runs the command; what it says on stderr, and its exit code.
+    fn run(&self, command: &str, files: &[PathBuf], flags: &[&str]) -> (i32, String) {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
+        process.current_dir(self.0.path()).arg("infergate").arg(command).args(files).args(flags);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
+            process.env_remove(name);
+        }
+        let output = process.output().expect("it runs");
+        (output.status.code().expect("a code"), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    fn report(&self, names: &[&str], flags: &[&str]) -> (i32, String) {
+        let files: Vec<PathBuf> = names.iter().map(|name| golden(name)).collect();
+        self.run("report", &files, flags)
+    }
+}
+
+#[test]
+fn usual_formats_are_written_and_named() {
+    let folder = Folder::new();
+    let (code, said) = folder.report(&["paired-1.json"], &["--out", "report"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(
+        said,
+        "report: report (comment.md, report.md, report.html, report.json, report.csv, junit.xml, annotations.txt and 4 pictures)\n"
+    );
+    // A paired receipt without a verdict is judged by the gate's own function.
+    assert!(folder.read("report/comment.md").contains("infergate: leak"));
+    assert!(folder.read("report/report.html").contains("verdict: leak"));
+    assert!(folder.read("report/pictures/changes.svg").starts_with("<?xml"));
+}
+
+#[test]
+fn two_receipts_are_compared_the_first_being_the_earlier() {
+    let folder = Folder::new();
+    let (code, said) = folder.report(&["baseline-1.json", "receipt-1.json"], &["--out=r", "--format=md"]);
+    assert_eq!(code, 0, "{said}");
+    let text = folder.read("r/report.md");
+    assert!(text.contains("## Comparison with the earlier run"), "{text}");
+    assert!(text.contains("## Verdict"), "{text}");
+}
+
+#[test]
+fn targets_are_judged_without_a_baseline() {
+    let folder = Folder::new();
+    let flags = ["--out=r", "--format=md,comment", "--targets", "prefill/* ttft_ms < 1"];
+    let (code, said) = folder.report(&["receipt-1.json"], &flags);
+    assert_eq!(code, 0, "a report reports: {said}");
+    let comment = folder.read("r/comment.md");
+    assert!(
+        comment.contains("| `prefill/* ttft_ms < 1` | prefill/p8 | 1.00 ms | 1.23 ms | target missed |"),
+        "{comment}"
+    );
+}
+
+#[test]
+fn a_file_that_is_none_is_one_clear_line() {
+    let folder = Folder::new();
+    let long = format!("{{\"schema\": \"infergate.receipt/1\", \"created\": \"{}\"}}", "x".repeat(10 << 20));
+    for (name, text) in [
+        ("long.json", long.as_str()),
+        ("newer.json", "{\"schema\": \"infergate.receipt/9\"}"),
+        ("other.json", "{\"schema\": \"infergate.checkup/1\"}"),
+        ("none.json", "not JSON"),
+    ] {
+        fs::write(folder.path(name), text).expect("a file");
+        let (code, said) = folder.run("report", &[folder.path(name)], &["--out=r"]);
+        assert_eq!(code, 2, "{name}");
+        assert!(said.starts_with("error: ") && said.lines().count() == 1 && said.len() < 1_000, "{said}");
+        assert!(said.contains(name), "{said}");
+        assert!(!folder.path("r").exists(), "{name}: nothing is written");
+    }
+}
+
+/// Files of the kinds that reading refuses, each with something else that nobody meant well.
+#[test]
+fn whatever_is_in_a_file_there_is_one_clear_line() {
+    let folder = Folder::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut refused = 0;
+    for entry in fs::read_dir(corpus).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let (code, said) = folder.run("report", std::slice::from_ref(&path), &["--out=r", "--format=md"]);
+        assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{}: {said}", path.display());
+        assert_eq!(said.lines().count(), 1, "{}: {said}", path.display());
+        refused += usize::from(code == 2);
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let folder = Folder::new();
+    for (names, flags, words) in [
+        (&["receipt-1.json"][..], &["--out=r", "--format=junit"][..], "--format junit: it needs a verdict"),
+        (&["receipt-1.json"], &["--out=r", "--format=pdf"], "'pdf' is no format; there are comment, md"),
+        (&["receipt-1.json"; 3], &["--out=r"], "3 receipts and baselines were given; a report has room for two"),
+        (&["paired-1.json"; 2], &["--out=r"], "a report has room for one file of this kind"),
+        (&["receipt-1.json"], &[], "--out <DIR>"),
+    ] {
+        let (code, said) = folder.report(names, flags);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_document_gets_the_numbers_between_its_markers() {
+    let folder = Folder::new();
+    let document = "# Mine\n<!-- infergate:latency -->\n<!-- /infergate -->\nrest\n";
+    fs::write(folder.path("README.md"), document).expect("a file");
+    let (code, said) = folder.report(&["receipt-1.json"], &["--splice", "README.md"]);
+    assert_eq!((code, said.as_str()), (0, "spliced: README.md\n"));
+    let text = folder.read("README.md");
+    assert!(text.contains("| decode/p8 | ITL | 6 | 302 µs |"), "{text}");
+    assert!(text.contains("Made by `cargo infergate report receipt-1.json`"), "{text}");
+    assert!(text.ends_with("<!-- /infergate -->\nrest\n"), "{text}");
+}
+
+/// `gate --report`: everything in one go, and nothing of an earlier run where this one fails.
+#[test]
+fn a_gate_writes_its_report() {
+    let folder = Folder::new();
+    let receipt = format!("--receipt={}", golden("receipt-1.json").display());
+    let (code, said) = folder.run("gate", &[], &[&receipt, "--report=r"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("report: r (comment.md, "), "{said}");
+    assert!(folder.read("r/comment.md").contains("infergate: pass"));
+    let (code, said) = folder.run("gate", &[], &["--receipt=missing.json", "--report=r"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(!folder.path("r/comment.md").exists(), "a comment of an earlier run would be posted");
+}
+
+/// Fields as llama-bench writes them, some of which this program has no use for.
+#[test]
+fn llama_bench_stands_beside_a_run() {
+    let folder = Folder::new();
+    let test = |prompt: u64, output: u64, depth: u64, rate: f64| {
+        format!(
+            "{{\"build_commit\": \"abc\", \"model_filename\": \"/home/me/models/tiny.gguf\", \"n_gpu_layers\": 0, \"n_prompt\": {prompt}, \
+             \"n_gen\": {output}, \"n_depth\": {depth}, \"avg_ns\": 1000, \"avg_ts\": {rate}, \"stddev_ts\": 1.5}}"
+        )
+    };
+    let list = [test(8, 0, 0, 13062.4), test(0, 16, 8, 1658.0), test(99, 0, 0, 10.0)].join(",");
+    let file = folder.path("llama.json");
+    fs::write(&file, format!("[{list}]")).expect("a file");
+    let (code, said) = folder.run("report", &[golden("receipt-1.json"), file], &["--out=r", "--format=md"]);
+    assert_eq!(code, 0, "{said}");
+    let text = folder.read("r/report.md");
+    assert!(text.contains("| pp8 | `tiny.gguf` | 13062 tok/s | 1.50 tok/s | prefill/p8 |"), "{text}");
+    assert!(
+        text.contains("| tg16 @ d8 | `tiny.gguf` | 1658 tok/s | 1.50 tok/s | decode/p8 | 3316 tok/s | 2.00 times |"),
+        "{text}"
+    );
+    assert!(text.contains("| pp99 | `tiny.gguf` | 10.0 tok/s | 1.50 tok/s | none | — (1) | — (2) |"), "{text}");
+    assert!(folder.path("r/pictures/llama-bench.svg").exists());
+}
+
+#[test]
+fn what_it_reads_is_not_what_it_writes() {
+    let folder = Folder::new();
+    let receipt = folder.path("report.json");
+    fs::copy(golden("receipt-1.json"), &receipt).expect("a copy");
+    for flags in [&["--out=."][..], &["--json=report.json"]] {
+        let (code, said) = folder.run("report", std::slice::from_ref(&receipt), flags);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("report.json: is what the report is made from; name another place"), "{said}");
+    }
+    assert!(folder.read("report.json").contains("infergate.receipt/1"), "it is still there");
+    let (code, said) = folder.run("report", &[receipt], &["--json=tables.json"]);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(folder.read("tables.json").contains("\"schema\": \"infergate.report/1\""));
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn pictures_come_as_png_too() {
+    let folder = Folder::new();
+    let (code, said) = folder.report(&["memory-1.json"], &["--out=r", "--format=png"]);
+    assert_eq!(code, 0, "{said}");
+    let bytes = fs::read(folder.path("r/pictures/memory.png")).expect("a picture");
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() > 10_000, "{} bytes", bytes.len());
+}
+
+#[cfg(not(feature = "png"))]
+#[test]
+fn without_the_feature_one_sentence_says_so() {
+    let folder = Folder::new();
+    let (code, said) = folder.report(&["memory-1.json"], &["--out=r", "--format=png"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("this build of the command draws no PNG"), "{said}");
+}

@@ -1,0 +1,17 @@
+//! Reports as files: each format to the letter, the same numbers in all of them, and nothing that a hostile file could make of
+//! them.
+//!
+//! After a change that is meant: `INSTA_UPDATE=always cargo test --package cargo-infergate --test report_formats`, and read the
+//! diff of `snapshots/`.
+
+#[path = "report_formats/support.rs"]
+mod support;
+
+#[path = "report_formats/hostile.rs"]
+mod hostile;
+#[path = "report_formats/numbers.rs"]
+mod numbers;
+#[path = "report_formats/pages.rs"]
+mod pages;
+#[path = "report_formats/splice.rs"]
+mod splice;
