@@ -93,7 +93,8 @@ fn the_report_has_a_row_for_each_and_says_who_is_faster() {
     let named = |name: &str| {
         let mut target = receipt.targets[0].clone();
         match &mut target {
-            TargetRecord::Endpoint { name: own, .. } | TargetRecord::Local { name: own, .. } => *own = name.into(),
+            cargo_infergate::receipt::TargetRecord::Endpoint { name: own, .. }
+            | cargo_infergate::receipt::TargetRecord::Local { name: own, .. } => *own = name.into(),
         }
         target
     };
