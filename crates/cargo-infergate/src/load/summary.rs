@@ -55,6 +55,8 @@ pub struct LevelSummary {
     pub measured: usize,
     /// How tokens were counted; `None` where nothing was measured.
     pub counted: Option<Counted>,
+    /// How long after its start each request was sent: in an open loop the client's own lateness, part of every latency.
+    pub late_ns: Values,
     /// Time to first token, nanoseconds.
     pub ttft_ns: Values,
     /// Gaps between pieces, nanoseconds.
@@ -140,6 +142,7 @@ fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSumm
         window,
         measured: measured.len(),
         counted: counted(&measured),
+        late_ns: latency(|record| Some(record.sent_ns.saturating_sub(record.scheduled_ns) as f64)),
         ttft_ns: latency(ttft_ns),
         itl_ns: Values::of(&measured, gaps_ns),
         tpot_ns: latency(tpot_ns),

@@ -192,6 +192,13 @@ fn words(rows: &[Row<'_>]) -> String {
         if let Some(line) = failed(level, summary) {
             let _ = writeln!(text, "{name}: {line}");
         }
+        if let Some(late) = summary.late_ns.at(0.5).filter(|_| summary.users.is_none()) {
+            let late = units::duration(Some(late));
+            let _ = writeln!(
+                text,
+                "{name}: the client sent requests {late} after their scheduled start (P50), which is in every latency"
+            );
+        }
         if summary.window.is_none() {
             let _ = writeln!(text, "{name}: no steady window; give each user more requests than its warm-up and one");
         }

@@ -124,7 +124,8 @@ fn an_open_loop_is_steady_from_the_first_start_behind_the_warm_up_to_the_last() 
     let requests = (0..20).map(|number| request(number, 0, 10 * number)).collect();
     let level = of(arrivals, requests);
     assert_eq!(steady_window(&level), Some(Window { from_ns: 10 * MS, to_ns: 190 * MS }));
-    assert_eq!((summarise(&level).users, summarise(&level).measured), (None, 18));
+    let summary = summarise(&level);
+    assert_eq!((summary.users, summary.measured, summary.late_ns.at(0.5)), (None, 18, Some(0.0)));
 }
 
 #[test]
