@@ -221,6 +221,7 @@ fn words(rows: &[Row<'_>]) -> String {
 /// How a local engine served a level.
 fn batched(batch: &BatchRecord) -> String {
     let how = match batch.batches {
+        Some(true) if batch.largest_batch == 1 => "one request a step".into(),
         Some(true) => format!("up to {} requests in one step", batch.largest_batch),
         Some(false) => "requests took turns".into(),
         None => "whether a step computes several requests is not known".into(),
