@@ -127,7 +127,7 @@ impl Director {
     /// Answers what needs no bench, up to the request that does, or the end.
     fn advance(&mut self) -> Result<()> {
         let number = if let Stage::Wanted(wanted) = &self.stage { wanted.number + 1 } else { 0 };
-        while let Some(asked) = self.wire.next()? {
+        while let Some(asked) = self.wire.receive()? {
             let request = match asked.request {
                 Ok(request) => request,
                 Err(error) => {

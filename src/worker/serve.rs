@@ -31,7 +31,7 @@ pub fn serve_here(factory: &dyn EngineFactory, clock: &dyn Clock) -> Result<()> 
 pub fn serve(factory: &dyn EngineFactory, clock: &dyn Clock, input: impl BufRead, output: impl Write) -> Result<()> {
     let mut worker = Worker { factory, clock, loaded: None };
     let mut wire = Wire::new(input, output);
-    while let Some(asked) = wire.next()? {
+    while let Some(asked) = wire.receive()? {
         let reply = asked.request.and_then(|request| worker.answer(request));
         wire.answer(asked.id, reply)?;
     }

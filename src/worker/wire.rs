@@ -35,7 +35,7 @@ impl<R: BufRead, W: Write> Wire<R, W> {
     ///
     /// # Errors
     /// When the input breaks.
-    pub fn next(&mut self) -> Result<Option<Asked>> {
+    pub fn receive(&mut self) -> Result<Option<Asked>> {
         let mut line = String::new();
         loop {
             line.clear();

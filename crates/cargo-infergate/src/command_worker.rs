@@ -43,7 +43,7 @@ pub fn serve(job: Job) -> Result<()> {
     infergate::process::end_with_parent();
     let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
     let mut worker = Worker { job, prepared: None };
-    while let Some(asked) = wire.next()? {
+    while let Some(asked) = wire.receive()? {
         let reply = asked.request.and_then(|request| worker.answer(&request));
         wire.answer(asked.id, reply)?;
     }

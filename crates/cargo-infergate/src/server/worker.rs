@@ -67,7 +67,7 @@ pub fn serve(job: Job) -> Result<()> {
     end_with_this_process()?;
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
     let mut worker = Worker { job, loaded: None, asked: 0 };
-    while let Some(Asked { id, request }) = wire.next()? {
+    while let Some(Asked { id, request }) = wire.receive()? {
         let reply = request.and_then(|request| worker.answer(&request));
         wire.answer(id, reply)?;
     }
