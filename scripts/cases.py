@@ -16,7 +16,6 @@ PAGE = ROOT / "docs" / "CASES.md"
 # Folder below scripts/cases, the dependency, the version that comes in place of the locked one.
 CASES = [
     ("tokenizers-reload", "tokenizers", "0.22.2", "0.23.2"),
-    ("candle-step", "candle-core", "0.10.2", "0.11.1"),
     ("candle-broadcast", "candle-core", "0.8.4", "0.9.0"),
 ]
 

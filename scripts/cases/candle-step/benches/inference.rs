@@ -1,3 +1,0 @@
-fn main() -> std::process::ExitCode {
-    infergate::bench::main(&candle_step::load)
-}
