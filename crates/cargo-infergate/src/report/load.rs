@@ -7,7 +7,7 @@ mod winners;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use infergate::load::FailureClass;
+use infergate::load::{FailureClass, RequestRecord};
 use infergate::printable::printable;
 
 use super::table::{Style, Table};
@@ -59,17 +59,21 @@ struct Row<'a> {
     /// Empty where there is one target.
     target: &'a str,
     level: &'a LevelRecord,
+    /// What this row is about: all of the level's, or those of the target.
+    requests: Vec<&'a RequestRecord>,
     summary: LevelSummary,
 }
 
 fn rows<'a>(level: &'a LevelRecord, targets: &'a [TargetRecord]) -> Vec<Row<'a>> {
     let name = load(&level.arrivals);
     if targets.len() < 2 {
-        return vec![Row { name, target: "", level, summary: summarise(level) }];
+        let requests = level.requests.iter().collect();
+        return vec![Row { name, target: "", level, requests, summary: summarise(level) }];
     }
     let row = |(index, target): (u32, &'a TargetRecord)| {
         let name = format!("{name}, {}", target.name());
-        Row { name, target: target.name(), level, summary: summarise_target(level, index) }
+        let requests = level.requests.iter().filter(|record| record.target == index).collect();
+        Row { name, target: target.name(), level, requests, summary: summarise_target(level, index) }
     };
     (0..).zip(targets).map(row).collect()
 }
@@ -92,7 +96,7 @@ fn header(receipt: &LoadReceipt) -> String {
             }
         };
         let colon = if name.is_empty() { "" } else { ": " };
-        let _ = write!(text, "{}{colon}{} ({api}, {http})", printable(name), printable(url));
+        let _ = write!(text, "{}{colon}{} ({}, {})", printable(name), printable(url), printable(api), printable(http));
         let _ = write!(text, ", model {}", printable(model));
         if !extensions.is_empty() {
             let _ = write!(text, ", with {}", printable(&extensions.join(", ")));
@@ -187,9 +191,9 @@ pub fn smoothness(itl_ns: f64) -> &'static str {
 /// What the tables of a scenario leave out.
 fn words(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
-    for Row { name, level, summary, .. } in rows {
+    for Row { name, level, requests, summary, .. } in rows {
         let name = printable(name);
-        if let Some(line) = failed(level, summary) {
+        if let Some(line) = failed(requests, summary) {
             let _ = writeln!(text, "{name}: {line}");
         }
         if let Some(late) = summary.late_ns.at(0.5).filter(|_| summary.users.is_none()) {
@@ -233,11 +237,11 @@ fn batched(batch: &BatchRecord) -> String {
     format!("{how}{cache}; {} outputs computed alone were the same{cut}", batch.compared)
 }
 
-fn failed(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+fn failed(requests: &[&RequestRecord], summary: &LevelSummary) -> Option<String> {
     let counts: Vec<String> =
         summary.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
     let mut details: BTreeMap<&str, usize> = BTreeMap::new();
-    for failure in level.requests.iter().filter_map(|record| record.failure.as_ref()) {
+    for failure in requests.iter().filter_map(|record| record.failure.as_ref()) {
         if failure.class != FailureClass::Cancelled {
             *details.entry(&failure.detail).or_default() += 1;
         }

@@ -7,6 +7,11 @@ use serde_json::{Number, Value, json};
 /// What a terminal would obey, if it got there. No line of a report may begin with it.
 pub const INJECTED: &str = "INJECTED";
 
+/// A text that would write lines of its own, and more.
+pub fn injection() -> String {
+    format!("x\n{INJECTED}\r{INJECTED}\u{1b}[2J\u{9b}1A\u{202e}\u{2028}{INJECTED}")
+}
+
 /// One change, of the node at some place.
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -40,7 +45,7 @@ fn change() -> impl Strategy<Value = Change> {
         json!([]),
         json!({}),
         json!(""),
-        json!(format!("x\n{INJECTED}\r{INJECTED}\u{1b}[2J\u{9b}1A\u{202e}\u{2028}{INJECTED}")),
+        json!(injection()),
         json!("x".repeat(5_000)),
         json!("generate/p8-o18446744073709551615"),
         json!("prefill/p18446744073709551615"),
@@ -83,6 +88,15 @@ pub fn changed(mut value: Value, changes: &[(Index, Change)]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// `value` once for each of its nodes, with an injection in its place.
+pub fn injected_everywhere(value: &Value) -> impl Iterator<Item = Vec<u8>> {
+    (0..count(value)).map(|node| {
+        let mut value = value.clone();
+        edit(&mut value, &mut node.clone(), &Change::Set(json!(injection())));
+        value.to_string().into_bytes()
+    })
 }
 
 fn count(value: &Value) -> usize {

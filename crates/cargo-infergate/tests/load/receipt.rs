@@ -1,5 +1,7 @@
 //! The file of a load run: read as it was written, refused where no run could have written it.
 
+use std::path::Path;
+
 use cargo_infergate::load::scenario::Scenario;
 use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, TargetRecord, read, write_json,
@@ -137,4 +139,14 @@ fn a_report_names_failures_and_never_passes_what_was_cut_short() {
     assert!(report::load::text(&receipt).contains("verdict: invalid (exit 3)"));
     receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 2.5, spacing: Spacing::Poisson };
     assert!(report::load::text(&receipt).contains("2.5 requests/s"));
+}
+
+#[test]
+fn a_failure_is_named_in_the_row_of_its_target_alone() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/load-1.json");
+    let receipt: LoadReceipt = read(Path::new(golden)).expect("a golden file");
+    let text = report::load::text(&receipt);
+    let failed: Vec<&str> = text.lines().filter(|line| line.contains("failed: ")).collect();
+    assert_eq!(failed.len(), 1, "{text}");
+    assert!(failed[0].starts_with("2 users, B: failed: 1 with a stream that was cut"), "{text}");
 }
