@@ -122,7 +122,7 @@ fn only_receipt_names_schemas() {
 
 #[test]
 fn files_stay_small() {
-    let long: Vec<String> = sources(HOUSE)
+    let long: Vec<String> = sources(&["src", "tests", "benches", "examples", "crates", "xtask"])
         .iter()
         .filter(|source| source.lines.len() > 400)
         .map(|source| format!("{}: {} lines", source.path, source.lines.len()))
