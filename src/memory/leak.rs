@@ -121,7 +121,7 @@ fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
 fn heap_finding(record: &MemoryRecord) -> Finding {
     let live_bytes = asked(record, &record.runs.live_bytes);
     if live_bytes.is_empty() && !record.runs.is_empty() {
-        let note = "the worker does not count its heap; install infergate's CountingAllocator in it";
+        let note = "the heap is not counted, since infergate's CountingAllocator is not in the process";
         return finding(Witness::Heap, unseen(record), Some(note.into()));
     }
     let Some(heap) = heap_trend(live_bytes) else {

@@ -175,7 +175,7 @@ fn follow(
             receipt.memory.runs.push(&state.sample);
             if receipt.memory.runs.len() == run {
                 return Err(WorkerError::Failed(anyhow!(
-                    "the worker knows neither its heap nor its resident set; install infergate's CountingAllocator in it"
+                    "neither the heap nor the resident set is known; install infergate's CountingAllocator in the worker"
                 )));
             }
             if (run + 1).is_multiple_of(RUNS_BETWEEN_KEEPS) {

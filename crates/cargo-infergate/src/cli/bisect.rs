@@ -20,7 +20,7 @@ use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{Outcome, VerdictRow};
 use crate::report::paired::{Found, Step, bisection};
-use infergate::case::Case;
+use infergate::case::{BenchName, Case};
 use infergate::worker::WorkerError;
 
 /// Its flags.
@@ -38,7 +38,7 @@ pub fn command() -> Command {
                 .long("case")
                 .value_name("ID")
                 .required(true)
-                .help("The case to look at, for example decode/p128"),
+                .help("The case to look at, decode/p128, or the name of a criterion bench, group/function/parameter"),
         )
         .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
         .args(flags::one("base_folder"))
@@ -54,7 +54,7 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut config = flags::config(matches)?;
     let text = |name: &str| matches.get_one::<String>(name).cloned().with_context(|| format!("--{name} is missing"));
-    let case: Case = text("case")?.parse()?;
+    let case = asked(&text("case")?)?;
     config.measured.cases = vec![case.to_string()];
     let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
@@ -76,6 +76,16 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
     finish(case, outcome)
+}
+
+/// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
+/// is `bench:NAME`.
+fn asked(text: &str) -> Result<Case> {
+    let slip = ["prefill/", "decode/", "generate/"].iter().any(|phase| text.starts_with(phase));
+    match text.parse() {
+        Err(_) if !slip && text.contains('/') => Ok(Case::Bench(BenchName::new(text)?)),
+        parsed => parsed,
+    }
 }
 
 fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>) -> Result<i32> {

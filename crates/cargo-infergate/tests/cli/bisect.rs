@@ -119,3 +119,16 @@ fn a_git_that_does_not_get_on_ends_the_search_with_one_line() {
     let line = error(bisect_with_another_git(&sandbox, "HEAD~4", "*' merge-base '*", "exit 1"));
     assert!(line.contains("no commit in common that git can find"), "{line}");
 }
+
+#[test]
+fn a_case_is_one_of_ours_or_a_bench_by_its_name() {
+    let sandbox = repository();
+    commit(&sandbox, "notes.txt", "1", "harmless");
+    let asked = |case: &str| run(&sandbox, &["bisect", "--good=HEAD~1", "--bad=HEAD", "--case", case]);
+    for slip in ["decode/128", "generate/p8", "decode"] {
+        assert!(error(asked(slip)).contains("is not a case id; write prefill/p128"), "{slip}");
+    }
+    // The repository's worker has no benches, so that no step can be measured.
+    let said = stdout(&asked("fib/20").code(3));
+    assert!(said.contains("fib/20"), "{said}");
+}

@@ -2,13 +2,13 @@
 #![cfg(unix)]
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
+use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
@@ -75,20 +75,11 @@ fn a_command_that_fails_or_changes_its_mind_is_called() {
 
 /// A repository whose program is a script: base prints one thing, head another.
 fn repository(head: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    std::fs::remove_dir(sandbox.path(".git")).expect("an empty folder");
-    let git = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.current_dir(sandbox.path("")).args(["-c", "user.name=n", "-c", "user.email=e@example.com"]).args(arguments);
-        assert!(git.output().expect("git").status.success(), "{arguments:?}");
-    };
-    git(&["init", "--quiet", "--initial-branch=main"]);
+    let sandbox = empty_repository();
     sandbox.write("infergate.toml", "[worker]\ncommand = ['./built.sh', 'x']\nbuild = ['sh', 'build.sh']\n");
     sandbox.write("build.sh", "cp source.sh built.sh && chmod +x built.sh\n");
     sandbox.write("source.sh", "#!/bin/sh\necho base \"$1\"\n");
-    sandbox.write(".gitignore", "built.sh\ntarget\n");
-    git(&["add", "-A"]);
-    git(&["commit", "--quiet", "-m", "base"]);
+    commit(&sandbox, ".gitignore", "built.sh\ntarget\n", "base");
     sandbox.write("source.sh", head);
     sandbox
 }

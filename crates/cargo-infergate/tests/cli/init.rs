@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::revisions::git;
+use crate::revisions::empty_repository;
 use crate::sandbox::{Sandbox, error, stdout};
 
 const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
@@ -21,9 +21,7 @@ const MADE: [&str; 6] = [
 ];
 
 fn package(manifest: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
-    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    let sandbox = empty_repository();
     sandbox.write("Cargo.toml", manifest);
     sandbox.write("src/lib.rs", "");
     sandbox
@@ -70,9 +68,7 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
 
 #[test]
 fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
-    let sandbox = Sandbox::new();
-    fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
-    git(&sandbox, &["init", "--quiet"]);
+    let sandbox = empty_repository();
     sandbox.write("Cargo.toml", "[workspace]\nmembers = ['engines/mine']\n");
     sandbox.write("engines/mine/Cargo.toml", MANIFEST);
     sandbox.write("engines/mine/src/lib.rs", "");

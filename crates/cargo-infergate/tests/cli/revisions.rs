@@ -29,10 +29,16 @@ harness = false
 "#;
 
 /// A repository with one commit: an engine that takes 1 ms a step.
-pub fn repository() -> Sandbox {
+/// A sandbox that is a repository of git's own, without a commit.
+pub fn empty_repository() -> Sandbox {
     let sandbox = Sandbox::new();
     fs::remove_dir_all(sandbox.path(".git")).expect("the sandbox's own mark");
     git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    sandbox
+}
+
+pub fn repository() -> Sandbox {
+    let sandbox = empty_repository();
     sandbox.write("Cargo.toml", MANIFEST);
     sandbox.write(".gitignore", "/target\n/cache\nCargo.lock\n");
     sandbox.write("bench.rs", WORKER);

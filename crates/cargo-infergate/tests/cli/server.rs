@@ -1,35 +1,25 @@
 //! Two builds of a server: `gate --against REV --server`, and two that run already.
 #![cfg(unix)]
 
-use std::process::Command;
-
 use cargo_infergate::receipt::{Outcome, Verdict, read};
 
+use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 
 /// A repository whose server is the one with set token times, told `base` in the commit and `head` in the working tree.
 fn repository(base: &str, head: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    std::fs::remove_dir(sandbox.path(".git")).expect("an empty folder");
-    let git = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.current_dir(sandbox.path("")).args(["-c", "user.name=n", "-c", "user.email=e@example.com"]).args(arguments);
-        assert!(git.output().expect("git").status.success(), "{arguments:?}");
-    };
+    let sandbox = empty_repository();
     let script = |options: &str| {
         let serve = support::example("serve");
         format!("#!/bin/sh\nexec '{}' --port \"$1\" --option ttft_ms=2 --option itl_ms=1 {options}\n", serve.display())
     };
-    git(&["init", "--quiet", "--initial-branch=main"]);
     sandbox.write(
         "infergate.toml",
         "[server]\ncommand = ['sh', 'start.sh', '{port}']\nmodel = 'timed'\n[[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n",
     );
     sandbox.write("start.sh", &script(base));
-    sandbox.write(".gitignore", "target\n");
-    git(&["add", "-A"]);
-    git(&["commit", "--quiet", "-m", "base"]);
+    commit(&sandbox, ".gitignore", "target\n", "base");
     sandbox.write("start.sh", &script(head));
     sandbox
 }
