@@ -83,7 +83,10 @@ impl WorkerFile {
 
     /// The process to start.
     pub(super) fn command(&self) -> Command {
-        let Some(Launcher { program, arguments, folder }) = &self.launcher else { return Command::new(&self.path) };
+        let Some(Launcher { program, arguments, folder }) = &self.launcher else {
+            // A bare name would be looked for on the PATH, and another program measured than the one that was read.
+            return Command::new(std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()));
+        };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder);
         command
