@@ -3,7 +3,8 @@
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
 //! `streaming` (its pacing), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `noisy` (each process another speed), `waits` (in the third process, for a file), `prints` (to stdout, as an
+//! the second process on), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`. It speaks the worker protocol and nothing else.
 
 use std::fs::OpenOptions;
@@ -135,7 +136,7 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
             "prints" => print("loading"),
-            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "waits" => {}
+            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }
@@ -158,13 +159,23 @@ fn main() -> ExitCode {
     let load = move |request: &LoadRequest| -> Result<Box<dyn Engine + Send>> {
         engine_clock.advance_ns(1_000_000_000);
         let words = words(&request.model);
-        let counts = words.iter().any(|word| ["dies-later", "hangs", "noisy", "waits"].contains(&word.as_str()));
+        let counts =
+            words.iter().any(|word| ["dies-later", "hangs", "noisy", "thaws", "waits"].contains(&word.as_str()));
         let earlier = if counts { count_me()? } else { 0 };
         let mut script = script(&words)?;
         if words.iter().any(|word| word == "noisy") {
             // Half to one and a half times, by no pattern that blocks could follow.
             let luck = (earlier + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
             script.step_ns = script.step_ns / 2 + script.step_ns * luck / 1024;
+        }
+        if words.iter().any(|word| word == "thaws") {
+            script.jitter_ns = vec![0, 9_000_000, 2_000_000, 7_000_000, 1_000_000, 5_000_000, 3_000_000];
+            if earlier < 2 {
+                script.step_ns *= 10;
+                script.jitter_ns.iter_mut().for_each(|ns| *ns *= 10);
+            }
+            // Base and head are never late in the same step.
+            script.jitter_ns.rotate_left(earlier as usize % 2);
         }
         let engine = FakeEngine::new(script, engine_clock.clone());
         Ok(Box::new(Faulty { engine, words, earlier, steps: 0 }))

@@ -1,14 +1,18 @@
 //! How many pairs an open case takes of the next block.
 //!
-//! The pilot has seen few pairs of a long iteration, and cannot know how much they vary. What cases that are settled leave of
-//! a block's time is given to open ones whose pairs vary so much that more of them help. The number rests on earlier blocks
-//! alone, so a block is as symmetric about the change as before.
+//! The pilot has seen few pairs of a long iteration, and cannot know how much they vary; and where it fell into a slow moment
+//! of the machine it planned for long iterations. So blocks that were measured correct the plan: an open case whose pairs vary
+//! so much that more of them help gets them, within the time that the pilot may give a case, and what settled cases leave of
+//! a block's. The number rests on earlier blocks alone, so a block is as symmetric about the change as before.
 
 use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
 use crate::stats::{median, median_absolute_deviation};
 use infergate::case::Case;
+
+/// A case takes at most this long of a block while all are open.
+pub const BLOCK_NS: f64 = 5e9;
 
 /// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
 pub const AIM: f64 = 0.008;
@@ -52,14 +56,14 @@ impl Pairs {
     }
 
     /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
-    /// so much, up to an equal share of the time that the whole suite takes of a block.
+    /// so much, up to [`BLOCK_NS`] or an equal share of the time that the whole suite takes of a block.
     pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| -> Option<(f64, f64)> {
             let seen = self.seen.get(&case.id)?;
             Some((median(&seen.pair_ns)?.max(1.0), median(&seen.single_std)?))
         };
         let suite_ns: f64 = all.iter().filter_map(|case| Some(case.pairs as f64 * known(case)?.0)).sum();
-        let share_ns = suite_ns / open.len().max(1) as f64;
+        let share_ns = (suite_ns / open.len().max(1) as f64).max(BLOCK_NS);
         let of_case = |case: &PairedCase| {
             let more = known(case).map_or(0, |(pair_ns, std)| wanted(std).min((share_ns / pair_ns) as usize));
             (case.id, more.max(case.pairs).next_multiple_of(2))

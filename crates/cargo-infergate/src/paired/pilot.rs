@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::ensure;
 
 use super::block::{Pair, Who};
-use super::pairs::{AIM, error, wanted};
+use super::pairs::{AIM, BLOCK_NS, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
@@ -23,10 +23,9 @@ const PILOT_PAIRS: usize = 64;
 const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
 
-/// A case takes at least and at most this long of a block, and at most so many pairs: a pilot can be lucky, and beyond more
-/// blocks help more than more pairs.
+/// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
+/// beyond more blocks help more than more pairs.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
-const BLOCK_NS: f64 = 5e9;
 const MOST_PAIRS: usize = 48;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.

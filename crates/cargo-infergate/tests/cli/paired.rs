@@ -45,6 +45,30 @@ fn the_same_program_passes_after_the_fewest_blocks() {
 }
 
 #[test]
+fn a_program_by_its_bare_name_is_the_one_in_this_folder() {
+    let sandbox = Sandbox::new();
+    program(&sandbox, "true");
+    let bare = format!("true{}", std::env::consts::EXE_SUFFIX);
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8"]);
+    process.args(["--base-bin", &bare, "--head-bin", &bare]);
+    assert_cmd::Command::from_std(process).assert().success();
+}
+
+#[test]
+fn a_pilot_in_a_slow_moment_does_not_keep_blocks_small() {
+    let sandbox = Sandbox::new();
+    gate(&sandbox, "fake+thaws", "fake+thaws", &["--out=paired.json"]);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let pairs = |block: usize| -> Vec<usize> {
+        let cases = receipt.blocks[block].cases.iter();
+        cases.filter(|case| case.id.to_string() == "decode/p8").map(|case| case.base_ns.len()).collect()
+    };
+    let planned = receipt.cases.iter().find(|case| case.id.to_string() == "decode/p8").expect("a case").pairs;
+    assert_eq!(pairs(0), [planned]);
+    assert!(pairs(3)[0] > 3 * planned, "{planned} planned, then {:?}", pairs(3));
+}
+
+#[test]
 fn what_cannot_be_decided_fails_warns_or_is_measured_once_more() {
     for (undecided, code, said_of_it) in [
         ("fail", 3, None),
