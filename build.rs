@@ -6,6 +6,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
+    println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");
     let rustc = Command::new(variable("RUSTC")).arg("--version").output();
     let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let flags = variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ");

@@ -114,26 +114,36 @@ pub trait Settings: Default {
     }
 }
 
-/// What a bench target takes. Each field is the key of the same name in [`keys::KEYS`], which documents it.
+/// What a bench target takes. Each field is the key of the same name in [`keys::KEYS`], which has its default
+/// and its range.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
 pub struct Config {
+    /// The model's spec, for the engine to read.
     pub model: String,
+    /// The compute type; `None`: as the model's file has it.
     pub dtype: Option<String>,
+    /// Threads to compute with, at least 1.
     pub threads: usize,
+    /// Seed of synthetic weights and prompts.
     pub seed: u64,
+    /// What else the engine understands, by name.
     pub options: BTreeMap<String, String>,
+    /// The text file that prompts are cut from; `None`: the text that comes with the crate.
     pub prompt: Option<PathBuf>,
+    /// Case ids or globs; empty: the suite of whoever asks.
     pub cases: Vec<String>,
+    /// The memory phase.
     pub memory: MemoryConfig,
 }
 
 /// The memory phase, `[memory]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct MemoryConfig {
+    /// The case that is repeated.
     pub case: Case,
+    /// How often it runs in one process; 0 leaves the phase out of the gate.
     pub runs: usize,
+    /// What growth is allowed.
     pub policy: MemoryPolicy,
 }
 

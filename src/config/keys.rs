@@ -11,12 +11,16 @@ pub use table::KEYS;
 
 /// A key's value.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
 pub enum Value {
+    /// Of [`Kind::Text`].
     Text(String),
+    /// Of [`Kind::Count`].
     Count(u64),
+    /// Of [`Kind::Number`], and of [`Kind::Ratio`], which is a ratio by then.
     Number(f64),
+    /// Of [`Kind::Switch`].
     Switch(bool),
+    /// Of [`Kind::List`].
     List(Vec<String>),
 }
 

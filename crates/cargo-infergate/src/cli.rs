@@ -144,6 +144,7 @@ pub fn command(program: &'static str) -> Command {
     Command::new(program)
         .bin_name(program)
         .version(env!("CARGO_PKG_VERSION"))
+        .long_version(long_version())
         .about("A performance regression gate for LLM inference")
         .after_help(
             "Exit codes: 0 pass; 1 regressed, output changed, counter regressed, leak or target missed; 2 bad usage or failed run;\n\
@@ -158,6 +159,13 @@ pub fn command(program: &'static str) -> Command {
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
         .subcommand(load::script_server_command())
+}
+
+/// What `--version` says: how this command was built matters to whoever reports a fault, and to whoever packs it.
+fn long_version() -> String {
+    let build = infergate::build_info::build();
+    let flags = if build.flags.is_empty() { "none" } else { &build.flags };
+    format!("{}\n{}, {}, flags: {flags}", env!("CARGO_PKG_VERSION"), build.rustc, build.target)
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

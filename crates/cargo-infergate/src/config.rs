@@ -14,37 +14,55 @@ use crate::gate::Policy;
 use crate::receipt::Target;
 use keys::{Key, Value};
 
-/// Each field is the key of the same name in [`keys::KEYS`], which documents it.
+/// Each field is the key of the same name in [`keys::KEYS`], which has its default and its range.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
 pub struct Config {
     /// What a bench target takes too.
     pub measured: Measured,
+    /// Fresh processes of one session.
     pub runs: usize,
+    /// Time to sample one case in one process, seconds.
     pub seconds_per_case: f64,
+    /// The ratio of head to base from which on a slowdown fails; `None`: by how quiet a case is.
     pub threshold: Option<f64>,
+    /// An older revision that head is compared with in the same blocks.
     pub anchor: Option<String>,
+    /// The ratio of head to the anchor from which on a slowdown fails.
     pub anchor_limit: f64,
+    /// What decides a verdict.
     pub policy: Policy,
+    /// Folder of the committed baselines.
     pub baselines: PathBuf,
+    /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
     pub base_folder: Option<PathBuf>,
+    /// What a paired run does that could not be decided.
     pub undecided: Undecided,
+    /// The bench target that is the worker.
     pub bench: BenchTarget,
+    /// The program that is the worker instead.
     pub worker: WorkerCommand,
+    /// The server that is compared instead.
     pub server: ServerConfig,
 }
 
 /// A server that is started from each revision, `[server]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct ServerConfig {
+    /// What starts it, program and arguments; `{port}` in one of them becomes a free port.
     pub command: Vec<String>,
+    /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
     pub build: Vec<String>,
+    /// The path that answers 2xx once it is ready.
     pub ready: String,
+    /// How long it may take until then, seconds.
     pub ready_s: u64,
+    /// The model's name in requests.
     pub model: String,
+    /// Which of its endpoints is asked.
     pub api: Api,
+    /// Whether requests ask for answers of their full length, an extension.
     pub ignore_eos: bool,
+    /// Whether its answers are compared.
     pub check_output: bool,
 }
 
@@ -90,10 +108,12 @@ impl FromStr for Undecided {
 
 /// A program that is run once a sample, `[worker]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct WorkerCommand {
+    /// Program and arguments; empty: the bench target is the worker.
     pub command: Vec<String>,
+    /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
     pub build: Vec<String>,
+    /// Whether what it prints is its output and is compared.
     pub check_output: bool,
 }
 
@@ -105,12 +125,16 @@ impl Default for WorkerCommand {
 
 /// The bench target that is the worker, `[bench]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct BenchTarget {
+    /// Its package; `None`: the one of the current folder.
     pub package: Option<String>,
+    /// Its name.
     pub target: String,
+    /// The name of the one that counts its heap, for the memory phase.
     pub memory_target: String,
+    /// Features to build both with.
     pub features: Vec<String>,
+    /// Profile to build both with; `None`: cargo's own for benches.
     pub profile: Option<String>,
 }
 

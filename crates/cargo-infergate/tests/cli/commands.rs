@@ -14,6 +14,19 @@ fn without_arguments_the_help_is_shown() {
 }
 
 #[test]
+fn the_version_says_how_the_command_was_built() {
+    let said = stdout(&Sandbox::new().run(&["--version"]).success());
+    let build = infergate::build_info::build();
+    let (first, second) = said.split_once('\n').expect("two lines");
+    assert_eq!(first, format!("cargo infergate {}", env!("CARGO_PKG_VERSION")));
+    let flags = if build.flags.is_empty() { "none" } else { &build.flags };
+    assert_eq!(second.trim_end(), format!("{}, {}, flags: {flags}", build.rustc, build.target));
+    assert!(build.rustc.starts_with("rustc ") && build.target.contains('-'), "{said}");
+    let short = stdout(&Sandbox::new().run(&["-V"]).success());
+    assert_eq!(short.trim_end(), first);
+}
+
+#[test]
 fn every_command_explains_itself_with_examples_under_the_name_it_was_started_by() {
     for command in ["gate", "bench", "compare", "bless", "doctor", "schema"] {
         let said = Sandbox::new().run(&[command, "--help"]).success();
