@@ -143,6 +143,37 @@ fn a_slowed_sample_takes_longer_by_its_share() {
     }
 }
 
+/// A spin on it ends late, as one on a real clock does.
+#[derive(Debug, Clone, Default)]
+struct LateClock(VirtualClock);
+
+impl Clock for LateClock {
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns()
+    }
+
+    fn spin_until_ns(&self, ns: u64) {
+        self.0.spin_until_ns(ns + 60);
+    }
+}
+
+#[test]
+fn short_steps_are_slowed_by_their_share_in_all() {
+    let clock = LateClock::default();
+    let script = FakeScript { step_ns: 308, prefill_ns_per_token: 10, first_sample_ns: 0, ..FakeScript::default() };
+    let mut engine = FakeEngine::new(script, clock.0.clone());
+    let prompt = prompt::seeded_ids(8, 1, 50_000);
+    let prepared = measure::prepare(&mut engine, case("generate/p8-o64"), prompt).expect("prepares");
+    let mut e2e_ns = |slowdown: f64| {
+        let mut sampler = Sampler::default();
+        sampler.slow_down(slowdown).expect("a fraction");
+        let sample = sampler.sample(&mut engine, &clock, &prepared, 50).expect("samples");
+        sample.last().copied().expect("tokens") as f64
+    };
+    let ratio = e2e_ns(0.05) / e2e_ns(0.0);
+    assert!((1.048..1.0501).contains(&ratio), "{ratio}");
+}
+
 #[test]
 fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context() {
     for (id, looks) in [("prefill/p8", 2), ("decode/p8", 2 * 7)] {

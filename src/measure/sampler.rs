@@ -48,6 +48,9 @@ pub fn iterations_per_sample(engine: &mut dyn Engine, clock: &dyn Clock, prepare
     Ok(fitting_iterations(iteration_ns(LOOK_ITERATIONS)?))
 }
 
+/// Reading the clock takes some 50 ns, and a spin ends up to one reading late.
+const LEAST_SPIN_NS: f64 = 1e3;
+
 /// Takes samples of one prepared case after another. It remembers where it left the engine, which nothing else may use in
 /// between; cache resets and prompt set-up happen between the timed regions.
 #[derive(Debug, Default)]
@@ -57,6 +60,8 @@ pub struct Sampler {
     /// Each timed region is made longer by this fraction of itself, spent spinning: the time really passes, under the noise of
     /// the moment. For finding out what a gate notices.
     slowdown: f64,
+    /// What was not spun yet: a few nanoseconds are less than looking at the clock takes. Below zero where it spun too long.
+    owed_ns: f64,
     /// Decode only: steps since the engine stood at the prompt's end; `None` when it does not stand there.
     drift_tokens: Option<usize>,
     /// Decode only: what the engine said in the steps after the prompt's first token, as far as it ever went.
@@ -72,6 +77,9 @@ impl Sampler {
     /// When it is no fraction.
     pub fn slow_down(&mut self, slowdown: f64) -> Result<()> {
         ensure!(slowdown.is_finite() && slowdown >= 0.0, "a slowdown of {slowdown} is no fraction; give zero or more");
+        if self.slowdown != slowdown {
+            self.owed_ns = 0.0;
+        }
         self.slowdown = slowdown;
         Ok(())
     }
@@ -143,19 +151,25 @@ impl Sampler {
 
     fn turn_to(&mut self, case: Case) {
         if self.case != Some(case) {
-            *self = Self { case: Some(case), slowdown: self.slowdown, ..Self::default() };
+            *self = Self { case: Some(case), slowdown: self.slowdown, owed_ns: self.owed_ns, ..Self::default() };
         }
     }
 
-    /// The end of a region that began at `start_ns`, after the slowdown.
-    fn end_ns(&self, clock: &dyn Clock, start_ns: u64) -> u64 {
+    /// The end of a region that began at `start_ns`, after the slowdown. That of short regions is spun in the region in which
+    /// it has become long enough to be measured, so that over many of them it is what was asked for.
+    fn end_ns(&mut self, clock: &dyn Clock, start_ns: u64) -> u64 {
         let end_ns = clock.now_ns();
         if self.slowdown == 0.0 {
             return end_ns;
         }
-        let extra_ns = (end_ns - start_ns) as f64 * self.slowdown;
-        clock.spin_until_ns(end_ns + extra_ns.round() as u64);
-        clock.now_ns()
+        self.owed_ns += (end_ns - start_ns) as f64 * self.slowdown;
+        if self.owed_ns < LEAST_SPIN_NS {
+            return end_ns;
+        }
+        clock.spin_until_ns(end_ns + self.owed_ns.round() as u64);
+        let now_ns = clock.now_ns();
+        self.owed_ns -= (now_ns - end_ns) as f64;
+        now_ns
     }
 
     fn prompts(
