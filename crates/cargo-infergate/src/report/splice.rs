@@ -56,7 +56,7 @@ fn part(report: &Report, name: &str) -> Result<String> {
 
 fn one_table(section: &Section, id: &str) -> Result<String> {
     let found = section.tables().find(|table| table.id == id);
-    let known: Vec<&str> = section.tables().map(|table| table.id).collect();
+    let known: Vec<&str> = section.tables().map(|table| table.id.as_str()).collect();
     let found =
         found.with_context(|| format!("section '{}' has no table '{id}'; it has {}", section.id, known.join(", ")))?;
     Ok(format!("\n{}", table(found)))
