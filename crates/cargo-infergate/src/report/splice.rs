@@ -70,5 +70,9 @@ fn made_by(inputs: &Inputs, command: &str) -> String {
         let machine = code(&subject.machine.class, false);
         format!(", from a run of {model} on {machine}, {}", code(subject.created, false))
     });
+    let load = inputs.load.as_ref().filter(|_| subject.is_none());
+    let of = load.map_or(of, |run| {
+        format!(", from a load run from {}, {}", code(&run.machine.class, false), code(&run.created, false))
+    });
     format!("Made by {}{of}.", code(command, false))
 }

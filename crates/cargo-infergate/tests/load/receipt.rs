@@ -32,6 +32,7 @@ pub fn sound() -> LoadReceipt {
             http: "HTTP/1.1".into(),
             extensions: vec!["ignore_eos".into()],
             shared_prefix_tokens: 0,
+            price: None,
         }],
         seed: 1,
         prompt_seed: 1,

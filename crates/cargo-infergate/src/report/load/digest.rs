@@ -24,6 +24,34 @@ pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 const MOST_PAIRS: usize = 200;
 
+/// A percentile that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// First quartile.
+    P25,
+    /// Median.
+    P50,
+    /// Third quartile.
+    P75,
+    /// 99th percentile.
+    P99,
+}
+
+impl Rank {
+    /// All of them, in ascending order.
+    pub const ALL: [Self; 4] = [Self::P25, Self::P50, Self::P75, Self::P99];
+
+    /// As a part of all values.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::P25 => 0.25,
+            Self::P50 => 0.5,
+            Self::P75 => 0.75,
+            Self::P99 => 0.99,
+        }
+    }
+}
+
 /// Percentiles of one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
@@ -288,11 +316,21 @@ impl Spread {
         let sorted = Values { values, requests: *requests };
         Self {
             requests: *requests,
-            p25: sorted.at(0.25),
-            p50: sorted.at(0.5),
-            p75: sorted.at(0.75),
-            p99: sorted.at(0.99),
+            p25: sorted.at(Rank::P25.share()),
+            p50: sorted.at(Rank::P50.share()),
+            p75: sorted.at(Rank::P75.share()),
+            p99: sorted.at(Rank::P99.share()),
             p50_within: within,
+        }
+    }
+
+    /// One of its percentiles.
+    pub fn at(&self, rank: Rank) -> Option<f64> {
+        match rank {
+            Rank::P25 => self.p25,
+            Rank::P50 => self.p50,
+            Rank::P75 => self.p75,
+            Rank::P99 => self.p99,
         }
     }
 }

@@ -6,7 +6,7 @@ use infergate::printable::printable_within;
 use infergate::receipt::file_word;
 use infergate::stats::samples_needed;
 
-use super::digest::{Digest, Point};
+use super::digest::{Digest, Point, Rank};
 use super::metric::Metric;
 use crate::load::judge::load;
 use crate::load::scenario::Scenario;
@@ -186,34 +186,30 @@ pub fn load_cell(arrivals: &Arrivals) -> Cell {
 }
 
 /// A percentile of a metric, or why there is none.
-pub fn percentile_cell(point: &Point, metric: Metric, p: f64) -> Cell {
-    let spread = point.spread(metric);
-    let value = match p {
-        p if p < 0.5 => spread.p25,
-        p if p < 0.75 => spread.p50,
-        p if p < 0.99 => spread.p75,
-        _ => spread.p99,
-    };
-    Cell::number(value, metric.unit(), why_missing(point, metric, p))
+pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
+    Cell::number(point.spread(metric).at(rank), metric.unit(), why_missing(point, metric, rank))
 }
 
 /// The median with the interval it lies in.
 pub fn median_cell(point: &Point, metric: Metric) -> Cell {
-    match percentile_cell(point, metric, 0.5) {
+    match percentile_cell(point, metric, Rank::P50) {
         Cell::Number(quantity, tone) => Cell::Number(quantity.within(point.spread(metric).p50_within), tone),
         other => other,
     }
 }
 
 /// Why a percentile of a metric is not there.
-fn why_missing(point: &Point, metric: Metric, p: f64) -> Missing {
+fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
     let requests = point.spread(metric).requests;
-    let needed = samples_needed(p).unwrap_or(usize::MAX);
-    match () {
-        () if point.window.is_none() => Missing::NoWindow,
+    let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
+    if point.window.is_none() {
+        Missing::NoWindow
+    } else if requests == 0 && point.measured > 0 {
         // Requests that have no such number: an answer of one token has no gap.
-        () if requests == 0 && point.measured > 0 => Missing::Undefined,
-        () if metric.is_of_gaps() => Missing::TooFewRequests { needed, requests },
-        () => Missing::TooFewSamples { needed, samples: requests },
+        Missing::Undefined
+    } else if metric.is_of_gaps() {
+        Missing::TooFewRequests { needed, requests }
+    } else {
+        Missing::TooFewSamples { needed, samples: requests }
     }
 }
