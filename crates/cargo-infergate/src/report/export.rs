@@ -103,7 +103,9 @@ fn no_verdict(inputs: &Inputs) -> Option<&'static str> {
 fn no_run(inputs: &Inputs) -> Option<&'static str> {
     match (&inputs.head, &inputs.load) {
         (Some(_), _) => None,
-        (None, Some(_)) => Some("the cases of a run, and a load receipt has none; take bencher, github-benchmark or openmetrics"),
+        (None, Some(_)) => {
+            Some("the cases of a run, and a load receipt has none; take bencher, github-benchmark or openmetrics")
+        }
         (None, None) => Some("a receipt of a run; give one"),
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use crate::receipt::{
-    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
+    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord,
+    Verdict,
 };
 use crate::report::load::digest::Digest;
 use infergate::engine::EngineInfo;

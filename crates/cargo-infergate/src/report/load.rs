@@ -145,7 +145,8 @@ fn percentiles(metric: Metric, rows: &[Row<'_>]) -> String {
     for Row { name, summary, .. } in rows {
         let values = metric.values(summary);
         let mut cells = vec![name.clone()];
-        cells.extend(SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| metric.unit().show(value))));
+        cells
+            .extend(SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| metric.unit().show(value))));
         if metric == Metric::Itl {
             cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
         }

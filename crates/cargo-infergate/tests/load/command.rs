@@ -134,8 +134,10 @@ fn a_key_goes_to_its_target_alone() {
     assert!(error.contains("write NAME=... for the one the key belongs to"), "{error}");
     assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
     assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
-    let (code, said, _) =
-        place.run(&[&both[..], &["--api-key-file=A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]].concat());
+    let (code, said, _) = place.run(
+        &[&both[..], &["--api-key-file=A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
+            .concat(),
+    );
     assert!(code.is_some_and(|code| code != 2), "{said}");
     let prices: Vec<Option<f64>> =
         place.receipt("o.json").targets.iter().map(|target| Some(target.price()?.output_per_million)).collect();

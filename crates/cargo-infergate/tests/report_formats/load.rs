@@ -46,7 +46,8 @@ fn even() -> LoadReceipt {
 #[test]
 fn percentiles_by_the_number_of_users() {
     let report = of(even());
-    let quartiles = [("chatbot-ttft", 100e6), ("chatbot-itl", 20e6), ("chatbot-e2e", 160e6), ("chatbot-output_throughput", 25.0)];
+    let quartiles =
+        [("chatbot-ttft", 100e6), ("chatbot-itl", 20e6), ("chatbot-e2e", 160e6), ("chatbot-output_throughput", 25.0)];
     for (id, expected) in quartiles {
         let table = table(&report, "load_users", id);
         assert_eq!(table.rows.len(), 2);
@@ -240,11 +241,14 @@ fn a_run_that_cannot_be_used_says_so_first() {
 #[test]
 fn formats_that_cannot_show_it_say_so_in_words() {
     let inputs = load(even());
-    let error = |name: &str| chosen(&[name.to_owned()], &inputs).err().map(|error| error.to_string()).unwrap_or_default();
+    let error =
+        |name: &str| chosen(&[name.to_owned()], &inputs).err().map(|error| error.to_string()).unwrap_or_default();
     for name in ["comment", "junit", "annotations"] {
         assert_eq!(
             error(name),
-            format!("--format {name}: it needs a verdict, and a load receipt has none; take md, html, json, csv, svg or png")
+            format!(
+                "--format {name}: it needs a verdict, and a load receipt has none; take md, html, json, csv, svg or png"
+            )
         );
     }
     assert!(error("llama-bench").contains("a load receipt has none; take bencher"), "{}", error("llama-bench"));

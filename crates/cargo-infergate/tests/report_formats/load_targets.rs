@@ -35,7 +35,8 @@ fn who_wins_by_the_length_of_the_answer() {
     // 20 + 20 n and 100 + 10 n meet at 8.
     let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
     assert_eq!((tokens.value, tokens.interval), (8.0, Some((8.0, 8.0))));
-    let ids: Vec<&str> = report.section("load_winners").expect("it is there").charts().map(|chart| &*chart.id).collect();
+    let ids: Vec<&str> =
+        report.section("load_winners").expect("it is there").charts().map(|chart| &*chart.id).collect();
     assert_eq!(ids, ["load-winners-chatbot-1"]);
 
     let always = of(two(Answers::new(20, 10, 4), Answers::new(100, 20, 4)));
@@ -81,7 +82,8 @@ fn quarters_are_of_each_target() {
     let report = of(runs::targets());
     let quarters = table(&report, "load_stability", "quarters");
     assert_eq!(quarters.rows.len(), 8, "three figures and the failures of each");
-    let failed: Vec<f64> = ["first", "second", "third", "fourth"].map(|id| number(quarters, 7, id).expect("a share")).into();
+    let failed: Vec<f64> =
+        ["first", "second", "third", "fourth"].map(|id| number(quarters, 7, id).expect("a share")).into();
     assert_eq!(failed.iter().filter(|share| **share > 0.0).count(), 1, "{failed:?}");
     assert_eq!(cell(quarters, 7, "figure").shown(), "failed");
 }

@@ -137,7 +137,8 @@ pub fn scenarios() -> LoadReceipt {
         let answers = move |number: u64| Answers::new(slow * 10 * factor + number * 7 % 5, slow * factor / 5, 4);
         self::level(scenario, users, [30, 15, 8][users as usize / 2], answers)
     };
-    let levels = [1, 2].into_iter().flat_map(|slow: u64| [1, 2, 4].map(|users| level(slow as u32 - 1, users, slow * slow)));
+    let levels =
+        [1, 2].into_iter().flat_map(|slow: u64| [1, 2, 4].map(|users| level(slow as u32 - 1, users, slow * slow)));
     let agent = Scenario { turns: 2, turn_tokens: 3, ..Scenario::plain("agent", 200, 4) };
     receipt(vec![server("", None)], vec![Scenario::plain("chatbot", 20, 4), agent], levels.collect())
 }
@@ -153,5 +154,9 @@ pub fn targets() -> LoadReceipt {
     let failed = level.requests.iter_mut().filter(|request| request.target == 1).nth(20).expect("a request");
     fail(failed, FailureClass::CutStream);
     let price = Price { input_per_million: 1.0, output_per_million: 2.0 };
-    receipt(vec![server("near", Some(price)), server("far", None)], vec![Scenario::plain("chatbot", 20, 4)], vec![level])
+    receipt(
+        vec![server("near", Some(price)), server("far", None)],
+        vec![Scenario::plain("chatbot", 20, 4)],
+        vec![level],
+    )
 }

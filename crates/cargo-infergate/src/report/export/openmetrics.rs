@@ -31,7 +31,13 @@ const LOAD_FAMILIES: [(Metric, &str, &str, &str, f64); 4] = [
     (Metric::Ttft, "infergate_load_ttft_seconds", "seconds", "Time to first token under load, median.", 1e9),
     (Metric::Itl, "infergate_load_itl_seconds", "seconds", "Inter-token latency under load, median.", 1e9),
     (Metric::E2e, "infergate_load_e2e_seconds", "seconds", "End-to-end latency under load, median.", 1e9),
-    (Metric::DecodeSpeed, "infergate_load_decode_tokens_per_second", "", "Decode speed of a user under load, median.", 1.0),
+    (
+        Metric::DecodeSpeed,
+        "infergate_load_decode_tokens_per_second",
+        "",
+        "Decode speed of a user under load, median.",
+        1.0,
+    ),
 ];
 
 /// `metrics.txt`.
@@ -107,7 +113,8 @@ fn load_gauge(
     }
     head(text, name, unit, help);
     for (point, value) in known {
-        let target = point.target.map_or_else(String::new, |target| format!(",target=\"{}\"", label(&view.target(target))));
+        let target =
+            point.target.map_or_else(String::new, |target| format!(",target=\"{}\"", label(&view.target(target))));
         let _ = writeln!(
             text,
             "{name}{{scenario=\"{}\",level=\"{}\",load=\"{}\"{target}}} {value}",

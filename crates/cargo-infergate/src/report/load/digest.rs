@@ -230,7 +230,8 @@ impl Digest {
             .filter_map(|point| Some((point.scenario, point.system_tokens_per_s?)))
             .collect();
         for point in self.points.iter_mut().filter(|point| point.target.is_none()) {
-            let of = |users, system_tokens_per_s| LevelSummary { users, system_tokens_per_s, ..LevelSummary::default() };
+            let of =
+                |users, system_tokens_per_s| LevelSummary { users, system_tokens_per_s, ..LevelSummary::default() };
             let single = of(Some(1), alone.get(&point.scenario).copied());
             point.scaling = scaling_efficiency(&of(point.users(), point.system_tokens_per_s), &single);
         }
@@ -336,7 +337,8 @@ impl Spread {
 }
 
 fn smoothness(gaps_ns: &[f64]) -> Option<[f64; 3]> {
-    let share = |is_in: &dyn Fn(f64) -> bool| gaps_ns.iter().filter(|ns| is_in(**ns)).count() as f64 / gaps_ns.len() as f64;
+    let share =
+        |is_in: &dyn Fn(f64) -> bool| gaps_ns.iter().filter(|ns| is_in(**ns)).count() as f64 / gaps_ns.len() as f64;
     let (instant, sluggish) = (share(&|ns| ns < INSTANT_NS), share(&|ns| ns > SLUGGISH_NS));
     (!gaps_ns.is_empty()).then_some([instant, share(&|ns| (INSTANT_NS..=SLUGGISH_NS).contains(&ns)), sluggish])
 }

@@ -71,7 +71,11 @@ impl<'a> View<'a> {
     /// A target's name; its number where it has none.
     pub fn target(&self, index: usize) -> String {
         let name = self.receipt.targets.get(index).map_or("", |target| target.name());
-        if name.is_empty() { format!("target {}", index + 1) } else { printable_within(name, MAX_NAME_CHARS).into_owned() }
+        if name.is_empty() {
+            format!("target {}", index + 1)
+        } else {
+            printable_within(name, MAX_NAME_CHARS).into_owned()
+        }
     }
 
     /// Every target, or `None` for the only one.

@@ -42,7 +42,8 @@ impl Scale {
             let (low, high) = range(axis, values);
             return Self { low, high, logarithmic: false };
         }
-        let logs: Vec<f64> = values.iter().chain(&axis.includes).filter(|value| **value > 0.0).map(|v| v.ln()).collect();
+        let logs: Vec<f64> =
+            values.iter().chain(&axis.includes).filter(|value| **value > 0.0).map(|v| v.ln()).collect();
         let even = Axis { includes: None, from_zero: false, ..axis.clone() };
         let (low, high) = range(&even, &logs);
         Self { low: low.exp(), high: high.exp(), logarithmic: true }

@@ -32,11 +32,7 @@ pub fn draw(chart: &Chart, frame: &Frame) -> String {
             // An end beyond the chart, and the axis itself, are no ends of a zone.
             if end.is_finite() && y > frame.top && y < frame.bottom {
                 let (right, y) = (px(frame.right), px(y));
-                let _ = writeln!(
-                    svg,
-                    "<path class=\"ig-zone-end ig-s{}\" d=\"M{left} {y}H{right}\"/>",
-                    look.colour
-                );
+                let _ = writeln!(svg, "<path class=\"ig-zone-end ig-s{}\" d=\"M{left} {y}H{right}\"/>", look.colour);
             }
         }
         // In the zone, or above one that is too low for it.

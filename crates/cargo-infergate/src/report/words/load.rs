@@ -17,7 +17,8 @@ pub const ABOUT_DECODE_SPEED: &str = "Tokens a second that each user receives on
 pub const ABOUT_ITL: &str = "The gap between two pieces of a stream, every one counted. Under 20 ms a stream feels instant, from 20 to 70 ms \
                              acceptable, above 70 ms sluggish.";
 /// What scaling efficiency is.
-pub const ABOUT_SCALING: &str = "Output of all N users / (N x output of one user alone). At 100 % every user is as fast as one alone.";
+pub const ABOUT_SCALING: &str =
+    "Output of all N users / (N x output of one user alone). At 100 % every user is as fast as one alone.";
 /// What the range of decode speed is.
 pub const ABOUT_DECODE_RANGE: &str = "Between the fastest and the slowest scenario at each load. A narrow band says that the length of prompts and \
                                       answers hardly matters.";
@@ -25,7 +26,8 @@ pub const ABOUT_DECODE_RANGE: &str = "Between the fastest and the slowest scenar
 pub const ABOUT_TTFT_RANGE: &str = "Between the scenario that waits shortest for its first token and the one that waits longest. Longer prompts take \
                                     longer to read.";
 /// How targets are compared.
-pub const ABOUT_TARGETS: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
+pub const ABOUT_TARGETS: &str =
+    "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
 /// How targets are compared by the length of the answer.
 pub const ABOUT_WINNERS: &str = "An answer of n tokens takes TTFT + n x TPOT. Of two targets one can be the faster for short answers and the other \
                                  for long ones; where they cross, both take the same time.";
@@ -38,7 +40,8 @@ pub const ABOUT_STABILITY: &str = "The steady window of each level in four equal
 pub const ABOUT_COST: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                               measured. Failed requests are not in it.";
 /// What the audit is.
-pub const ABOUT_AUDIT: &str = "Before each load the client is driven against a server that wrote down when it sent each token.";
+pub const ABOUT_AUDIT: &str =
+    "Before each load the client is driven against a server that wrote down when it sent each token.";
 /// No target is shown to be the best.
 pub const NO_BEST: &str = "none: intervals overlap";
 /// No target is shown to be faster.
@@ -123,7 +126,10 @@ pub fn scaling(users: u32, good: (&str, f64), poor: (&str, f64)) -> String {
     let show = |value| Unit::Fraction.show(value);
     if good.0 == poor.0 {
         let each = Unit::Times.show(f64::from(users) * good.1);
-        return format!("At {users} users scaling efficiency is {}: all of them get {each} the output of one", show(good.1));
+        return format!(
+            "At {users} users scaling efficiency is {}: all of them get {each} the output of one",
+            show(good.1)
+        );
     }
     format!(
         "At {users} users scaling efficiency is from {} ({}) down to {} ({})",

@@ -24,12 +24,16 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, 6),
         zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, 1),
     ];
-    let largest = view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
+    let largest =
+        view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
     let y = Axis::new("ITL", metric.unit()).zero();
     vec![Chart {
         id: "load-itl".into(),
         title: "Inter-token latency".into(),
-        caption: format!("The middle gap between two pieces of a stream, and how such a stream feels.{}", left_out(&view)),
+        caption: format!(
+            "The middle gap between two pieces of a stream, and how such a stream feels.{}",
+            left_out(&view)
+        ),
         x: view.axis(),
         y: match largest {
             largest if largest < NEAR * INSTANT_NS => y,

@@ -56,7 +56,8 @@ fn charts(inputs: &Inputs, drawn: Drawn) -> Vec<Chart> {
         hover: format!("{}, {}: {}", load(&point.arrivals), series_name(&view, point), unit.show(value)),
     };
     let stretch = |range: &Range<'_>| Stretch { x: range.least.0.load(), low: range.least.1, high: range.most.1 };
-    let line = |name: &str, points: Vec<Place>, n| Layer::Line { name: name.into(), points, look: look(n), marked: true };
+    let line =
+        |name: &str, points: Vec<Place>, n| Layer::Line { name: name.into(), points, look: look(n), marked: true };
     let mut layers: Vec<Layer> = drawn.below.into_iter().collect();
     layers.push(Layer::Area {
         name: "all scenarios".into(),

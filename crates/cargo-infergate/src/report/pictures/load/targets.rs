@@ -18,7 +18,8 @@ const SHOWN: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs).filter(View::has_targets) else { return Vec::new() };
     let scenarios: Vec<usize> = view.scenarios().map(|(scenario, _)| scenario).take(MOST_SCENARIOS).collect();
-    let each = |scenario: usize| SHOWN.iter().filter_map(move |metric| chart(&view, scenario, *metric)).collect::<Vec<_>>();
+    let each =
+        |scenario: usize| SHOWN.iter().filter_map(move |metric| chart(&view, scenario, *metric)).collect::<Vec<_>>();
     scenarios.into_iter().flat_map(each).collect()
 }
 

@@ -30,8 +30,10 @@ fn line(point: &Point) -> Option<(f64, f64)> {
 fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
     let first = points.first()?;
     let longest = f64::from(view.receipt.scenarios.get(first.scenario)?.output_tokens);
-    let crossings: Vec<(&Pair, f64, (f64, f64))> = view.digest.pairs.iter().filter_map(|pair| crossing(view, pair, first)).collect();
-    let near = crossings.iter().map(|(_, tokens, (_, high))| tokens.max(*high)).filter(|end| *end <= FARTHEST * longest);
+    let crossings: Vec<(&Pair, f64, (f64, f64))> =
+        view.digest.pairs.iter().filter_map(|pair| crossing(view, pair, first)).collect();
+    let near =
+        crossings.iter().map(|(_, tokens, (_, high))| tokens.max(*high)).filter(|end| *end <= FARTHEST * longest);
     let reach = near.fold(longest, |reach: f64, end| reach.max(1.1 * end));
     let known = points.iter().enumerate().filter_map(|(n, point)| Some((n, point, line(point)?)));
     let lines: Vec<Layer> = known
@@ -54,7 +56,12 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
     for (pair, tokens, (from, to)) in crossings {
         if tokens <= reach {
             let (name, hover) = ("same time for both".to_owned(), words::crossing(tokens, (from, to)));
-            let y = view.digest.points.get(pair.points.0).and_then(line).map_or(0.0, |(start, slope)| start + tokens * slope);
+            let y = view
+                .digest
+                .points
+                .get(pair.points.0)
+                .and_then(line)
+                .map_or(0.0, |(start, slope)| start + tokens * slope);
             let look = Look::nth(5);
             layers.push(Layer::Limit { name, x: tokens, y: None, hover: hover.clone(), look });
             let name = "95 % interval".to_owned();

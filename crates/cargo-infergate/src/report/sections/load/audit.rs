@@ -26,8 +26,12 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         let count = |count: u64| Cell::number(Some(count as f64), Unit::Count, Missing::NotMeasured);
         let tone = if audit.wrong_requests > 0 { Tone::Bad } else { Tone::Plain };
         let ns = |value: Option<f64>| Cell::number(value, Unit::Ns, Missing::NotMeasured);
-        let mut cells =
-            vec![load_cell(&audit.arrivals), count(audit.requests), count(audit.wrong_requests).toned(tone), count(audit.tokens)];
+        let mut cells = vec![
+            load_cell(&audit.arrivals),
+            count(audit.requests),
+            count(audit.wrong_requests).toned(tone),
+            count(audit.tokens),
+        ];
         for error in [audit.stamp_error_ns, audit.gap_error_ns] {
             cells.extend([error.p50, error.p99, error.max].map(ns));
         }
@@ -35,8 +39,6 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         table.row(cells);
     }
     (!table.rows.is_empty()).then(|| {
-        Section::new("load_audit", "The client's own accuracy")
-            .with(Block::Said(words::ABOUT_AUDIT.into()))
-            .with(table)
+        Section::new("load_audit", "The client's own accuracy").with(Block::Said(words::ABOUT_AUDIT.into())).with(table)
     })
 }

@@ -1,8 +1,8 @@
 //! Requests that failed, by class: they are in no latency, and beside every one.
 
 use crate::report::inputs::Inputs;
-use crate::report::load::view::View;
 use crate::report::load::class_words;
+use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
 use crate::stats::clopper_pearson;
 

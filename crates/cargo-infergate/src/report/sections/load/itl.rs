@@ -27,15 +27,16 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         let mut cells = view.cells(point);
         cells.extend([p50, percentile_cell(point, Metric::Itl, Rank::P99), feels]);
         let why = if point.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
-        cells.extend([0, 1, 2].map(|class| {
-            Cell::number(point.smoothness.map(|shares| shares[class]), Unit::Fraction, why)
-        }));
+        cells.extend(
+            [0, 1, 2].map(|class| Cell::number(point.smoothness.map(|shares| shares[class]), Unit::Fraction, why)),
+        );
         table.row(cells);
     }
     if table.rows.is_empty() {
         return None;
     }
-    let section = Section::new("load_itl", "Inter-token latency").with(Block::Said(words::ABOUT_ITL.into())).with(table);
+    let section =
+        Section::new("load_itl", "Inter-token latency").with(Block::Said(words::ABOUT_ITL.into())).with(table);
     Some(match finding(&view) {
         Some(finding) => section.with(Block::Findings(vec![finding])),
         None => section,

@@ -14,7 +14,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     if view.digest.limited.is_empty() {
         return None;
     }
-    let (of_levels, of_requests): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.percentile.is_some());
+    let (of_levels, of_requests): (Vec<&Limit>, Vec<&Limit>) =
+        limits.iter().partition(|limit| limit.percentile.is_some());
     let mut section = Section::new("load_limits", "Limits");
     if !of_levels.is_empty() {
         section = section.with(Block::Said(words::limits_of_levels(&of_levels))).with(met(&view));

@@ -18,13 +18,13 @@ const MOST_NAMED: usize = 4;
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let receipt = view.receipt;
-    let mut section =
-        Section::new("load", "Load run").with(facts(&view)).with(targets(&view)).with(scenarios(receipt));
+    let mut section = Section::new("load", "Load run").with(facts(&view)).with(targets(&view)).with(scenarios(receipt));
     let batches = batches(&view);
     if !batches.rows.is_empty() {
         section = section.with(batches);
     }
-    let said: Vec<String> = receipt.invalid.iter().map(|why| words::invalid(why)).chain(receipt.notes.clone()).collect();
+    let said: Vec<String> =
+        receipt.invalid.iter().map(|why| words::invalid(why)).chain(receipt.notes.clone()).collect();
     Some(if said.is_empty() { section } else { section.with(Block::List(said)) })
 }
 
@@ -89,13 +89,12 @@ fn targets(view: &View<'_>) -> Table {
     ];
     let mut table = Table::new("targets", "Targets", columns);
     for (index, target) in view.receipt.targets.iter().enumerate() {
-        let price = |of: fn(Price) -> f64| {
-            Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice)
-        };
+        let price = |of: fn(Price) -> f64| Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice);
         let mut cells = vec![Cell::foreign(&view.target(index))];
         cells.extend(match target {
             TargetRecord::Endpoint { url, api, model, http, extensions, .. } => {
-                let sent = if extensions.is_empty() { Cell::text("none") } else { Cell::foreign(&extensions.join(", ")) };
+                let sent =
+                    if extensions.is_empty() { Cell::text("none") } else { Cell::foreign(&extensions.join(", ")) };
                 [Cell::foreign(model), Cell::foreign(url), Cell::foreign(api), Cell::foreign(http), sent]
             }
             TargetRecord::Local { engine, threads, .. } => {

@@ -34,9 +34,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         ]);
         table.row(cells);
     }
-    let section = Section::new("load_scaling", "Scaling efficiency")
-        .with(Block::Said(words::ABOUT_SCALING.into()))
-        .with(table);
+    let section =
+        Section::new("load_scaling", "Scaling efficiency").with(Block::Said(words::ABOUT_SCALING.into())).with(table);
     Some(match finding(&view) {
         Some(finding) => section.with(Block::Findings(vec![finding])),
         None => section,

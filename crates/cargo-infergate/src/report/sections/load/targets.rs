@@ -36,9 +36,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         ]);
         table.row(cells);
     }
-    let section = Section::new("load_targets", "Targets side by side")
-        .with(Block::Said(words::ABOUT_TARGETS.into()))
-        .with(table);
+    let section =
+        Section::new("load_targets", "Targets side by side").with(Block::Said(words::ABOUT_TARGETS.into())).with(table);
     let findings: Vec<Finding> = view.scenarios().filter_map(|(scenario, _)| lengths(&view, scenario)).collect();
     Some(if findings.is_empty() { section } else { section.with(Block::Findings(findings)) })
 }

@@ -63,11 +63,9 @@ fn row(view: &View<'_>, pair: &Pair, table: &mut Table) {
         _ if is_open(short, long) => {
             (Cell::text(words::NEITHER), Cell::Missing(Missing::NotAgreed), Cell::text(words::NEITHER))
         }
-        Faster::Always(_) => (
-            Cell::foreign(&name(short)),
-            Cell::Missing(Missing::NoCrossing),
-            Cell::foreign(&name(short)),
-        ),
+        Faster::Always(_) => {
+            (Cell::foreign(&name(short)), Cell::Missing(Missing::NoCrossing), Cell::foreign(&name(short)))
+        }
         Faster::UpTo { tokens, interval, .. } => {
             let quantity = Quantity::new(tokens, Unit::Tokens).filter(|_| interval.is_some());
             let tokens = quantity.map_or(Cell::Missing(Missing::NotAgreed), |quantity| {
