@@ -56,12 +56,27 @@ fn percentiles_by_the_number_of_users() {
             for column in ["p25", "p50", "p75"] {
                 assert_eq!(number(table, at, column), Some(expected), "{id} {column}");
             }
-            assert_eq!(number(table, at, "p99"), None, "29 requests have no P99");
         }
+        assert!(table.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
     }
     assert_eq!(number(table(&report, "load_users", "chatbot-ttft"), 1, "requests"), Some(58.0));
-    let why = cell(table(&report, "load_users", "chatbot-itl"), 0, "p99").why().expect("a reason");
-    assert!(why.contains("takes 368 requests, there are 29"), "{why}");
+    let said = &findings(&report, "load_users")[0].said;
+    assert_eq!(said, "No P99 is printed: it takes 368 requests and no level has more than 58; measure longer for one");
+}
+
+/// 368 requests have a P99; the level beside them says why it has none.
+#[test]
+fn a_p99_stands_where_a_level_has_requests_enough() {
+    let mut receipt = even();
+    receipt.levels[1] = level(0, 2, 200, |_| Answers::new(100, 20, 4));
+    let report = of(receipt);
+    for (section, id) in [("load_users", "chatbot-itl"), ("load_itl", "levels")] {
+        let table = table(&report, section, id);
+        assert_eq!(number(table, 1, "p99"), Some(20e6));
+        let why = cell(table, 0, "p99").why().expect("a reason");
+        assert!(why.contains("takes 368 requests, there are 29"), "{why}");
+    }
+    assert!(findings(&report, "load_users").is_empty());
 }
 
 #[test]

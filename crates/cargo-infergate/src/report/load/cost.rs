@@ -16,7 +16,11 @@ pub fn text(rows: &[Row<'_>], targets: &[TargetRecord]) -> String {
     for Row { name, target, level, .. } in rows {
         let known = (0..).zip(targets).find(|(_, known)| known.name() == *target || targets.len() == 1);
         let Some((index, price)) = known.and_then(|(index, known)| Some((index, known.price()?))) else { continue };
-        let cost = cost(&measured(level, Some(index)), price);
+        let requests = measured(level, Some(index));
+        if requests.is_empty() {
+            continue;
+        }
+        let cost = cost(&requests, price);
         let line = cost.and_then(|cost| Some((cost.request, cost.per_million_output_tokens?))).map_or_else(
             || "its cost is not known: the server sends no token counts".to_owned(),
             |(request, million)| {

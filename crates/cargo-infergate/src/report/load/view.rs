@@ -71,10 +71,10 @@ impl<'a> View<'a> {
     /// A target's name; its number where it has none.
     pub fn target(&self, index: usize) -> String {
         let name = self.receipt.targets.get(index).map_or("", |target| target.name());
-        if name.is_empty() {
-            format!("target {}", index + 1)
-        } else {
-            printable_within(name, MAX_NAME_CHARS).into_owned()
+        match (name, self.has_targets()) {
+            ("", true) => format!("target {}", index + 1),
+            ("", false) => "the target".into(),
+            (name, _) => printable_within(name, MAX_NAME_CHARS).into_owned(),
         }
     }
 

@@ -20,6 +20,7 @@ enum Sign {
     Span,
     Area,
     Zone,
+    Level,
 }
 
 /// The legend and its height, px; nothing where only one series needs no name.
@@ -33,6 +34,7 @@ pub fn draw(chart: &Chart) -> (String, f64) {
             Layer::Limit { name, look, .. } => (name, Sign::Limit, *look),
             Layer::Span { name, look, .. } => (name, Sign::Span, *look),
             Layer::Area { name, look, .. } => (name, Sign::Area, *look),
+            Layer::Zone { name, from, to, look } if from == to => (name, Sign::Level, *look),
             Layer::Zone { name, look, .. } => (name, Sign::Zone, *look),
         };
         if !name.is_empty() && entries.iter().all(|(known, ..)| known != name) {
@@ -70,6 +72,7 @@ fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
         Sign::Line => line("ig-line") + &mark(),
         Sign::Points => mark(),
         Sign::Interval => line("ig-interval"),
+        Sign::Level => line("ig-zone-end"),
         Sign::Span | Sign::Area | Sign::Zone => {
             let class = match sign {
                 Sign::Area => "ig-area",

@@ -59,6 +59,11 @@ pub fn definitions() -> Vec<String> {
     .into()
 }
 
+/// No level has the requests that a P99 takes.
+pub fn no_p99(most: usize, needed: usize) -> String {
+    format!("No P99 is printed: it takes {needed} requests and no level has more than {most}; measure longer for one")
+}
+
 /// `chatbot: end-to-end latency`.
 pub fn of_scenario(scenario: &str, what: &str) -> String {
     format!("{scenario}: {what}")

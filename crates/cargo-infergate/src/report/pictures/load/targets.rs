@@ -44,7 +44,7 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
             let ends = format!("{} to {}", metric.unit().show(from), metric.unit().show(to));
             let hover = format!("{}: {shown} ({ends})", name(point));
             let look = Look::nth(point.target.unwrap_or(0) % 7);
-            layers.push(Layer::Interval { name: String::new(), from, to, y, hover, look });
+            layers.push(Layer::Interval { name: "95 % interval".into(), from, to, y, hover, look });
         }
         points.push(Place { x: *p50, y, hover: format!("{}: {shown}", name(point)) });
     }

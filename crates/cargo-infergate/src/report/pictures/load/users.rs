@@ -90,7 +90,7 @@ fn together(view: &View<'_>, scenario: usize) -> Option<Chart> {
         title: words::of_scenario(&view.scenario(scenario), "all figures together"),
         caption: words::together(&load(&first.arrivals)),
         x: view.axis(),
-        y: Axis::new(format!("of that at {}", load(&first.arrivals)), Unit::Times).logarithmic(),
+        y: Axis::new(format!("against {}", load(&first.arrivals)), Unit::Times).logarithmic(),
         layers,
     })
 }

@@ -1,5 +1,6 @@
 //! How even a stream is: the gaps between tokens, and how they feel.
 
+use super::users::has_p99;
 use super::{charted, ends, found, worded};
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
@@ -12,20 +13,26 @@ use crate::report::words::load as words;
 /// A line a level, and what follows.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
+    let with_p99 = has_p99(&view, Metric::Itl);
+    let p99 = with_p99.then(|| Column::numbers("p99", "P99"));
     let own = vec![
-        Column::numbers("p50", "P50"),
-        Column::numbers("p99", "P99"),
         Column::words("feels", "feels").about("by the P50"),
         Column::numbers("instant", "instant").about("the part of gaps under 20 ms"),
         Column::numbers("acceptable", "acceptable").about("from 20 to 70 ms"),
         Column::numbers("sluggish", "sluggish").about("above 70 ms"),
     ];
-    let mut table = Table::new("levels", "", [view.columns(), own].concat());
+    let mut table = Table::new(
+        "levels",
+        "",
+        [view.columns(), vec![Column::numbers("p50", "P50")], p99.into_iter().collect(), own].concat(),
+    );
     for point in &view.digest.points {
         let p50 = percentile_cell(point, Metric::Itl, Rank::P50);
         let feels = worded(&p50, smoothness);
         let mut cells = view.cells(point);
-        cells.extend([p50, percentile_cell(point, Metric::Itl, Rank::P99), feels]);
+        cells.push(p50);
+        cells.extend(with_p99.then(|| percentile_cell(point, Metric::Itl, Rank::P99)));
+        cells.push(feels);
         let why = if point.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
         cells.extend(
             [0, 1, 2].map(|class| Cell::number(point.smoothness.map(|shares| shares[class]), Unit::Fraction, why)),

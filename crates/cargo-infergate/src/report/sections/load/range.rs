@@ -17,10 +17,11 @@ pub struct Range<'a> {
     pub most: (&'a Point, f64),
 }
 
-/// The range at each load that every scenario ran at, the lowest load first. None with one series alone.
+/// The range at each load that every scenario ran at, the lowest load first. None with one scenario alone, and none where
+/// several targets would be a second reason for a difference.
 pub fn ranges<'a>(view: &View<'a>, metric: Metric) -> Vec<Range<'a>> {
     let lines: Vec<Vec<&Point>> = view.series().into_iter().map(|series| view.line(series)).collect();
-    if lines.len() < 2 {
+    if lines.len() < 2 || view.has_targets() {
         return Vec::new();
     }
     let mut loads: Vec<f64> = lines.iter().flatten().map(|point| point.load()).collect();
