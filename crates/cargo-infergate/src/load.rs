@@ -8,6 +8,7 @@ pub mod body;
 mod chunk;
 pub mod client;
 pub mod connection;
+pub mod cost;
 pub mod cpu;
 pub mod crossing;
 pub mod dataset;

@@ -13,6 +13,7 @@ mod init;
 mod llama_bench;
 mod load;
 mod paired;
+mod price;
 mod reason;
 mod report;
 mod summary;
@@ -42,6 +43,7 @@ pub use load::{
     TargetRecord,
 };
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
+pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
 pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,

@@ -61,6 +61,23 @@ fn usual_formats_are_written_and_named() {
 }
 
 #[test]
+fn a_load_receipt_is_reported_without_a_verdict() {
+    let folder = Folder::new();
+    let (code, said) = folder.report(&["load-1.json"], &["--out", "report"]);
+    assert_eq!(code, 0, "{said}");
+    let pages = "report: report (report.md, report.html, report.json, report.csv and ";
+    assert!(said.starts_with(pages), "{said}");
+    let text = folder.read("report/report.md");
+    assert!(text.starts_with("# A (m), B (other) under load\n\n**verdict: invalid** (exit 3)"), "{text}");
+    assert!(text.contains("## Targets side by side"), "{text}");
+    let (code, said) = folder.report(&["load-1.json"], &["--out", "comment", "--format", "comment"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("--format comment: it needs a verdict, and a load receipt has none"), "{said}");
+    let (code, said) = folder.report(&["load-1.json", "load-1.json"], &["--out", "two"]);
+    assert!(code == 2 && said.contains("a report has room for one file of this kind"), "{said}");
+}
+
+#[test]
 fn two_receipts_are_compared_the_first_being_the_earlier() {
     let folder = Folder::new();
     let (code, said) = folder.report(&["baseline-1.json", "receipt-1.json"], &["--out=r", "--format=md"]);

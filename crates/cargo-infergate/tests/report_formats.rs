@@ -4,11 +4,17 @@
 //! After a change that is meant: `INSTA_UPDATE=always cargo test --package cargo-infergate --test report_formats`, and read the
 //! diff of `snapshots/`.
 
+#[path = "report_formats/runs.rs"]
+mod runs;
 #[path = "report_formats/support.rs"]
 mod support;
 
 #[path = "report_formats/hostile.rs"]
 mod hostile;
+#[path = "report_formats/load.rs"]
+mod load;
+#[path = "report_formats/load_targets.rs"]
+mod load_targets;
 #[path = "report_formats/numbers.rs"]
 mod numbers;
 #[path = "report_formats/pages.rs"]

@@ -29,7 +29,7 @@ pub fn command() -> Command {
         .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
         .arg(
             path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
-                "Receipt, paired receipt, memory receipt, verdict, baseline, or llama-bench's JSON; of two receipts the first is the earlier run",
+                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline, or llama-bench's JSON; of two receipts the first is the earlier run",
             ),
         )
         .arg(
@@ -56,6 +56,7 @@ pub fn command() -> Command {
             "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
              cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
              cargo xtask report before.json after.json --out report\n  \
+             cargo xtask report target/infergate/load.json --out report\n  \
              cargo xtask report receipt.json --splice README.md",
             formats.join("\n")
         ))

@@ -35,7 +35,7 @@ pub enum Counted {
 }
 
 /// One level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct LevelSummary {
     /// Users of a closed loop.
     pub users: Option<u32>,
@@ -224,6 +224,13 @@ pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
 /// Requests that started within `window`.
 pub fn in_window(requests: &[RequestRecord], window: Window) -> impl Iterator<Item = &RequestRecord> {
     requests.iter().filter(move |record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns))
+}
+
+/// The requests that a level's values are from, of one target or of all: those that started in the steady window and completed.
+pub fn measured(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    let Some(window) = steady_window(level) else { return Vec::new() };
+    let is_its = |record: &&RequestRecord| target.is_none_or(|target| record.target == target);
+    in_window(&level.requests, window).filter(is_its).filter(|record| record.failure.is_none()).collect()
 }
 
 fn class_of(record: &RequestRecord) -> Option<FailureClass> {

@@ -8,7 +8,7 @@ use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Format};
+use super::{Build, Format, Price};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::load::slo::Limit;
 
@@ -86,6 +86,9 @@ pub enum TargetRecord {
         /// Words at the start of each prompt that all prompts of the run share.
         #[serde(default)]
         shared_prefix_tokens: u32,
+        /// What its tokens cost; `null` where nobody said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        price: Option<Price>,
     },
     /// The engine of a bench target, in a process of its own.
     Local {
@@ -206,6 +209,7 @@ impl LoadReceipt {
         at_most(self.scenarios.len(), MAX_LEVELS, "scenarios")?;
         at_most(self.targets.len(), MAX_TARGETS, "targets")?;
         ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
+        self.targets.iter().filter_map(TargetRecord::price).try_for_each(|price| price.validate())?;
         ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
         at_most(self.limits.len(), MAX_NOTES, "limits")?;
         in_range(self.limits.iter().map(|limit| limit.limit_ns), "a limit")?;
@@ -244,6 +248,11 @@ impl TargetRecord {
     pub fn name(&self) -> &str {
         let (Self::Endpoint { name, .. } | Self::Local { name, .. }) = self;
         name
+    }
+
+    /// What its tokens cost, where somebody said so.
+    pub fn price(&self) -> Option<Price> {
+        if let Self::Endpoint { price, .. } = self { *price } else { None }
     }
 }
 

@@ -90,10 +90,30 @@ pub const EXPORTERS: &[&dyn Exporter] = &[
 pub const USUAL_FILES: &[&str] =
     &["comment.md", "report.md", "report.html", "report.json", "report.csv", "junit.xml", "annotations.txt"];
 
-/// A verdict, for formats that say nothing without one.
-const NO_VERDICT: &str = "a verdict; give one, or files that can be judged: a paired receipt, or two receipts";
-/// A run, for formats of measured times.
-const NO_RUN: &str = "a receipt of a run; give one";
+/// What a format lacks that says nothing without a verdict.
+fn no_verdict(inputs: &Inputs) -> Option<&'static str> {
+    match (&inputs.verdict, &inputs.load) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some("a verdict, and a load receipt has none; take md, html, json, csv, svg or png"),
+        (None, None) => Some("a verdict; give one, or files that can be judged: a paired receipt, or two receipts"),
+    }
+}
+
+/// What a format of a suite's cases lacks.
+fn no_run(inputs: &Inputs) -> Option<&'static str> {
+    match (&inputs.head, &inputs.load) {
+        (Some(_), _) => None,
+        (None, Some(_)) => {
+            Some("the cases of a run, and a load receipt has none; take bencher, github-benchmark or openmetrics")
+        }
+        (None, None) => Some("a receipt of a run; give one"),
+    }
+}
+
+/// What a format lacks that takes a run or a load run.
+fn no_run_or_load(inputs: &Inputs) -> Option<&'static str> {
+    if inputs.load.is_some() { None } else { no_run(inputs) }
+}
 
 /// The exporters of these names, or the usual ones that have what they need.
 ///

@@ -1,6 +1,12 @@
 //! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
 
-use crate::receipt::{Build, LlamaBenchTest, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict};
+use std::sync::OnceLock;
+
+use crate::receipt::{
+    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord,
+    Verdict,
+};
+use crate::report::load::digest::Digest;
 use infergate::engine::EngineInfo;
 
 /// The files of one report.
@@ -18,6 +24,10 @@ pub struct Inputs {
     pub memory: Option<MemoryReceipt>,
     /// Tests of llama-bench, to stand beside.
     pub llama_bench: Vec<LlamaBenchTest>,
+    /// A load run.
+    pub load: Option<LoadReceipt>,
+    /// What is derived of [`load`](Self::load) once somebody asks for it.
+    pub load_digest: OnceLock<Digest>,
     /// What was decided.
     pub verdict: Option<Verdict>,
 }
@@ -47,7 +57,7 @@ impl Inputs {
         Self { program: program.into(), ..Self::default() }
     }
 
-    /// Who was measured: head, where two sides were. `None` for a verdict alone, which does not say.
+    /// Who was measured: head, where two sides were. `None` for a verdict alone, which does not say, and for servers under load.
     pub fn subject(&self) -> Option<Subject<'_>> {
         if let Some(run) = &self.head {
             let Receipt { engine, machine, build, threads, seed, created, tool, .. } = run;
@@ -58,8 +68,19 @@ impl Inputs {
             let (engine, build) = (&head.engine, &head.build);
             return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
         }
-        let MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. } = self.memory.as_ref()?;
+        if let Some(run) = &self.memory {
+            let MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        let LoadReceipt { targets, machine, seed, created, tool, .. } = self.load.as_ref()?;
+        let TargetRecord::Local { engine, build, threads, .. } = targets.first()? else { return None };
         Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
+    }
+
+    /// What is derived of the load run, where there is one.
+    pub fn load_digest(&self) -> Option<&Digest> {
+        let receipt = self.load.as_ref()?;
+        Some(self.load_digest.get_or_init(|| Digest::of(receipt)))
     }
 
     /// The memory phase, wherever it is.

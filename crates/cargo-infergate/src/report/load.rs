@@ -1,7 +1,11 @@
 //! What a load run found, for a person: one table a metric and scenario, one row a level.
 
 mod audit;
+mod cost;
+pub mod digest;
 mod limits;
+pub mod metric;
+pub mod view;
 mod winners;
 
 use std::collections::BTreeMap;
@@ -14,15 +18,16 @@ use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
 use crate::load::judge::load;
-use crate::load::summary::{Counted, LevelSummary, Values, scaling_efficiency, summarise, summarise_target};
+use crate::load::summary::{Counted, LevelSummary, scaling_efficiency, summarise, summarise_target};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use metric::Metric;
 
 /// The percentiles that are shown.
 const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
 /// Gaps up to this look instant.
-const INSTANT_NS: f64 = 20e6;
+pub const INSTANT_NS: f64 = 20e6;
 /// Gaps above this look sluggish.
-const SLUGGISH_NS: f64 = 70e6;
+pub const SLUGGISH_NS: f64 = 70e6;
 
 /// The run as text.
 pub fn text(receipt: &LoadReceipt) -> String {
@@ -43,11 +48,12 @@ pub fn text(receipt: &LoadReceipt) -> String {
         );
         text += &overview(&rows);
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
-            let _ = write!(text, "\n{}", metric.table(&rows));
+            let _ = write!(text, "\n{}", percentiles(metric, &rows));
         }
         text += &words(&rows);
         text += &winners::text(&rows, receipt.seed);
         text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
+        text += &cost::text(&rows, &receipt.targets);
     }
     text += &audit::text(&receipt.audits);
     text + &ending(receipt)
@@ -129,54 +135,24 @@ fn overview(rows: &[Row<'_>]) -> String {
     table.render()
 }
 
-#[derive(Clone, Copy)]
-enum Metric {
-    Ttft,
-    Itl,
-    E2e,
-    OutputThroughput,
-}
-
-impl Metric {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ttft => "time to first token",
-            Self::Itl => "inter-token latency",
-            Self::E2e => "end-to-end latency",
-            Self::OutputThroughput => "output throughput of a request",
-        }
+fn percentiles(metric: Metric, rows: &[Row<'_>]) -> String {
+    let mut headings = vec![metric.name()];
+    headings.extend(SHOWN.map(|(name, _)| name));
+    if metric == Metric::Itl {
+        headings.push("feels");
     }
-
-    fn values(self, summary: &LevelSummary) -> &Values {
-        match self {
-            Self::Ttft => &summary.ttft_ns,
-            Self::Itl => &summary.itl_ns,
-            Self::E2e => &summary.e2e_ns,
-            Self::OutputThroughput => &summary.output_tokens_per_s,
+    let mut table = Table::new(&headings);
+    for Row { name, summary, .. } in rows {
+        let values = metric.values(summary);
+        let mut cells = vec![name.clone()];
+        cells
+            .extend(SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| metric.unit().show(value))));
+        if metric == Metric::Itl {
+            cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
         }
+        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
     }
-
-    fn table(self, rows: &[Row<'_>]) -> String {
-        let mut headings = vec![self.name()];
-        headings.extend(SHOWN.map(|(name, _)| name));
-        if let Self::Itl = self {
-            headings.push("feels");
-        }
-        let mut table = Table::new(&headings);
-        for Row { name, summary, .. } in rows {
-            let values = self.values(summary);
-            let mut cells = vec![name.clone()];
-            cells.extend(SHOWN.map(|(_, p)| match self {
-                Self::OutputThroughput => units::tokens_per_s(values.at(p)),
-                _ => units::duration(values.at(p)),
-            }));
-            if let Self::Itl = self {
-                cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
-            }
-            table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
-        }
-        table.render()
-    }
+    table.render()
 }
 
 /// How a stream with this gap feels to its reader.
@@ -223,7 +199,7 @@ fn words(rows: &[Row<'_>]) -> String {
 }
 
 /// How a local engine served a level.
-fn batched(batch: &BatchRecord) -> String {
+pub fn batched(batch: &BatchRecord) -> String {
     let how = match batch.batches {
         Some(true) if batch.largest_batch == 1 => "one request a step".into(),
         Some(true) => format!("up to {} requests in one step", batch.largest_batch),
@@ -250,7 +226,8 @@ fn failed(requests: &[&RequestRecord], summary: &LevelSummary) -> Option<String>
     Some(format!("failed: {} (most: {})", counts.join(", "), printable(most)))
 }
 
-fn class_words(class: FailureClass) -> &'static str {
+/// What became of requests that failed: `3 by timeout`.
+pub fn class_words(class: FailureClass) -> &'static str {
     match class {
         FailureClass::Connect => "without a connection",
         FailureClass::Tls => "without a TLS session",

@@ -4,7 +4,7 @@ pub mod chart;
 pub mod quantity;
 pub mod table;
 
-pub use chart::{Axis, Chart, Layer, Look, Place, Shape};
+pub use chart::{Axis, Chart, Layer, Look, Place, Shape, Stretch};
 pub use quantity::{Quantity, Unit};
 pub use table::{Cell, Column, Missing, Row, Table};
 

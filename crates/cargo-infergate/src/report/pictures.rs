@@ -5,6 +5,7 @@ mod changes;
 mod hardware;
 mod itl;
 mod llama_bench;
+mod load;
 mod memory;
 mod starts;
 mod timeline;
@@ -27,6 +28,15 @@ const PICTURES: &[(&str, Picture)] = &[
     ("scaling", ttft::charts),
     ("memory", memory::charts),
     ("llama_bench", llama_bench::charts),
+    ("load_users", load::users::charts),
+    ("load_decode", load::decode_speed::charts),
+    ("load_itl", load::itl::charts),
+    ("load_scaling", load::scaling::charts),
+    ("load_decode_range", load::range::decode_speed),
+    ("load_ttft_range", load::range::ttft),
+    ("load_targets", load::targets::charts),
+    ("load_winners", load::winners::charts),
+    ("load_stability", load::stability::charts),
 ];
 
 /// The charts of the section named `id`.

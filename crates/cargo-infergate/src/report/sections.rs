@@ -8,6 +8,7 @@ mod configuration;
 mod findings;
 mod latency;
 pub mod llama_bench;
+pub mod load;
 mod memory;
 pub mod request;
 mod scaling;
@@ -37,6 +38,22 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     blocks::section,
     memory::section,
     llama_bench::section,
+    load::run::section,
+    load::levels::section,
+    load::limits::section,
+    load::users::section,
+    load::decode_speed::section,
+    load::itl::section,
+    load::scaling::section,
+    load::range::decode_speed,
+    load::range::ttft,
+    load::targets::section,
+    load::winners::section,
+    load::uses::section,
+    load::cost::section,
+    load::stability::section,
+    load::failures::section,
+    load::audit::section,
 ];
 
 /// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.
@@ -46,11 +63,14 @@ pub fn report(inputs: &Inputs) -> Report {
         section.blocks.iter_mut().for_each(make_printable);
         section.blocks.extend(pictures::of(section.id, inputs).into_iter().map(Block::Chart));
     }
-    let title = inputs.subject().map_or_else(
-        || "infergate verdict".into(),
-        |subject| terminal::engine(subject.engine, subject.threads, subject.machine),
-    );
-    Report { title, headline: inputs.verdict.as_ref().map(headline), sections }
+    let headline = inputs.verdict.as_ref().map(headline).or_else(|| load::run::headline(inputs));
+    Report { title: title(inputs), headline, sections }
+}
+
+/// Who was measured, in one line.
+fn title(inputs: &Inputs) -> String {
+    let engine = inputs.subject().map(|subject| terminal::engine(subject.engine, subject.threads, subject.machine));
+    engine.or_else(|| load::run::title(inputs)).unwrap_or_else(|| "infergate verdict".into())
 }
 
 /// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.

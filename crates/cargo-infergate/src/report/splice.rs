@@ -56,7 +56,7 @@ fn part(report: &Report, name: &str) -> Result<String> {
 
 fn one_table(section: &Section, id: &str) -> Result<String> {
     let found = section.tables().find(|table| table.id == id);
-    let known: Vec<&str> = section.tables().map(|table| table.id).collect();
+    let known: Vec<&str> = section.tables().map(|table| table.id.as_str()).collect();
     let found =
         found.with_context(|| format!("section '{}' has no table '{id}'; it has {}", section.id, known.join(", ")))?;
     Ok(format!("\n{}", table(found)))
@@ -69,6 +69,10 @@ fn made_by(inputs: &Inputs, command: &str) -> String {
         let model = code(&subject.engine.model, false);
         let machine = code(&subject.machine.class, false);
         format!(", from a run of {model} on {machine}, {}", code(subject.created, false))
+    });
+    let load = inputs.load.as_ref().filter(|_| subject.is_none());
+    let of = load.map_or(of, |run| {
+        format!(", from a load run from {}, {}", code(&run.machine.class, false), code(&run.created, false))
     });
     format!("Made by {}{of}.", code(command, false))
 }

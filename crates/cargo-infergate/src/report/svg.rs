@@ -5,6 +5,7 @@ mod frame;
 mod legend;
 mod marks;
 mod ticks;
+mod zones;
 
 use std::fmt::Write as _;
 
@@ -48,6 +49,7 @@ fn draw(chart: &Chart, style: &str) -> String {
     let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{}\"/>", px(frame.height));
     let _ = writeln!(svg, "<text class=\"ig-title\" x=\"16\" y=\"28\">{}</text>", text(&chart.title));
     svg += &legend;
+    svg += &zones::draw(chart, &frame);
     svg += &frame.draw(chart);
     for layer in &chart.layers {
         svg += &marks::draw(layer, chart, &frame);

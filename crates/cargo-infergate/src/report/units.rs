@@ -83,6 +83,13 @@ pub fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
+/// Money without a currency: three digits however small it is, and all of those before the point.
+pub fn price(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    let digits = if magnitude.is_finite() { (2.0 - magnitude).clamp(2.0, 15.0) as usize } else { 2 };
+    format!("{value:.digits$}")
+}
+
 /// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
 pub fn bytes(bytes: Option<f64>) -> String {
     let Some(bytes) = bytes else { return MISSING.into() };

@@ -2,6 +2,7 @@
 //! one.
 
 pub mod findings;
+pub mod load;
 pub mod look;
 pub mod missing;
 

@@ -115,6 +115,9 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     assert!(error.contains("only chatbot, retrieval, code, agent"), "{error}");
     let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--rate=1", "--arrivals=gamma:x"]));
     assert!(error.contains("gamma:0.5"), "{error}");
+    assert!(place.refused(&with(&["--target=http://127.0.0.1:1", "--price=1"])).contains("for example 0.15,0.60"));
+    let error = place.refused(&with(&["--target=A=http://127.0.0.1:1", "--price=B=1,2"]));
+    assert!(error.contains("it belongs to no target"), "{error}");
     std::fs::write(place.folder.path().join("data.jsonl"), "{\"prompt\": \"a\"}\n{\"text\": \"SECRET\"}\n")
         .expect("a file");
     let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--dataset=data.jsonl"]));
@@ -131,9 +134,14 @@ fn a_key_goes_to_its_target_alone() {
     assert!(error.contains("write NAME=... for the one the key belongs to"), "{error}");
     assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
     assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
-    let (code, said, _) =
-        place.run(&[&both[..], &["--api-key-file=A=key", "--users=2", "--requests=20", "--out=o.json"]].concat());
+    let (code, said, _) = place.run(
+        &[&both[..], &["--api-key-file=A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
+            .concat(),
+    );
     assert!(code.is_some_and(|code| code != 2), "{said}");
+    let prices: Vec<Option<f64>> =
+        place.receipt("o.json").targets.iter().map(|target| Some(target.price()?.output_per_million)).collect();
+    assert_eq!(prices, [None, Some(2.5)], "a price belongs to one target too");
     for record in &place.receipt("o.json").levels[0].requests {
         assert_eq!(record.failure.as_ref().and_then(|failure| failure.status), (record.target == 1).then_some(401));
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cargo_infergate::load::scenario::Scenario;
 use cargo_infergate::receipt::{
-    AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, TargetRecord, read, write_json,
+    AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
 };
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Failure, FailureClass, Spacing};
@@ -32,6 +32,7 @@ pub fn sound() -> LoadReceipt {
             http: "HTTP/1.1".into(),
             extensions: vec!["ignore_eos".into()],
             shared_prefix_tokens: 0,
+            price: None,
         }],
         seed: 1,
         prompt_seed: 1,
@@ -75,7 +76,7 @@ fn what_is_written_is_read_the_same() {
 #[test]
 fn what_no_run_could_have_written_is_refused() {
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 13] = [
         ("infergate.load/2", |v| v["schema"] = "infergate.load/2".into()),
         ("there are no levels", |v| v["levels"] = json!([])),
         ("40 requests were issued", |v| {
@@ -93,11 +94,33 @@ fn what_no_run_could_have_written_is_refused() {
                 json!({ "kind": "open", "requests_per_s": 0.0, "spacing": { "kind": "poisson" } });
         }),
         ("more tokens or turns", |v| v["scenarios"][0]["turns"] = 0.into()),
+        ("a price is no number", |v| {
+            v["targets"][0]["price"] = json!({ "input_per_million": -1.0, "output_per_million": 1.0 });
+        }),
     ];
     for (expected, change) in changes {
         let error = after(change).expect_err(expected);
         assert!(error.contains(expected), "'{expected}' is not in: {error}");
     }
+}
+
+#[test]
+fn a_price_is_two_numbers_and_makes_a_cost() {
+    let price: Price = "0.5, 2".parse().expect("a price");
+    assert_eq!((price.input_per_million, price.output_per_million), (0.5, 2.0));
+    for text in ["", "1", "1,x", "1,-1", "inf,1", "NaN,1", "1,2,3"] {
+        let error = text.parse::<Price>().expect_err(text).to_string();
+        assert!(error.contains("price") || error.contains("for example 0.15,0.60"), "{text}: {error}");
+    }
+    let mut receipt = sound();
+    for record in receipt.levels.iter_mut().flat_map(|level| &mut level.requests) {
+        record.input_tokens = Some(100);
+    }
+    let TargetRecord::Endpoint { price: own, .. } = &mut receipt.targets[0] else { panic!("a server") };
+    *own = Some(price);
+    // 100 tokens in for 0.5 and 4 out for 2 a million.
+    let text = report::load::text(&receipt);
+    assert!(text.contains("2 users: 0.0000580 a request, 14.50 a million output tokens"), "{text}");
 }
 
 #[test]

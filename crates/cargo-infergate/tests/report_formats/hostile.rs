@@ -1,13 +1,16 @@
 //! Receipts that nobody meant well: what is in them becomes no script, no link, no mention, no command and no path.
 
 use cargo_infergate::receipt::{
-    Evidence, LeakSite, Note, Outcome, OutputComparison, OutputEvidence, Subject, VerdictRow,
+    Evidence, LeakSite, Note, Outcome, OutputComparison, OutputEvidence, Subject, TargetRecord, VerdictRow,
 };
+use cargo_infergate::report::export::File;
 use cargo_infergate::report::inputs::Inputs;
+use infergate::load::{Failure, FailureClass};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::support::{file, files, memory, paired, two_runs};
+use crate::runs;
+use crate::support::{file, files, load, memory, paired, two_runs};
 
 const BAD: &str = "</title></svg><script>alert(1)</script><img src=x onerror=alert(2)> | `` ``` **bold** [a](javascript:x) \
                    ![p](http://evil.example/p.png) www.evil.example @octocat #1 org/repo#2 =1+1 \"' %0A::error::x\n::error::y\n\
@@ -35,6 +38,25 @@ fn hostile(mut inputs: Inputs) -> Inputs {
         memory.memory.missing.push(BAD.into());
         memory.memory.sites = vec![LeakSite { bytes_per_run: 1.0, blocks_per_run: 1.0, frames: vec![BAD.into(); 3] }];
     }
+    if let Some(run) = &mut inputs.load {
+        (run.created, run.tool, run.machine.class) = (BAD.into(), BAD.into(), BAD.into());
+        run.machine.cpu_model = BAD.into();
+        run.invalid.push(BAD.into());
+        run.notes.push(BAD.into());
+        // The same name twice is one file's name twice.
+        for scenario in &mut run.scenarios {
+            scenario.name = BAD.into();
+        }
+        for target in &mut run.targets {
+            let TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } = target else { continue };
+            *name = format!("{name}{BAD}");
+            (*url, *api, *model, *http) = (BAD.into(), BAD.into(), "../../etc/passwd".into(), BAD.into());
+            *extensions = vec![BAD.into(); 3];
+        }
+        for request in run.levels.iter_mut().flat_map(|level| level.requests.iter_mut().take(3)) {
+            request.failure = Some(Failure { class: FailureClass::Timeout, status: None, detail: BAD.into() });
+        }
+    }
     if let Some(verdict) = &mut inputs.verdict {
         let subject: Subject = "criterion:<script>alert(3)</script>|`@octocat` #3".parse().expect("a name");
         let output = OutputEvidence { position: Some(3), ..OutputEvidence::new(OutputComparison::Changed) };
@@ -51,8 +73,14 @@ fn hostile(mut inputs: Inputs) -> Inputs {
     inputs
 }
 
-fn each() -> [Inputs; 3] {
+/// Those that were judged.
+fn judged() -> [Inputs; 3] {
     [hostile(two_runs()), hostile(paired()), hostile(memory())]
+}
+
+fn each() -> Vec<Inputs> {
+    let loads = [runs::scenarios(), runs::targets()].map(|receipt| hostile(load(receipt)));
+    judged().into_iter().chain(loads).collect()
 }
 
 #[test]
@@ -92,8 +120,9 @@ fn a_page_has_one_script_and_no_handler() {
 #[test]
 fn markdown_makes_no_link_mention_or_html_of_a_receipt() {
     for inputs in each() {
-        for name in ["comment.md", "report.md"] {
-            let text = file(&inputs, name);
+        let pages = files(&inputs).into_iter().filter(|file| ["comment.md", "report.md"].contains(&&*file.name));
+        for File { name, bytes } in pages {
+            let text = String::from_utf8(bytes).expect("text");
             for line in text.lines() {
                 // An escaped bracket is no link's.
                 let bare = without_code(line).replace("\\[", "").replace("\\]", "");
@@ -164,6 +193,29 @@ fn tables_keep_their_columns() {
     }
 }
 
+/// Two scenarios of one name have pictures of their own.
+#[test]
+fn no_picture_takes_the_place_of_another() {
+    for inputs in each() {
+        let report = cargo_infergate::report::sections::report(&inputs);
+        let mut names: Vec<&str> = report.charts().map(|chart| chart.id.as_str()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{names:?}");
+    }
+}
+
+/// Many levels of many requests make no picture of megabytes either.
+#[test]
+fn pictures_of_a_long_load_run_stay_small() {
+    let mut receipt = runs::scenarios();
+    receipt.levels = vec![runs::level(0, 100, 200, |number| runs::Answers::new(100 + number % 7, 10, 4))];
+    for file in files(&load(receipt)).iter().filter(|file| file.name.ends_with(".svg")) {
+        assert!(file.bytes.len() < 600_000, "{}: {} bytes", file.name, file.bytes.len());
+    }
+}
+
 /// A request of many tokens and a case of many samples make no picture of megabytes.
 #[test]
 fn pictures_stay_small() {
@@ -183,7 +235,7 @@ fn pictures_stay_small() {
 
 #[test]
 fn annotations_are_commands_of_ours_alone() {
-    for inputs in each() {
+    for inputs in judged() {
         for line in file(&inputs, "annotations.txt").lines() {
             let kind = ["::error title=infergate%3A ", "::warning title=infergate%3A ", "::notice title=infergate%3A "];
             assert!(kind.iter().any(|kind| line.starts_with(kind)), "{line}");
@@ -214,12 +266,14 @@ fn xml_is_well_formed() {
 
 #[test]
 fn a_spreadsheet_computes_nothing() {
-    let csv = file(&hostile(two_runs()), "report.csv");
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    for record in reader.records() {
-        let record = record.expect("a record");
-        for text in [&record[3], &record[9]] {
-            assert!(!text.starts_with(['=', '+', '-', '@']), "{text}");
+    for inputs in [hostile(two_runs()), hostile(load(runs::targets()))] {
+        let csv = file(&inputs, "report.csv");
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        for record in reader.records() {
+            let record = record.expect("a record");
+            for text in [&record[3], &record[9]] {
+                assert!(!text.starts_with(['=', '+', '-', '@']), "{text}");
+            }
         }
     }
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use cargo_infergate::gate::memory::{MemoryPolicy, judge};
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
-use cargo_infergate::receipt::{Format, MemoryReceipt, PairedReceipt, Receipt, Verdict, read};
+use cargo_infergate::receipt::{Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read};
 use cargo_infergate::report::export::{EXPORTERS, File, chosen};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::sections::report;
+
+use crate::runs;
 
 pub fn golden<T: Format>(name: &str) -> T {
     read::<T>(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)).expect("a golden file")
@@ -38,8 +40,21 @@ pub fn memory() -> Inputs {
     Inputs { memory: Some(memory), verdict, ..Inputs::new("cargo infergate") }
 }
 
-pub fn all() -> [(&'static str, Inputs); 4] {
-    [("run", run()), ("two-runs", two_runs()), ("paired", paired()), ("memory", memory())]
+pub fn all() -> [(&'static str, Inputs); 6] {
+    [
+        ("run", run()),
+        ("two-runs", two_runs()),
+        ("paired", paired()),
+        ("memory", memory()),
+        ("load", load(runs::scenarios())),
+        ("load-targets", load(runs::targets())),
+    ]
+}
+
+/// A load run.
+pub fn load(receipt: LoadReceipt) -> Inputs {
+    receipt.validate().expect("a receipt that a run could have written");
+    Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") }
 }
 
 /// Every file of every format that has what it needs, but PNG: drawing takes long, and its bytes are the library's.

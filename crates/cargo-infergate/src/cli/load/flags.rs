@@ -67,6 +67,10 @@ fn target() -> Vec<Arg> {
         arg("no-usage")
             .action(ArgAction::SetTrue)
             .help("Do not ask for token counts: some servers refuse stream_options"),
+        arg("price")
+            .value_name("[NAME=]IN,OUT")
+            .action(ArgAction::Append)
+            .help("What a million tokens of prompts and of answers cost, of the target NAME where there are several; the report says what requests cost"),
         arg("timeout")
             .value_name("TIME")
             .default_value("300s")

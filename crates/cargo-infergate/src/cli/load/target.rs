@@ -19,7 +19,7 @@ use crate::load::endpoint::{Client, EndpointTarget};
 use crate::load::local::LocalTarget;
 use crate::load::url::Url;
 use crate::paired::ensure_not;
-use crate::receipt::{MAX_TARGETS, TargetRecord};
+use crate::receipt::{MAX_TARGETS, Price, TargetRecord};
 
 /// A key is a line.
 const MAX_KEY_BYTES: u64 = 64 << 10;
@@ -80,7 +80,8 @@ pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a Atomic
             name => format!("--model: the target {name} has none; write {name}=MODEL"),
         })?;
         let key = key(matches, &target.name, several)?;
-        let (endpoint, record) = endpoint(matches, target, model, key.as_deref(), shared_prefix_tokens)?;
+        let price = price(matches, &targets, &target.name)?;
+        let (endpoint, record) = endpoint(matches, target, model, key.as_deref(), (shared_prefix_tokens, price))?;
         endpoints.push(endpoint);
         records.push(record);
     }
@@ -92,7 +93,7 @@ fn endpoint(
     target: &Named,
     model: &str,
     key: Option<&str>,
-    shared_prefix_tokens: u32,
+    (shared_prefix_tokens, price): (u32, Option<Price>),
 ) -> Result<(Endpoint, TargetRecord)> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let api = if text("api") == Some("completions") { Api::Completions } else { Api::Chat };
@@ -122,6 +123,7 @@ fn endpoint(
         http: http.name().into(),
         extensions: extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned()).collect(),
         shared_prefix_tokens,
+        price,
     };
     let dial = Box::new(Network::new(&url, http)?);
     Ok((Endpoint::new(dial, http, &url, key, wanted, limits)?, record))
@@ -140,6 +142,7 @@ fn local<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Res
         !matches.contains_id("model"),
         "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
     );
+    ensure!(!matches.contains_id("price"), "--price: the tokens of a local engine have none; leave it out");
     let mut config = flags::config(matches)?;
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
@@ -178,6 +181,24 @@ fn key(matches: &ArgMatches, name: &str, several: bool) -> Result<Option<String>
     let key = key.trim().to_owned();
     ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{place}: holds no API key; a key is one word");
     Ok(Some(key))
+}
+
+/// What the tokens of the target `name` cost, where a flag says it.
+fn price(matches: &ArgMatches, targets: &[Named], name: &str) -> Result<Option<Price>> {
+    let mut found = None;
+    for text in matches.get_many::<String>("price").into_iter().flatten() {
+        let whose = targets.iter().find(|target| own(text, &target.name).is_some());
+        ensure!(
+            whose.is_some() || (targets.len() == 1 && !text.contains('=')),
+            "--price {text}: it belongs to no target; write NAME=IN,OUT with the name of one"
+        );
+        if whose.is_none_or(|target| target.name == name) {
+            ensure!(found.is_none(), "--price {text}: this target has a price already; give one");
+            let price = whose.and_then(|target| own(text, &target.name)).unwrap_or(text);
+            found = Some(price.parse::<Price>().with_context(|| format!("--price {text}"))?);
+        }
+    }
+    Ok(found)
 }
 
 /// Where `text` says the key of the target `name` is. A key that is not given to one of several would go to all of them.

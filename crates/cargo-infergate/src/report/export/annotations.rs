@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use infergate::printable::printable;
 
-use super::{Exporter, File, NO_VERDICT};
+use super::{Exporter, File, no_verdict};
 use crate::receipt::Outcome;
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
@@ -31,7 +31,7 @@ impl Exporter for Annotations {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.verdict.is_none().then_some(NO_VERDICT)
+        no_verdict(inputs)
     }
 
     fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Exporter, File, NO_RUN};
+use super::{Exporter, File, no_run_or_load};
 use crate::receipt::{CaseRecord, to_json};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
+use crate::report::load::digest::Point;
+use crate::report::load::metric::Metric;
+use crate::report::load::view::View;
 use crate::report::model::Report;
 
 /// `bencher.json`.
@@ -33,15 +36,34 @@ impl Exporter for Bencher {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.head.is_none().then_some(NO_RUN)
+        no_run_or_load(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
         let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-        let document: BTreeMap<String, BTreeMap<&str, Measure>> =
+        let mut document: BTreeMap<String, BTreeMap<&str, Measure>> =
             cases.map(|case| (case.id.to_string(), measures(case))).collect();
+        if let Some(view) = View::of(inputs) {
+            document.extend(view.digest.points.iter().map(|point| (view.place_name(point), of_load(point))));
+        }
         Ok(vec![File::text("bencher.json", to_json(&document)?)])
     }
+}
+
+/// The median of each figure of a level between its quartiles.
+fn of_load(point: &Point) -> BTreeMap<&'static str, Measure> {
+    let of = |(metric, name): (Metric, &'static str)| {
+        let spread = point.spread(metric);
+        Some((name, Measure { value: spread.p50?, lower_value: spread.p25, upper_value: spread.p75 }))
+    };
+    let figures = [
+        (Metric::Ttft, "ttft_ns"),
+        (Metric::Itl, "itl_ns"),
+        (Metric::E2e, "e2e_ns"),
+        (Metric::DecodeSpeed, "tokens_per_s"),
+        (Metric::OutputThroughput, "output_tokens_per_s"),
+    ];
+    figures.into_iter().filter_map(of).collect()
 }
 
 /// Each figure by a name that says its unit, between its smallest and its largest sample.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::markup::{columns, inline, prose};
-use super::{Exporter, File, NO_VERDICT};
+use super::{Exporter, File, no_verdict};
 use crate::receipt::Verdict;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Report, Row, Section, Table, Tone};
@@ -58,7 +58,7 @@ impl Exporter for Comment {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.verdict.is_none().then_some(NO_VERDICT)
+        no_verdict(inputs)
     }
 
     fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {

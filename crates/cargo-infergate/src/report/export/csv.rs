@@ -58,7 +58,7 @@ fn row(writer: &mut Writer<Vec<u8>>, section: &str, table: &Table, at: usize) ->
         let ends = quantity.and_then(|quantity| quantity.interval);
         writer.write_record([
             section.to_owned(),
-            table.id.to_owned(),
+            table.id.clone(),
             (at + 1).to_string(),
             no_formula(&subject),
             column.id.to_owned(),

@@ -3,10 +3,13 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Exporter, File, NO_RUN};
+use super::{Exporter, File, no_run_or_load};
 use crate::gate::summary_ns;
 use crate::receipt::{CaseRecord, Metric, to_json};
 use crate::report::inputs::Inputs;
+use crate::report::load::digest::Point;
+use crate::report::load::metric::Metric as LoadMetric;
+use crate::report::load::view::View;
 use crate::report::model::Report;
 use crate::stats::sample_std;
 
@@ -32,14 +35,25 @@ impl Exporter for GithubBenchmark {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.head.is_none().then_some(NO_RUN)
+        no_run_or_load(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
         let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-        let entries: Vec<Entry> = cases.filter_map(entry).collect();
+        let view = View::of(inputs);
+        let points = view.iter().flat_map(|view| view.digest.points.iter().flat_map(move |point| of_load(view, point)));
+        let entries: Vec<Entry> = cases.filter_map(entry).chain(points).collect();
         Ok(vec![File::text("github-benchmark.json", to_json(&entries)?)])
     }
+}
+
+/// The median times of a level.
+fn of_load(view: &View<'_>, point: &Point) -> Vec<Entry> {
+    let of = |metric: LoadMetric| {
+        let name = format!("{} {}_ns", view.place_name(point), metric.id());
+        Some(Entry { name, unit: "ns", value: point.spread(metric).p50?, range: None })
+    };
+    [LoadMetric::Ttft, LoadMetric::Itl, LoadMetric::E2e].into_iter().filter_map(of).collect()
 }
 
 /// The time a case is judged by, and its deviation over all samples.

@@ -83,7 +83,7 @@ struct Item {
 
 #[derive(Serialize)]
 struct Grid {
-    title: &'static str,
+    title: String,
     name: String,
     note: Option<String>,
     columns: Vec<Head>,
@@ -171,8 +171,8 @@ fn grid(section: &Section, table: &Table) -> Grid {
         cells.iter().enumerate().map(|(at, cell)| entry(cell, numeric(at), &reasons)).collect()
     };
     Grid {
-        title: table.title,
-        name: if table.title.is_empty() { section.title.into() } else { table.title.into() },
+        title: line(&table.title),
+        name: if table.title.is_empty() { section.title.into() } else { line(&table.title) },
         note: table.note.as_deref().map(line),
         columns: table.columns.iter().map(head).collect(),
         rows: table.rows.iter().map(|found| row(&found.cells)).collect(),

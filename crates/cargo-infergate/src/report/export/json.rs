@@ -70,8 +70,8 @@ fn table(table: &Table) -> ReportTable {
         about: column.about.into(),
     };
     ReportTable {
-        id: table.id.into(),
-        title: table.title.into(),
+        id: table.id.clone(),
+        title: table.title.clone(),
         columns: table.columns.iter().map(column).collect(),
         rows: table.rows.iter().map(|row| row.cells.iter().map(cell).collect()).collect(),
     }

@@ -5,7 +5,7 @@ use infergate::printable::printable;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::{Exporter, File, NO_VERDICT};
+use super::{Exporter, File, no_verdict};
 use crate::receipt::{Subject, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
@@ -28,7 +28,7 @@ impl Exporter for Junit {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.verdict.is_none().then_some(NO_VERDICT)
+        no_verdict(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {

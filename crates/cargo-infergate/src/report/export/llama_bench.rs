@@ -5,7 +5,7 @@ use infergate::case::Case;
 use infergate::printable::printable_within;
 use serde::Serialize;
 
-use super::{Exporter, File, NO_RUN};
+use super::{Exporter, File, no_run};
 use crate::receipt::{CaseRecord, Receipt, to_json};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
@@ -69,7 +69,7 @@ impl Exporter for LlamaBench {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.head.is_none().then_some(NO_RUN)
+        no_run(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::llama_bench::{Entry, entries};
 use super::markup::code;
-use super::{Exporter, File, NO_RUN};
+use super::{Exporter, File, no_run};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Report, Unit};
 use crate::report::units::MISSING;
@@ -24,7 +24,7 @@ impl Exporter for LlamaBenchTable {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.head.is_none().then_some(NO_RUN)
+        no_run(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {

@@ -63,7 +63,7 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
             }
             Block::Table(found) => {
                 if !found.title.is_empty() {
-                    let _ = write!(text, "\n### {}\n", found.title);
+                    let _ = write!(text, "\n### {}\n", inline(&found.title));
                 }
                 if let Some(note) = &found.note {
                     let _ = write!(text, "\n{}\n", prose(note));

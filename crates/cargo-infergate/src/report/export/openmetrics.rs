@@ -5,10 +5,14 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use infergate::printable::printable_within;
 
-use super::{Exporter, File, NO_RUN};
+use super::{Exporter, File, no_run_or_load};
+use crate::load::judge::load;
 use crate::receipt::Receipt;
 use crate::report::figures::Figure;
 use crate::report::inputs::Inputs;
+use crate::report::load::digest::Point;
+use crate::report::load::metric::Metric;
+use crate::report::load::view::View;
 use crate::report::model::Report;
 
 /// Characters of a label.
@@ -20,6 +24,20 @@ const FAMILIES: [(Figure, &str, &str, &str, f64); 4] = [
     (Figure::Itl, "infergate_itl_seconds", "seconds", "Inter-token latency, median over processes.", 1e9),
     (Figure::TokensPerS, "infergate_decode_tokens_per_second", "", "Decode speed, median over processes.", 1.0),
     (Figure::E2e, "infergate_e2e_seconds", "seconds", "End-to-end latency, median over processes.", 1e9),
+];
+
+/// The figures of a load run: as above.
+const LOAD_FAMILIES: [(Metric, &str, &str, &str, f64); 4] = [
+    (Metric::Ttft, "infergate_load_ttft_seconds", "seconds", "Time to first token under load, median.", 1e9),
+    (Metric::Itl, "infergate_load_itl_seconds", "seconds", "Inter-token latency under load, median.", 1e9),
+    (Metric::E2e, "infergate_load_e2e_seconds", "seconds", "End-to-end latency under load, median.", 1e9),
+    (
+        Metric::DecodeSpeed,
+        "infergate_load_decode_tokens_per_second",
+        "",
+        "Decode speed of a user under load, median.",
+        1.0,
+    ),
 ];
 
 /// `metrics.txt`.
@@ -35,7 +53,7 @@ impl Exporter for OpenMetrics {
     }
 
     fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.head.is_none().then_some(NO_RUN)
+        no_run_or_load(inputs)
     }
 
     fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
@@ -43,6 +61,11 @@ impl Exporter for OpenMetrics {
         if let Some(receipt) = &inputs.head {
             for family in FAMILIES {
                 gauge(&mut text, receipt, family);
+            }
+        }
+        if let Some(view) = View::of(inputs) {
+            for family in LOAD_FAMILIES {
+                load_gauge(&mut text, &view, family);
             }
         }
         text.push_str("# EOF\n");
@@ -57,11 +80,7 @@ fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, diviso
     if known.is_empty() {
         return;
     }
-    let _ = writeln!(text, "# TYPE {name} gauge");
-    if !unit.is_empty() {
-        let _ = writeln!(text, "# UNIT {name} {unit}");
-    }
-    let _ = writeln!(text, "# HELP {name} {help}");
+    head(text, name, unit, help);
     let labels = format!(
         "engine=\"{}\",model=\"{}\",machine_class=\"{}\"",
         label(&receipt.engine.name),
@@ -70,6 +89,39 @@ fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, diviso
     );
     for (case, value) in known {
         let _ = writeln!(text, "{name}{{case=\"{}\",{labels}}} {value}", label(&case));
+    }
+}
+
+/// What a family begins with.
+fn head(text: &mut String, name: &str, unit: &str, help: &str) {
+    let _ = writeln!(text, "# TYPE {name} gauge");
+    if !unit.is_empty() {
+        let _ = writeln!(text, "# UNIT {name} {unit}");
+    }
+    let _ = writeln!(text, "# HELP {name} {help}");
+}
+
+fn load_gauge(
+    text: &mut String,
+    view: &View<'_>,
+    (metric, name, unit, help, divisor): (Metric, &str, &str, &str, f64),
+) {
+    let known: Vec<(&Point, f64)> =
+        view.digest.points.iter().filter_map(|point| Some((point, point.spread(metric).p50? / divisor))).collect();
+    if known.is_empty() {
+        return;
+    }
+    head(text, name, unit, help);
+    for (point, value) in known {
+        let target =
+            point.target.map_or_else(String::new, |target| format!(",target=\"{}\"", label(&view.target(target))));
+        let _ = writeln!(
+            text,
+            "{name}{{scenario=\"{}\",level=\"{}\",load=\"{}\"{target}}} {value}",
+            label(&view.scenario(point.scenario)),
+            point.level + 1,
+            load(&point.arrivals)
+        );
     }
 }
 

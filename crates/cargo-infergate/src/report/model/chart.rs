@@ -13,12 +13,26 @@ pub struct Axis {
     pub from_zero: bool,
     /// Names of whole positions 0, 1, ... in place of numbers; empty on an axis of numbers.
     pub names: Vec<String>,
+    /// Whether equal lengths are equal factors. Values are above zero then.
+    pub logarithmic: bool,
+    /// Values that are labelled in place of round numbers, in ascending order; empty for round numbers.
+    pub marks: Vec<f64>,
+    /// A value that is on the axis in any case.
+    pub includes: Option<f64>,
 }
 
 impl Axis {
     /// An even axis of numbers.
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
-        Self { label: label.into(), unit, from_zero: false, names: Vec::new() }
+        Self {
+            label: label.into(),
+            unit,
+            from_zero: false,
+            names: Vec::new(),
+            logarithmic: false,
+            marks: Vec::new(),
+            includes: None,
+        }
     }
 
     /// An axis of names, one a position.
@@ -30,6 +44,24 @@ impl Axis {
     #[must_use]
     pub fn zero(self) -> Self {
         Self { from_zero: true, ..self }
+    }
+
+    /// The same with equal factors at equal lengths.
+    #[must_use]
+    pub fn logarithmic(self) -> Self {
+        Self { logarithmic: true, ..self }
+    }
+
+    /// The same with labels at these values alone.
+    #[must_use]
+    pub fn marked(self, marks: Vec<f64>) -> Self {
+        Self { marks, ..self }
+    }
+
+    /// The same with `value` on it in any case.
+    #[must_use]
+    pub fn including(self, value: f64) -> Self {
+        Self { includes: Some(value), ..self }
     }
 }
 
@@ -80,6 +112,17 @@ pub struct Place {
     pub y: f64,
     /// What is said of it; empty for nothing.
     pub hover: String,
+}
+
+/// A stretch up the chart at one x.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// On the axis across.
+    pub x: f64,
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
 }
 
 /// One series, or one mark.
@@ -134,6 +177,27 @@ pub enum Layer {
         y: f64,
         /// What is said of it.
         hover: String,
+        /// How it looks.
+        look: Look,
+    },
+    /// Everything between two lines.
+    Area {
+        /// In the legend.
+        name: String,
+        /// Both lines, in order.
+        stretches: Vec<Stretch>,
+        /// How it looks.
+        look: Look,
+    },
+    /// Everything between two values of the axis up, over the whole width, or a line where both are the same. It makes no axis
+    /// longer.
+    Zone {
+        /// In the legend, and on it where there is room.
+        name: String,
+        /// Its lower end.
+        from: f64,
+        /// Its upper end; infinite where there is none.
+        to: f64,
         /// How it looks.
         look: Look,
     },

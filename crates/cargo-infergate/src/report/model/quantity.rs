@@ -31,6 +31,10 @@ pub enum Unit {
     BytesPerS,
     /// Floating point operations a second.
     FlopsPerS,
+    /// Requests a second.
+    RequestsPerS,
+    /// Money, in whatever unit the prices were given.
+    Price,
 }
 
 impl Unit {
@@ -48,6 +52,8 @@ impl Unit {
             Self::Times => "times",
             Self::BytesPerS => "bytes/s",
             Self::FlopsPerS => "flop/s",
+            Self::RequestsPerS => "requests/s",
+            Self::Price => "price",
         }
     }
 
@@ -67,6 +73,8 @@ impl Unit {
             Self::Times => format!("{value:.2} times"),
             Self::BytesPerS => format!("{}/s", units::bytes(Some(value))),
             Self::FlopsPerS => units::flops_per_s(value),
+            Self::RequestsPerS => format!("{} requests/s", units::number(value)),
+            Self::Price => units::price(value),
         }
     }
 }

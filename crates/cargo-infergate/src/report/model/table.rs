@@ -59,6 +59,20 @@ pub enum Missing {
     NotKept,
     /// It is counted to the byte, so every byte counts.
     Exact,
+    /// The load was never what was asked for.
+    NoWindow,
+    /// No level has one user alone.
+    NoSingleUser,
+    /// It belongs to all targets together.
+    Shared,
+    /// The server does not count tokens.
+    NoUsage,
+    /// Nobody said what tokens cost.
+    NoPrice,
+    /// One of two is faster for every length.
+    NoCrossing,
+    /// Resamples differ on whether two cross.
+    NotAgreed,
 }
 
 /// One entry of a table.
@@ -178,10 +192,10 @@ pub struct Row {
 /// Numbers in rows and columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Its name in files, one of a kind in its section.
-    pub id: &'static str,
+    /// Its name in files, one of a kind in its section: letters, digits, `_` and `-`.
+    pub id: String,
     /// Its heading; empty where the section's says it.
-    pub title: &'static str,
+    pub title: String,
     /// What a reader has to know beside the headings.
     pub note: Option<String>,
     /// In order.
@@ -192,12 +206,12 @@ pub struct Table {
 
 impl Table {
     /// A table without rows.
-    pub fn new(id: &'static str, title: &'static str, columns: Vec<Column>) -> Self {
-        Self { id, title, note: None, columns, rows: Vec::new() }
+    pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new() }
     }
 
     /// Two columns: what, and its value.
-    pub fn facts(id: &'static str, title: &'static str) -> Self {
+    pub fn facts(id: impl Into<String>, title: impl Into<String>) -> Self {
         Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
     }
 

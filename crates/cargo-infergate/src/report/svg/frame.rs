@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ticks::{ticks, unit_words};
+use super::ticks::{Tick, ticks_of, unit_words};
 use super::{WIDTH, px, text, width_of};
 use crate::report::model::{Axis, Chart, Layer};
 
@@ -23,17 +23,49 @@ pub struct Frame {
     pub right: f64,
     pub top: f64,
     pub bottom: f64,
-    x: (f64, f64),
-    y: (f64, f64),
+    x: Scale,
+    y: Scale,
+}
+
+/// Values along an axis.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+}
+
+impl Scale {
+    /// Around all values, and never without any length.
+    fn of(axis: &Axis, values: &[f64]) -> Self {
+        if !axis.logarithmic || !axis.names.is_empty() {
+            let (low, high) = range(axis, values);
+            return Self { low, high, logarithmic: false };
+        }
+        let logs: Vec<f64> =
+            values.iter().chain(&axis.includes).filter(|value| **value > 0.0).map(|v| v.ln()).collect();
+        let even = Axis { includes: None, from_zero: false, ..axis.clone() };
+        let (low, high) = range(&even, &logs);
+        Self { low: low.exp(), high: high.exp(), logarithmic: true }
+    }
+
+    /// Where `value` lies: 0 at the low end, 1 at the high end.
+    fn share(self, value: f64) -> f64 {
+        let share = match self.logarithmic {
+            true => (value.max(f64::MIN_POSITIVE).ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        share.clamp(-0.1, 1.1)
+    }
 }
 
 impl Frame {
     /// Room for the axes and layers of `chart`, below a legend of `legend_height` px.
     pub fn of(chart: &Chart, legend_height: f64) -> Self {
         let (xs, ys) = values(chart);
-        let (x, y) = (range(&chart.x, &xs), range(&chart.y, &ys));
+        let (x, y) = (Scale::of(&chart.x, &xs), Scale::of(&chart.y, &ys));
         let labels: Vec<String> = match chart.y.names.is_empty() {
-            true => ticks(chart.y.unit, y.0, y.1).into_iter().map(|tick| tick.label).collect(),
+            true => ticks_of(&chart.y, y.low, y.high).into_iter().map(|tick| tick.label).collect(),
             false => chart.y.names.clone(),
         };
         let widest = labels.iter().map(|label| width_of(label, LABEL_SIZE)).fold(0.0, f64::max);
@@ -47,20 +79,38 @@ impl Frame {
 
     /// Where `x` lies, px from the left.
     pub fn x(&self, x: f64) -> f64 {
-        let share = (x - self.x.0) / (self.x.1 - self.x.0);
-        self.left + share.clamp(-0.1, 1.1) * (self.right - self.left)
+        self.left + self.x.share(x) * (self.right - self.left)
     }
 
     /// Where `y` lies, px from the top.
     pub fn y(&self, y: f64) -> f64 {
-        let share = (y - self.y.0) / (self.y.1 - self.y.0);
-        self.bottom - share.clamp(-0.1, 1.1) * (self.bottom - self.top)
+        self.bottom - self.y.share(y) * (self.bottom - self.top)
+    }
+
+    /// `y` at the nearest place within the part with data, px from the top.
+    pub fn y_within(&self, y: f64) -> f64 {
+        self.y(y).clamp(self.top, self.bottom)
+    }
+
+    /// What is labelled of the axis across: where labels would touch, the later one is left out.
+    fn across(&self, chart: &Chart) -> Vec<Tick> {
+        let mut free = f64::NEG_INFINITY;
+        let mut shown = ticks_of(&chart.x, self.x.low, self.x.high);
+        shown.retain(|tick| {
+            let (x, half) = (self.x(tick.at), width_of(&tick.label, LABEL_SIZE) / 2.0);
+            let fits = x - half >= free;
+            if fits {
+                free = x + half + 6.0;
+            }
+            fits
+        });
+        shown
     }
 
     /// Lines, labels and units.
     pub fn draw(&self, chart: &Chart) -> String {
         let mut svg = String::new();
-        for tick in ticks(chart.x.unit, self.x.0, self.x.1) {
+        for tick in self.across(chart) {
             let x = px(self.x(tick.at));
             let line = if tick.at == 0.0 && chart.x.names.is_empty() { "ig-zero" } else { "ig-grid" };
             let _ = writeln!(
@@ -97,7 +147,7 @@ impl Frame {
         // Words stand on the lanes of a timeline: a line through them would strike them out.
         let spans = chart.layers.iter().any(|layer| matches!(layer, Layer::Span { .. }));
         let named = chart.y.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone()));
-        let numbers = ticks(chart.y.unit, self.y.0, self.y.1).into_iter().map(|tick| (tick.at, tick.label));
+        let numbers = ticks_of(&chart.y, self.y.low, self.y.high).into_iter().map(|tick| (tick.at, tick.label));
         let lines: Vec<(f64, String)> = if chart.y.names.is_empty() { numbers.collect() } else { named.collect() };
         for (at, label) in lines {
             let y = self.y(at);
@@ -122,11 +172,11 @@ impl Frame {
 }
 
 /// What an axis shows, with its unit: `ITL, ms`.
-fn labelled(axis: &Axis, range: (f64, f64)) -> String {
+fn labelled(axis: &Axis, scale: Scale) -> String {
     if !axis.names.is_empty() {
         return axis.label.clone();
     }
-    let unit = unit_words(axis.unit, range.0, range.1);
+    let unit = unit_words(axis.unit, scale.low, scale.high);
     if unit.is_empty() { axis.label.clone() } else { format!("{}, {unit}", axis.label) }
 }
 
@@ -147,6 +197,11 @@ fn values(chart: &Chart) -> (Vec<f64>, Vec<f64>) {
                 xs.push(*x);
                 ys.extend(*y);
             }
+            Layer::Area { stretches, .. } => {
+                xs.extend(stretches.iter().map(|stretch| stretch.x));
+                ys.extend(stretches.iter().flat_map(|stretch| [stretch.low, stretch.high]));
+            }
+            Layer::Zone { .. } => {}
         }
     }
     (xs, ys)
@@ -157,7 +212,7 @@ fn range(axis: &Axis, values: &[f64]) -> (f64, f64) {
     if !axis.names.is_empty() {
         return (-0.5, axis.names.len() as f64 - 0.5);
     }
-    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    let finite = || values.iter().chain(&axis.includes).copied().filter(|value| value.is_finite());
     let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
     if low > high {
         return (0.0, 1.0);

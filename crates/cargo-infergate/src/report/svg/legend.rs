@@ -18,6 +18,9 @@ enum Sign {
     Interval,
     Limit,
     Span,
+    Area,
+    Zone,
+    Level,
 }
 
 /// The legend and its height, px; nothing where only one series needs no name.
@@ -30,6 +33,9 @@ pub fn draw(chart: &Chart) -> (String, f64) {
             Layer::Interval { name, look, .. } => (name, Sign::Interval, *look),
             Layer::Limit { name, look, .. } => (name, Sign::Limit, *look),
             Layer::Span { name, look, .. } => (name, Sign::Span, *look),
+            Layer::Area { name, look, .. } => (name, Sign::Area, *look),
+            Layer::Zone { name, from, to, look } if from == to => (name, Sign::Level, *look),
+            Layer::Zone { name, look, .. } => (name, Sign::Zone, *look),
         };
         if !name.is_empty() && entries.iter().all(|(known, ..)| known != name) {
             entries.push((name, sign, look));
@@ -66,9 +72,15 @@ fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
         Sign::Line => line("ig-line") + &mark(),
         Sign::Points => mark(),
         Sign::Interval => line("ig-interval"),
-        Sign::Span => {
+        Sign::Level => line("ig-zone-end"),
+        Sign::Span | Sign::Area | Sign::Zone => {
+            let class = match sign {
+                Sign::Area => "ig-area",
+                Sign::Zone => "ig-zone",
+                _ => "ig-span",
+            };
             let (left, top) = (px(x), px(y - 7.0));
-            format!("<rect class=\"ig-span ig-b{}\" x=\"{left}\" y=\"{top}\" width=\"24\" height=\"14\"/>", look.colour)
+            format!("<rect class=\"{class} ig-b{}\" x=\"{left}\" y=\"{top}\" width=\"24\" height=\"14\"/>", look.colour)
         }
         Sign::Limit => {
             let (middle, top, bottom) = (px(x + 12.0), px(y - 8.0), px(y + 8.0));

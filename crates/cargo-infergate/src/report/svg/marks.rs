@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::frame::Frame;
 use super::{px, text, width_of};
-use crate::report::model::{Chart, Layer, Look, Place, Shape};
+use crate::report::model::{Chart, Layer, Look, Place, Shape, Stretch};
 
 /// Size of the words on a span, px.
 const SPAN_SIZE: f64 = 14.0;
@@ -31,6 +31,9 @@ pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
             let room = if is_alone(chart, *y) { frame.right } else { 0.0 };
             span(label, (frame.x(*from), frame.x(*to)), frame.y(*y), hover, *look, room)
         }
+        Layer::Area { name, stretches, look } => area(name, stretches, *look, frame),
+        // They lie below the axes.
+        Layer::Zone { .. } => String::new(),
         Layer::Limit { x, y, hover, look, .. } => {
             let x = frame.x(*x);
             let (top, bottom) = y.map_or((frame.top, frame.bottom), |y| (frame.y(y) - 15.0, frame.y(y) + 15.0));
@@ -64,6 +67,20 @@ fn line(points: &[Place], look: Look, marked: bool, frame: &Frame) -> String {
         svg.extend(points.iter().map(|point| mark(point, look, size, frame)));
     }
     svg
+}
+
+/// Along the upper ends, and back along the lower ones.
+fn area(name: &str, stretches: &[Stretch], look: Look, frame: &Frame) -> String {
+    if stretches.len() < 2 {
+        return String::new();
+    }
+    let upper = stretches.iter().map(|stretch| (stretch.x, stretch.high));
+    let lower = stretches.iter().rev().map(|stretch| (stretch.x, stretch.low));
+    let mut path = String::new();
+    for (at, (x, y)) in upper.chain(lower).enumerate() {
+        let _ = write!(path, "{}{} {}", if at == 0 { "M" } else { "L" }, px(frame.x(x)), px(frame.y(y)));
+    }
+    format!("<path class=\"ig-area ig-b{}\" d=\"{path}Z\">{}</path>\n", look.colour, title(name))
 }
 
 fn mark(point: &Place, look: Look, size: f64, frame: &Frame) -> String {

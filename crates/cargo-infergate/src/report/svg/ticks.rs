@@ -1,6 +1,6 @@
 //! Round numbers along an axis, and the unit they are written in.
 
-use crate::report::model::Unit;
+use crate::report::model::{Axis, Unit};
 
 /// A place on an axis, and what is written there.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Tick {
 
 /// About this many fit.
 const ABOUT: f64 = 6.0;
+/// More labels than this on a logarithmic axis are powers of ten alone.
+const MOST_BETWEEN_POWERS: usize = 10;
 
 /// What a value is divided by before it is written, and the name of what it is then in.
 fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
@@ -31,7 +33,8 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
         Unit::Times => (1.0, "times"),
         Unit::BytesPerS => (1e9, "GB/s"),
         Unit::FlopsPerS => (1e9, "GFLOP/s"),
-        Unit::Count | Unit::Plain => (1.0, ""),
+        Unit::RequestsPerS => (1.0, "requests/s"),
+        Unit::Count | Unit::Plain | Unit::Price => (1.0, ""),
     }
 }
 
@@ -40,8 +43,34 @@ pub fn unit_words(unit: Unit, low: f64, high: f64) -> &'static str {
     written_in(unit, low.abs().max(high.abs())).1
 }
 
+/// What is labelled of an axis from `low` to `high`: its marks, powers of ten and what stands between them, or round numbers.
+pub fn ticks_of(axis: &Axis, low: f64, high: f64) -> Vec<Tick> {
+    let (size, _) = written_in(axis.unit, low.abs().max(high.abs()));
+    let tick = |at: f64| Tick { at, label: short(at / size) };
+    if !axis.marks.is_empty() {
+        return axis.marks.iter().copied().filter(|at| (low..=high).contains(at)).map(tick).collect();
+    }
+    if !axis.logarithmic {
+        return ticks(axis.unit, low, high);
+    }
+    let powers = || (-15..=18).map(|power| 10_f64.powi(power) * size);
+    let within = |at: &f64| (low..=high).contains(at);
+    let many: Vec<f64> = powers().flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * power)).filter(within).collect();
+    if many.len() <= MOST_BETWEEN_POWERS {
+        return many.into_iter().map(tick).collect();
+    }
+    powers().filter(within).map(tick).collect()
+}
+
+/// As few digits as tell it apart from its neighbours.
+fn short(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 { 0 } else { 6 };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
 /// Round numbers from `low` to `high`.
-pub fn ticks(unit: Unit, low: f64, high: f64) -> Vec<Tick> {
+fn ticks(unit: Unit, low: f64, high: f64) -> Vec<Tick> {
     let (size, _) = written_in(unit, low.abs().max(high.abs()));
     let (from, to) = (low / size, high / size);
     let whole = matches!(unit, Unit::Count | Unit::Tokens);

@@ -25,5 +25,12 @@ pub fn reason(missing: Missing) -> String {
         Missing::AlreadyLoaded => "the model was loaded already".into(),
         Missing::NotKept => "receipts keep the ids of tokens and no text".into(),
         Missing::Exact => "counted to the byte, so any growth counts".into(),
+        Missing::NoWindow => "no steady window; give each user more requests than its warm-up and one".into(),
+        Missing::NoSingleUser => "takes a level of one user, and there is none".into(),
+        Missing::Shared => "known for all targets together, which share the users".into(),
+        Missing::NoUsage => "the server sends no token counts".into(),
+        Missing::NoPrice => "no price was given".into(),
+        Missing::NoCrossing => "one of the two is faster for every length".into(),
+        Missing::NotAgreed => "resampled requests do not agree that the two cross".into(),
     }
 }

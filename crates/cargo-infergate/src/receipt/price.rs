@@ -1,0 +1,47 @@
+//! What tokens cost.
+
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The highest price: beyond it a sum of prices means nothing.
+const MAX_PRICE: f64 = 1e12;
+
+/// Prices of a million tokens, in whatever currency: all prices of a run in the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    /// Of the prompt.
+    pub input_per_million: f64,
+    /// Of the answer.
+    pub output_per_million: f64,
+}
+
+impl Price {
+    /// Refuses what is no price.
+    ///
+    /// # Errors
+    /// A number below zero, too large, or none.
+    pub fn validate(&self) -> Result<()> {
+        let sound = |price: f64| (0.0..=MAX_PRICE).contains(&price);
+        ensure!(
+            sound(self.input_per_million) && sound(self.output_per_million),
+            "a price is no number from 0 to {MAX_PRICE:e}; give the price of a million tokens"
+        );
+        Ok(())
+    }
+}
+
+impl FromStr for Price {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let write = "write two numbers, of a million tokens in and out, for example 0.15,0.60";
+        let (input, output) = text.split_once(',').context(write)?;
+        let number = |text: &str| text.trim().parse::<f64>().ok().context(write);
+        let price = Self { input_per_million: number(input)?, output_per_million: number(output)? };
+        price.validate()?;
+        Ok(price)
+    }
+}

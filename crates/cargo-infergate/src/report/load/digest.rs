@@ -1,0 +1,385 @@
+//! What a report says of a load run, derived once: raw times are many, and every section and picture needs the same few numbers
+//! of them.
+
+use std::collections::BTreeMap;
+
+use infergate::load::{Arrivals, FailureClass, RequestRecord};
+
+use super::metric::Metric;
+use crate::load::cost::{Cost, cost};
+use crate::load::crossing::{Faster, compare};
+use crate::load::slo::{Goodput, Limit, goodput, meets};
+use crate::load::summary::{
+    Counted, LevelSummary, Values, Window, e2e_ns, measured, scaling_efficiency, summarise, summarise_target, tpot_ns,
+    ttft_ns,
+};
+use crate::receipt::{LevelRecord, LoadReceipt};
+use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
+use crate::stats::{mean, median_interval};
+
+/// Parts of a steady window that are compared with each other.
+pub const QUARTERS: usize = 4;
+/// What is followed over the run.
+pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
+/// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
+const MOST_PAIRS: usize = 200;
+
+/// A percentile that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// First quartile.
+    P25,
+    /// Median.
+    P50,
+    /// Third quartile.
+    P75,
+    /// 99th percentile.
+    P99,
+}
+
+impl Rank {
+    /// All of them, in ascending order.
+    pub const ALL: [Self; 4] = [Self::P25, Self::P50, Self::P75, Self::P99];
+
+    /// As a part of all values.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::P25 => 0.25,
+            Self::P50 => 0.5,
+            Self::P75 => 0.75,
+            Self::P99 => 0.99,
+        }
+    }
+}
+
+/// Percentiles of one metric.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spread {
+    /// The requests they are from.
+    pub requests: usize,
+    /// First quartile; each is `None` where it takes more requests.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// Third quartile.
+    pub p75: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Where the median lies, 95 %; `None` for gaps, which are not independent of each other.
+    pub p50_within: Option<(f64, f64)>,
+}
+
+/// A quarter of a steady window.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quarter {
+    /// Requests that started in it and were not given up when the run ended.
+    pub started: usize,
+    /// Of these, failed.
+    pub failed: usize,
+    /// The median of each of [`FOLLOWED`].
+    pub p50: [Option<f64>; FOLLOWED.len()],
+    /// The requests behind each of them.
+    pub requests: [usize; FOLLOWED.len()],
+}
+
+/// One level, or what one of several targets did in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Index of its scenario.
+    pub scenario: usize,
+    /// Index of its level.
+    pub level: usize,
+    /// Index of its target; `None` where there is one for all.
+    pub target: Option<usize>,
+    /// When requests started.
+    pub arrivals: Arrivals,
+    /// Requests sent.
+    pub issued: u64,
+    /// Of these, completed.
+    pub completed: u64,
+    /// Given up when the run ended.
+    pub cancelled: u64,
+    /// Failed otherwise, by class.
+    pub failures: BTreeMap<FailureClass, u64>,
+    /// Attempts that ended in 429 or 5xx and were made again.
+    pub retries: u64,
+    /// The steady window; `None` where there was none.
+    pub window: Option<Window>,
+    /// Requests that the percentiles are from.
+    pub measured: usize,
+    /// How tokens were counted.
+    pub counted: Option<Counted>,
+    /// The part of gaps that feel instant, acceptable and sluggish; `None` without gaps.
+    pub smoothness: Option<[f64; 3]>,
+    /// Output tokens a second, of all its users.
+    pub system_tokens_per_s: Option<f64>,
+    /// Requests in flight in the mean; `None` for one of several targets.
+    pub in_flight: Option<f64>,
+    /// Against one user alone; `None` where none was measured, and for one of several targets.
+    pub scaling: Option<f64>,
+    /// Output tokens of a request, in the mean.
+    pub output_tokens: Option<f64>,
+    /// The middle delay between the scheduled start and the client's sending.
+    pub late_ns: Option<f64>,
+    /// What its requests cost, where a price and the server's counts are known.
+    pub cost: Option<Cost>,
+    /// Over the steady window; empty without one.
+    pub quarters: Vec<Quarter>,
+    spreads: [Spread; Metric::ALL.len()],
+}
+
+/// Two targets in one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Places of both in [`Digest::points`].
+    pub points: (usize, usize),
+    /// Who is faster.
+    pub faster: Faster,
+}
+
+/// A level against the run's limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limited {
+    /// Index of its scenario.
+    pub scenario: usize,
+    /// When requests started.
+    pub arrivals: Arrivals,
+    /// Requests that met the limits of each request; `None` where there are no such limits, or no steady window.
+    pub goodput: Option<Goodput>,
+    /// Whether it meets those of percentiles; `None` where there are none, or too few requests.
+    pub meets: Option<bool>,
+}
+
+/// A load run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Digest {
+    /// By scenario, then by load, then by target.
+    pub points: Vec<Point>,
+    /// Each two targets of a level.
+    pub pairs: Vec<Pair>,
+    /// Pairs beyond those.
+    pub pairs_left_out: usize,
+    /// Each level, where limits were asked for.
+    pub limited: Vec<Limited>,
+}
+
+impl Digest {
+    /// Derives everything.
+    pub fn of(receipt: &LoadReceipt) -> Self {
+        let mut digest = Self::default();
+        let mut order: Vec<(usize, &LevelRecord)> = receipt.levels.iter().enumerate().collect();
+        order.sort_by(|(_, a), (_, b)| {
+            let (a, b) = ((a.scenario, load_of(&a.arrivals)), (b.scenario, load_of(&b.arrivals)));
+            a.0.cmp(&b.0).then(a.1.0.cmp(&b.1.0)).then(a.1.1.total_cmp(&b.1.1))
+        });
+        for (index, level) in order {
+            digest.level(receipt, index, level);
+        }
+        digest.scale();
+        digest
+    }
+
+    fn level(&mut self, receipt: &LoadReceipt, index: usize, level: &LevelRecord) {
+        let first = self.points.len();
+        let mut summaries = Vec::new();
+        if receipt.targets.len() < 2 {
+            let summary = summarise(level);
+            self.limit(receipt, level, &summary);
+            self.points.push(Point::of(receipt, (index, level), None, &summary));
+        } else {
+            for (number, target) in (0..).zip(0..receipt.targets.len()) {
+                let summary = summarise_target(level, number);
+                self.points.push(Point::of(receipt, (index, level), Some((target, number)), &summary));
+                summaries.push(summary);
+            }
+            if !receipt.limits.is_empty() {
+                self.limit(receipt, level, &summarise(level));
+            }
+        }
+        for (one, summary) in summaries.iter().enumerate() {
+            for (other, second) in summaries.iter().enumerate().skip(one + 1) {
+                if self.pairs.len() >= MOST_PAIRS {
+                    self.pairs_left_out += 1;
+                } else if let Some(faster) = compare(summary, second, receipt.seed) {
+                    self.pairs.push(Pair { points: (first + one, first + other), faster });
+                }
+            }
+        }
+    }
+
+    fn limit(&mut self, receipt: &LoadReceipt, level: &LevelRecord, summary: &LevelSummary) {
+        if receipt.limits.is_empty() {
+            return;
+        }
+        let (of_levels, of_requests): (Vec<Limit>, Vec<Limit>) =
+            receipt.limits.iter().copied().partition(|limit| limit.percentile.is_some());
+        self.limited.push(Limited {
+            scenario: scenario_of(level),
+            arrivals: level.arrivals,
+            goodput: if of_requests.is_empty() { None } else { goodput(level, summary, &of_requests) },
+            meets: if of_levels.is_empty() { None } else { meets(summary, &of_levels) },
+        });
+    }
+
+    /// Efficiency against one user alone, where one target was asked.
+    fn scale(&mut self) {
+        let alone: BTreeMap<usize, f64> = self
+            .points
+            .iter()
+            .filter(|point| point.target.is_none() && point.users() == Some(1))
+            .filter_map(|point| Some((point.scenario, point.system_tokens_per_s?)))
+            .collect();
+        for point in self.points.iter_mut().filter(|point| point.target.is_none()) {
+            let of =
+                |users, system_tokens_per_s| LevelSummary { users, system_tokens_per_s, ..LevelSummary::default() };
+            let single = of(Some(1), alone.get(&point.scenario).copied());
+            point.scaling = scaling_efficiency(&of(point.users(), point.system_tokens_per_s), &single);
+        }
+    }
+}
+
+/// Closed loops before open ones, each by how much it asks for.
+fn load_of(arrivals: &Arrivals) -> (u8, f64) {
+    match *arrivals {
+        Arrivals::Closed { users } => (0, f64::from(users)),
+        Arrivals::Open { requests_per_s, .. } => (1, requests_per_s),
+    }
+}
+
+fn scenario_of(level: &LevelRecord) -> usize {
+    usize::try_from(level.scenario).unwrap_or(usize::MAX)
+}
+
+impl Point {
+    fn of(
+        receipt: &LoadReceipt,
+        (index, level): (usize, &LevelRecord),
+        target: Option<(usize, u32)>,
+        summary: &LevelSummary,
+    ) -> Self {
+        let measured = measured(level, target.map(|(_, number)| number));
+        let place = target.map_or(0, |(place, _)| place);
+        let price = receipt.targets.get(place).and_then(|target| target.price());
+        let tokens: Vec<f64> = measured.iter().map(|record| crate::load::summary::tokens(record) as f64).collect();
+        Self {
+            scenario: scenario_of(level),
+            level: index,
+            target: target.map(|(place, _)| place),
+            arrivals: level.arrivals,
+            issued: summary.issued,
+            completed: summary.completed,
+            cancelled: summary.cancelled,
+            failures: summary.failures.clone(),
+            retries: summary.retries,
+            window: summary.window,
+            measured: summary.measured,
+            counted: summary.counted,
+            smoothness: smoothness(&summary.itl_ns.values),
+            system_tokens_per_s: summary.system_tokens_per_s,
+            in_flight: summary.in_flight,
+            scaling: None,
+            output_tokens: mean(&tokens),
+            late_ns: summary.late_ns.at(0.5),
+            cost: price.and_then(|price| cost(&measured, price)),
+            quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, target, window)),
+            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary)),
+        }
+    }
+
+    /// Users of a closed loop.
+    pub fn users(&self) -> Option<u32> {
+        if let Arrivals::Closed { users } = self.arrivals { Some(users) } else { None }
+    }
+
+    /// Users, or requests a second.
+    pub fn load(&self) -> f64 {
+        load_of(&self.arrivals).1
+    }
+
+    /// Percentiles of `metric`.
+    pub fn spread(&self, metric: Metric) -> &Spread {
+        &self.spreads[metric as usize]
+    }
+
+    /// Requests that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+}
+
+impl Spread {
+    fn of(metric: Metric, summary: &LevelSummary) -> Self {
+        let Values { values, requests } = metric.values(summary);
+        let mut values = values.clone();
+        // Sorted once, for all of them.
+        values.sort_unstable_by(f64::total_cmp);
+        let within = if metric.is_of_gaps() { None } else { median_interval(&values) };
+        let sorted = Values { values, requests: *requests };
+        Self {
+            requests: *requests,
+            p25: sorted.at(Rank::P25.share()),
+            p50: sorted.at(Rank::P50.share()),
+            p75: sorted.at(Rank::P75.share()),
+            p99: sorted.at(Rank::P99.share()),
+            p50_within: within,
+        }
+    }
+
+    /// One of its percentiles.
+    pub fn at(&self, rank: Rank) -> Option<f64> {
+        match rank {
+            Rank::P25 => self.p25,
+            Rank::P50 => self.p50,
+            Rank::P75 => self.p75,
+            Rank::P99 => self.p99,
+        }
+    }
+}
+
+fn smoothness(gaps_ns: &[f64]) -> Option<[f64; 3]> {
+    let share =
+        |is_in: &dyn Fn(f64) -> bool| gaps_ns.iter().filter(|ns| is_in(**ns)).count() as f64 / gaps_ns.len() as f64;
+    let (instant, sluggish) = (share(&|ns| ns < INSTANT_NS), share(&|ns| ns > SLUGGISH_NS));
+    (!gaps_ns.is_empty()).then_some([instant, share(&|ns| (INSTANT_NS..=SLUGGISH_NS).contains(&ns)), sluggish])
+}
+
+/// What started in each quarter of `window`.
+fn quarters(level: &LevelRecord, target: Option<(usize, u32)>, window: Window) -> Vec<Quarter> {
+    let length = (window.to_ns - window.from_ns) as f64;
+    let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
+    for record in crate::load::summary::in_window(&level.requests, window) {
+        let is_its = target.is_none_or(|(_, number)| record.target == number);
+        let is_cancelled = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled);
+        let at = (record.scheduled_ns.saturating_sub(window.from_ns)) as f64 / length * QUARTERS as f64;
+        if is_its && !is_cancelled {
+            started[(at as usize).min(QUARTERS - 1)].push(record);
+        }
+    }
+    started.iter().map(|records| quarter(records)).collect()
+}
+
+fn quarter(records: &[&RequestRecord]) -> Quarter {
+    let completed: Vec<&RequestRecord> = records.iter().copied().filter(|record| record.failure.is_none()).collect();
+    let found = FOLLOWED.map(|metric| {
+        let values: Vec<f64> = completed.iter().filter_map(|record| value(metric, record)).collect();
+        let requests = values.len();
+        (Values { values, requests }.at(0.5), requests)
+    });
+    Quarter {
+        started: records.len(),
+        failed: records.len() - completed.len(),
+        p50: found.map(|(p50, _)| p50),
+        requests: found.map(|(_, requests)| requests),
+    }
+}
+
+/// The value of one request; `None` where it has none, and for what is no number of a request.
+pub fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
+    match metric {
+        Metric::Ttft => ttft_ns(record),
+        Metric::E2e => e2e_ns(record),
+        Metric::Tpot => tpot_ns(record),
+        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
+        Metric::Itl | Metric::OutputThroughput => None,
+    }
+}

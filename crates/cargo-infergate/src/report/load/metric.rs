@@ -1,0 +1,90 @@
+//! The figures of a request of a load run that are shown as percentiles.
+
+use crate::load::summary::{LevelSummary, Values};
+use crate::report::model::Unit;
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Time to first token.
+    Ttft,
+    /// Each gap between two pieces.
+    Itl,
+    /// Time per output token.
+    Tpot,
+    /// End-to-end latency.
+    E2e,
+    /// 1 / TPOT.
+    DecodeSpeed,
+    /// Tokens / E2E.
+    OutputThroughput,
+}
+
+impl Metric {
+    /// All of them, by number.
+    pub const ALL: [Self; 6] =
+        [Self::Ttft, Self::Itl, Self::Tpot, Self::E2e, Self::DecodeSpeed, Self::OutputThroughput];
+
+    /// Its name in files.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft",
+            Self::Itl => "itl",
+            Self::Tpot => "tpot",
+            Self::E2e => "e2e",
+            Self::DecodeSpeed => "decode_speed",
+            Self::OutputThroughput => "output_throughput",
+        }
+    }
+
+    /// Its name where there is little room.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Ttft => "TTFT",
+            Self::Itl => "ITL",
+            Self::Tpot => "TPOT",
+            Self::E2e => "E2E",
+            Self::DecodeSpeed => "decode speed",
+            Self::OutputThroughput => "output throughput",
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "time to first token",
+            Self::Itl => "inter-token latency",
+            Self::Tpot => "time per output token",
+            Self::E2e => "end-to-end latency",
+            Self::DecodeSpeed => "decode speed of a user",
+            Self::OutputThroughput => "output throughput of a request",
+        }
+    }
+
+    /// What it is measured in.
+    pub fn unit(self) -> Unit {
+        if self.more_is_better() { Unit::TokensPerS } else { Unit::Ns }
+    }
+
+    /// Whether a larger value is a better one.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::DecodeSpeed | Self::OutputThroughput)
+    }
+
+    /// Whether values of one request depend on each other.
+    pub fn is_of_gaps(self) -> bool {
+        self == Self::Itl
+    }
+
+    /// Its values in a level.
+    pub fn values(self, summary: &LevelSummary) -> &Values {
+        match self {
+            Self::Ttft => &summary.ttft_ns,
+            Self::Itl => &summary.itl_ns,
+            Self::Tpot => &summary.tpot_ns,
+            Self::E2e => &summary.e2e_ns,
+            Self::DecodeSpeed => &summary.decode_tokens_per_s,
+            Self::OutputThroughput => &summary.output_tokens_per_s,
+        }
+    }
+}

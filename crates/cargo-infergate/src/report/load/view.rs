@@ -1,0 +1,219 @@
+//! A load run as sections and pictures look at it: names that are safe to show, the cells that each line begins with, and the
+//! points that make a line of a chart.
+
+use infergate::load::Arrivals;
+use infergate::printable::printable_within;
+use infergate::receipt::file_word;
+use infergate::stats::samples_needed;
+
+use super::digest::{Digest, Point, Rank};
+use super::metric::Metric;
+use crate::load::judge::load;
+use crate::load::scenario::Scenario;
+use crate::receipt::LoadReceipt;
+use crate::report::inputs::Inputs;
+use crate::report::model::{Axis, Cell, Column, Missing, Place, Unit};
+
+/// Characters of a name of someone else's.
+const MAX_NAME_CHARS: usize = 40;
+/// Levels whose neighbours are by this factor apart, in the middle, stand on a logarithmic axis.
+const DOUBLING: f64 = 1.6;
+
+/// A load run and what is derived of it.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// As it was read.
+    pub receipt: &'a LoadReceipt,
+    /// What is derived of it.
+    pub digest: &'a Digest,
+}
+
+/// What a line of a chart is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Series {
+    /// Index of the scenario.
+    pub scenario: usize,
+    /// Index of the target; `None` where there is one.
+    pub target: Option<usize>,
+}
+
+impl<'a> View<'a> {
+    /// The load run of a report, where there is one.
+    pub fn of(inputs: &'a Inputs) -> Option<Self> {
+        Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
+    }
+
+    /// Scenarios that were run, by index.
+    pub fn scenarios(&self) -> impl Iterator<Item = (usize, &'a Scenario)> + use<'a> {
+        let points = &self.digest.points;
+        let all = self.receipt.scenarios.iter().enumerate();
+        all.filter(move |(index, _)| points.iter().any(|point| point.scenario == *index))
+    }
+
+    /// A scenario's name.
+    pub fn scenario(&self, index: usize) -> String {
+        let name = self.receipt.scenarios.get(index).map_or("", |scenario| scenario.name.as_str());
+        printable_within(name, MAX_NAME_CHARS).into_owned()
+    }
+
+    /// A scenario's name as a part of a file's, one of a kind.
+    pub fn scenario_id(&self, index: usize) -> String {
+        let word = |index: usize| file_word(&self.scenario(index)).replace('.', "-");
+        let own = word(index);
+        if (0..index).any(|other| word(other) == own) { format!("{own}-{}", index + 1) } else { own }
+    }
+
+    /// Whether several targets share the users.
+    pub fn has_targets(&self) -> bool {
+        self.receipt.targets.len() > 1
+    }
+
+    /// A target's name; its number where it has none.
+    pub fn target(&self, index: usize) -> String {
+        let name = self.receipt.targets.get(index).map_or("", |target| target.name());
+        match (name, self.has_targets()) {
+            ("", true) => format!("target {}", index + 1),
+            ("", false) => "the target".into(),
+            (name, _) => printable_within(name, MAX_NAME_CHARS).into_owned(),
+        }
+    }
+
+    /// Every target, or `None` for the only one.
+    pub fn targets(&self) -> Vec<Option<usize>> {
+        if self.has_targets() { (0..self.receipt.targets.len()).map(Some).collect() } else { vec![None] }
+    }
+
+    /// A series' name: what tells it apart from the others of its run.
+    pub fn series_name(&self, series: Series) -> String {
+        match series.target {
+            None => self.scenario(series.scenario),
+            Some(target) if self.scenarios().count() < 2 => self.target(target),
+            Some(target) => format!("{}, {}", self.scenario(series.scenario), self.target(target)),
+        }
+    }
+
+    /// Every series, scenario by scenario.
+    pub fn series(&self) -> Vec<Series> {
+        let targets = self.targets();
+        let of = |scenario| targets.iter().map(move |target| Series { scenario, target: *target });
+        self.scenarios().flat_map(|(scenario, _)| of(scenario).collect::<Vec<_>>()).collect()
+    }
+
+    /// The points of a series that stand in charts, the lowest load first: those of users, or of rates where there are no users.
+    pub fn line(&self, series: Series) -> Vec<&'a Point> {
+        let closed = self.is_closed();
+        let points = self.digest.points.iter();
+        points
+            .filter(|point| point.scenario == series.scenario && point.target == series.target)
+            .filter(|point| point.users().is_some() == closed)
+            .collect()
+    }
+
+    /// Whether charts are of users.
+    pub fn is_closed(&self) -> bool {
+        self.digest.points.iter().any(|point| point.users().is_some())
+    }
+
+    /// The axis of users or rates, with the ones that ran.
+    pub fn axis(&self) -> Axis {
+        let closed = self.is_closed();
+        let of_charts = self.digest.points.iter().filter(|point| point.users().is_some() == closed);
+        let mut loads: Vec<f64> = of_charts.map(Point::load).collect();
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        let mut factors: Vec<f64> = loads.windows(2).map(|pair| pair[1] / pair[0]).collect();
+        factors.sort_by(f64::total_cmp);
+        let doubles = factors.get(factors.len() / 2).is_some_and(|factor| *factor >= DOUBLING);
+        let axis = match closed {
+            true => Axis::new("users", Unit::Count),
+            false => Axis::new("rate", Unit::RequestsPerS),
+        };
+        let axis = axis.marked(loads);
+        if doubles { axis.logarithmic() } else { axis }
+    }
+
+    /// The columns that each line of a table over all levels begins with.
+    pub fn columns(&self) -> Vec<Column> {
+        [vec![Column::words("scenario", "scenario")], self.load_columns()].concat()
+    }
+
+    /// As [`columns`](Self::columns), for a table of one scenario.
+    pub fn load_columns(&self) -> Vec<Column> {
+        let mut columns = vec![self.load_column()];
+        if self.has_targets() {
+            columns.push(Column::words("target", "target"));
+        }
+        columns
+    }
+
+    /// The column of users or rates.
+    pub fn load_column(&self) -> Column {
+        let open = self.digest.points.iter().any(|point| point.users().is_none());
+        match (self.is_closed(), open) {
+            (true, true) => Column::numbers("load", "users, or requests/s"),
+            (_, false) => Column::numbers("users", "users"),
+            (false, true) => Column::numbers("rate", "rate"),
+        }
+    }
+
+    /// The cells of [`columns`](Self::columns).
+    pub fn cells(&self, point: &Point) -> Vec<Cell> {
+        [vec![Cell::foreign(&self.scenario(point.scenario))], self.load_cells(point)].concat()
+    }
+
+    /// The cells of [`load_columns`](Self::load_columns).
+    pub fn load_cells(&self, point: &Point) -> Vec<Cell> {
+        let mut cells = vec![load_cell(&point.arrivals)];
+        cells.extend(point.target.map(|target| Cell::foreign(&self.target(target))));
+        cells
+    }
+
+    /// Where a point of a series is, in words: `chatbot, 8 users`.
+    pub fn place_name(&self, point: &Point) -> String {
+        let series = Series { scenario: point.scenario, target: point.target };
+        format!("{}, {}", self.series_name(series), load(&point.arrivals))
+    }
+
+    /// A place of a chart over loads, and what is said of it.
+    pub fn place(&self, point: &Point, value: f64, unit: Unit) -> Place {
+        Place { x: point.load(), y: value, hover: format!("{}: {}", self.place_name(point), unit.show(value)) }
+    }
+}
+
+/// Users or requests a second.
+pub fn load_cell(arrivals: &Arrivals) -> Cell {
+    let (value, unit) = match *arrivals {
+        Arrivals::Closed { users } => (f64::from(users), Unit::Count),
+        Arrivals::Open { requests_per_s, .. } => (requests_per_s, Unit::RequestsPerS),
+    };
+    Cell::number(Some(value), unit, Missing::Undefined)
+}
+
+/// A percentile of a metric, or why there is none.
+pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
+    Cell::number(point.spread(metric).at(rank), metric.unit(), why_missing(point, metric, rank))
+}
+
+/// The median with the interval it lies in.
+pub fn median_cell(point: &Point, metric: Metric) -> Cell {
+    match percentile_cell(point, metric, Rank::P50) {
+        Cell::Number(quantity, tone) => Cell::Number(quantity.within(point.spread(metric).p50_within), tone),
+        other => other,
+    }
+}
+
+/// Why a percentile of a metric is not there.
+fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
+    let requests = point.spread(metric).requests;
+    let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
+    if point.window.is_none() {
+        Missing::NoWindow
+    } else if requests == 0 && point.measured > 0 {
+        // Requests that have no such number: an answer of one token has no gap.
+        Missing::Undefined
+    } else if metric.is_of_gaps() {
+        Missing::TooFewRequests { needed, requests }
+    } else {
+        Missing::TooFewSamples { needed, samples: requests }
+    }
+}

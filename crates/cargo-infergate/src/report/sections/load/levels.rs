@@ -1,0 +1,45 @@
+//! Every level in one line: how many requests, how many at once, what came out of all of them together.
+
+use crate::report::inputs::Inputs;
+use crate::report::load::digest::Rank;
+use crate::report::load::metric::Metric;
+use crate::report::load::view::{View, percentile_cell};
+use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+
+/// A line a level, and a target where there are several.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let view = View::of(inputs)?;
+    let own = vec![
+        Column::numbers("issued", "sent"),
+        Column::numbers("completed", "completed"),
+        Column::numbers("failed", "failed").about("they are in no latency"),
+        Column::numbers("cancelled", "given up").about("when the run ended"),
+        Column::numbers("measured", "measured").about("started in the steady window and completed"),
+        Column::numbers("window", "steady window").about("the load was what was asked for"),
+        Column::numbers("in_flight", "in flight").about("requests at once within the window, in the mean"),
+        Column::numbers("system", "output of all").about("output tokens within the window / its length"),
+        Column::numbers("ttft", "TTFT P50"),
+        Column::numbers("decode_speed", "decode P50 of a user"),
+    ];
+    let mut table = Table::new("levels", "", [view.columns(), own].concat());
+    for point in &view.digest.points {
+        let count = |count: u64| Cell::number(Some(count as f64), Unit::Count, Missing::NotMeasured);
+        let window = point.window.map(|window| window.to_ns.saturating_sub(window.from_ns) as f64);
+        let no_window = if point.target.is_some() { Missing::Shared } else { Missing::NoWindow };
+        let mut cells = view.cells(point);
+        cells.extend([
+            count(point.issued),
+            count(point.completed),
+            count(point.failed()).toned(if point.failed() > 0 { Tone::Bad } else { Tone::Plain }),
+            count(point.cancelled),
+            count(point.measured as u64),
+            Cell::number(window, Unit::Ns, Missing::NoWindow),
+            Cell::number(point.in_flight, Unit::Plain, no_window),
+            Cell::number(point.system_tokens_per_s, Unit::TokensPerS, Missing::NoWindow),
+            percentile_cell(point, Metric::Ttft, Rank::P50),
+            percentile_cell(point, Metric::DecodeSpeed, Rank::P50),
+        ]);
+        table.row(cells);
+    }
+    (!table.rows.is_empty()).then(|| Section::new("load_levels", "Levels").with(table))
+}

@@ -1,0 +1,158 @@
+//! What ran: targets, scenarios, client, and what has to be known to read the numbers.
+
+use infergate::printable::printable;
+
+use crate::load::judge::load;
+use crate::receipt::{LoadReceipt, Outcome, Price, TargetRecord};
+use crate::report::inputs::Inputs;
+use crate::report::load::view::View;
+use crate::report::model::{Block, Cell, Column, Headline, Missing, Section, Table, Unit};
+use crate::report::words::load as words;
+
+/// Names of loads in one line.
+const MOST_LOADS: usize = 20;
+/// Targets in a title.
+const MOST_NAMED: usize = 4;
+
+/// Facts, targets, scenarios, and the sentences of the receipt.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let view = View::of(inputs)?;
+    let receipt = view.receipt;
+    let mut section = Section::new("load", "Load run").with(facts(&view)).with(targets(&view)).with(scenarios(receipt));
+    let batches = batches(&view);
+    if !batches.rows.is_empty() {
+        section = section.with(batches);
+    }
+    let said: Vec<String> =
+        receipt.invalid.iter().map(|why| words::invalid(why)).chain(receipt.notes.clone()).collect();
+    Some(if said.is_empty() { section } else { section.with(Block::List(said)) })
+}
+
+/// The targets in one line; `None` without a load run.
+pub fn title(inputs: &Inputs) -> Option<String> {
+    let view = View::of(inputs)?;
+    let named = view.receipt.targets.iter().enumerate().map(|(index, target)| match target {
+        TargetRecord::Endpoint { name, model, url, .. } if name.is_empty() => words::server(model, url),
+        TargetRecord::Endpoint { model, .. } => words::named_server(&view.target(index), model),
+        TargetRecord::Local { engine, .. } => words::server(&engine.model, &engine.name),
+    });
+    Some(words::title(&named.take(MOST_NAMED).collect::<Vec<_>>(), view.receipt.targets.len()))
+}
+
+/// A run that is not to be used says so first; `None` for any other.
+pub fn headline(inputs: &Inputs) -> Option<Headline> {
+    let receipt = inputs.load.as_ref()?;
+    let outcome = if receipt.partial {
+        Outcome::Partial
+    } else if !receipt.invalid.is_empty() {
+        Outcome::Invalid
+    } else {
+        return None;
+    };
+    let why = if receipt.partial { Some(words::PARTIAL.to_owned()) } else { receipt.invalid.first().cloned() };
+    let why = why.map(|why| printable(&why).into_owned());
+    Some(Headline { outcome, exit_code: outcome.exit_code(), why })
+}
+
+fn facts(view: &View<'_>) -> Table {
+    let receipt = view.receipt;
+    let mut table = Table::facts("run", "Run");
+    table.fact("began", Cell::foreign(&receipt.created));
+    table.fact("infergate", Cell::foreign(&receipt.tool));
+    table.fact("client", Cell::foreign(&receipt.machine.class));
+    table.fact("client's processor", Cell::foreign(&receipt.machine.cpu_model));
+    let mut loads: Vec<String> = Vec::new();
+    for level in &receipt.levels {
+        let name = load(&level.arrivals);
+        if !loads.contains(&name) && loads.len() < MOST_LOADS {
+            loads.push(name);
+        }
+    }
+    table.fact("levels", Cell::foreign(&loads.join(", ")));
+    table.fact("seed", Cell::text(receipt.seed.to_string()));
+    if receipt.partial {
+        table.fact("partial", Cell::text("the run was cut short"));
+    }
+    table
+}
+
+fn targets(view: &View<'_>) -> Table {
+    let columns = vec![
+        Column::words("target", "target"),
+        Column::words("model", "model"),
+        Column::words("where", "where"),
+        Column::words("api", "API"),
+        Column::words("http", "HTTP"),
+        Column::words("extensions", "extensions").about("fields that not every server knows, sent with each request"),
+        Column::numbers("input_price", "price in").about("of a million prompt tokens"),
+        Column::numbers("output_price", "price out").about("of a million output tokens"),
+    ];
+    let mut table = Table::new("targets", "Targets", columns);
+    for (index, target) in view.receipt.targets.iter().enumerate() {
+        let price = |of: fn(Price) -> f64| Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice);
+        let mut cells = vec![Cell::foreign(&view.target(index))];
+        cells.extend(match target {
+            TargetRecord::Endpoint { url, api, model, http, extensions, .. } => {
+                let sent =
+                    if extensions.is_empty() { Cell::text("none") } else { Cell::foreign(&extensions.join(", ")) };
+                [Cell::foreign(model), Cell::foreign(url), Cell::foreign(api), Cell::foreign(http), sent]
+            }
+            TargetRecord::Local { engine, threads, .. } => {
+                let none = || Cell::text("none");
+                let place = Cell::foreign(&format!("{} {}, {threads} threads", engine.name, engine.version));
+                [Cell::foreign(&engine.model), place, none(), none(), none()]
+            }
+        });
+        cells.extend([price(|price| price.input_per_million), price(|price| price.output_per_million)]);
+        table.row(cells);
+    }
+    table
+}
+
+fn scenarios(receipt: &LoadReceipt) -> Table {
+    let columns = vec![
+        Column::words("scenario", "scenario"),
+        Column::numbers("input_tokens", "tokens in"),
+        Column::numbers("output_tokens", "out").about("at most"),
+        Column::numbers("turns", "turns").about("requests of one conversation"),
+        Column::numbers("turn_tokens", "more a turn").about("tokens that each further turn adds to the prompt"),
+    ];
+    let mut table = Table::new("scenarios", "Scenarios", columns);
+    for scenario in &receipt.scenarios {
+        let tokens = |count: u32| Cell::number(Some(f64::from(count)), Unit::Tokens, Missing::NotMeasured);
+        table.row(vec![
+            Cell::foreign(&scenario.name),
+            tokens(scenario.input_tokens),
+            tokens(scenario.output_tokens),
+            Cell::number(Some(f64::from(scenario.turns)), Unit::Count, Missing::NotMeasured),
+            tokens(scenario.turn_tokens),
+        ]);
+    }
+    table
+}
+
+/// What a local engine did with many requests.
+fn batches(view: &View<'_>) -> Table {
+    let own = vec![
+        Column::numbers("slots", "room for").about("requests that the engine had room for at once"),
+        Column::numbers("largest_batch", "largest batch").about("most requests that one step worked on"),
+        Column::words("batches", "a step computes"),
+        Column::numbers("kv_bytes", "keys and values").about("memory of one request"),
+        Column::numbers("compared", "compared").about("outputs that were computed once more alone and were the same"),
+    ];
+    let mut table = Table::new("batches", "Batches of the local engine", [view.columns(), own].concat());
+    for point in &view.digest.points {
+        let Some(batch) = view.receipt.levels.get(point.level).and_then(|level| level.batch.as_ref()) else { continue };
+        let mut cells = view.cells(point);
+        let count = |count: u32| Cell::number(Some(f64::from(count)), Unit::Count, Missing::NotMeasured);
+        cells.extend([
+            count(batch.slots),
+            count(batch.largest_batch),
+            Cell::text(words::batches(batch.batches)),
+            Cell::number(batch.kv_bytes_per_request.map(|bytes| bytes as f64), Unit::Bytes, Missing::EngineSilent),
+            count(batch.compared),
+        ]);
+        table.row(cells);
+    }
+    table
+}
