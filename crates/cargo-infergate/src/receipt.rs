@@ -15,6 +15,7 @@ mod load;
 mod paired;
 mod reason;
 mod report;
+mod shard;
 mod summary;
 mod target;
 mod verdict;
@@ -47,6 +48,7 @@ pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict,
 };
+pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
