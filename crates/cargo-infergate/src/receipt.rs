@@ -19,6 +19,7 @@ mod shard;
 mod summary;
 mod target;
 mod verdict;
+mod vllm;
 
 use std::path::Path;
 
@@ -52,6 +53,7 @@ pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
+pub use vllm::{VllmResult, is_vllm, read_vllm};
 
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";

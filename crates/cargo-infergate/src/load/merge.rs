@@ -251,7 +251,9 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
         Arrivals::Open { .. } => common_schedule(parts, index, merged.warm_up_requests),
         Arrivals::Closed { .. } => common_window(parts, index),
     };
-    merged.steady = common.filter(|window| Some(*window) != steady_window(&merged));
+    // A window without any time is kept where the requests alone would say another one.
+    merged.steady =
+        common.filter(|window| Some(*window).filter(|window| window.from_ns < window.to_ns) != steady_window(&merged));
     let length = |window: Window| (window.to_ns - window.from_ns) as f64;
     let own: Vec<f64> = levels().filter_map(|(_, level)| steady_window(level)).map(length).collect();
     let cost = steady_window(&merged)

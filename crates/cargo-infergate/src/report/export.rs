@@ -1,6 +1,7 @@
 //! Reports as files. An exporter is one file here and one line in [`EXPORTERS`]; it reads the report and, where another
 //! program's format asks for more, the inputs. It never reads a sentence.
 
+mod aiperf;
 mod annotations;
 mod bencher;
 mod comment;
@@ -11,12 +12,14 @@ pub mod json;
 mod junit;
 mod llama_bench;
 mod llama_bench_table;
+mod load_levels;
 pub mod markdown;
 pub mod markup;
 mod openmetrics;
 #[cfg(feature = "png")]
 mod png;
 mod svg;
+mod vllm;
 
 use anyhow::{Result, bail, ensure};
 
@@ -84,6 +87,8 @@ pub const EXPORTERS: &[&dyn Exporter] = &[
     &llama_bench::LlamaBench,
     &llama_bench_table::LlamaBenchTable,
     &openmetrics::OpenMetrics,
+    &vllm::Vllm,
+    &aiperf::Aiperf,
 ];
 
 /// The pages that are written where no format is asked for.
@@ -94,6 +99,8 @@ pub const USUAL_FILES: &[&str] =
 const NO_VERDICT: &str = "a verdict; give one, or files that can be judged: a paired receipt, or two receipts";
 /// A run, for formats of measured times.
 const NO_RUN: &str = "a receipt of a run; give one";
+/// A load run, for formats of load.
+const NO_LOAD: &str = "a receipt of a load run; give one";
 
 /// The exporters of these names, or the usual ones that have what they need.
 ///

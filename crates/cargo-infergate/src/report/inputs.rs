@@ -1,6 +1,8 @@
 //! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
 
-use crate::receipt::{Build, LlamaBenchTest, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict};
+use crate::receipt::{
+    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, VllmResult,
+};
 use infergate::engine::EngineInfo;
 
 /// The files of one report.
@@ -16,8 +18,12 @@ pub struct Inputs {
     pub paired: Option<PairedReceipt>,
     /// A memory phase measured by itself.
     pub memory: Option<MemoryReceipt>,
+    /// A load run.
+    pub load: Option<LoadReceipt>,
     /// Tests of llama-bench, to stand beside.
     pub llama_bench: Vec<LlamaBenchTest>,
+    /// Runs of vLLM's benchmark, to stand beside a load run.
+    pub vllm: Vec<VllmResult>,
     /// What was decided.
     pub verdict: Option<Verdict>,
 }

@@ -9,6 +9,7 @@ mod memory;
 mod starts;
 mod timeline;
 mod ttft;
+mod vllm;
 
 use super::inputs::Inputs;
 use super::model::Chart;
@@ -27,6 +28,7 @@ const PICTURES: &[(&str, Picture)] = &[
     ("scaling", ttft::charts),
     ("memory", memory::charts),
     ("llama_bench", llama_bench::charts),
+    ("vllm", vllm::charts),
 ];
 
 /// The charts of the section named `id`.

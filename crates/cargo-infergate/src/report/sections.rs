@@ -14,6 +14,7 @@ mod scaling;
 mod targets;
 mod variance;
 mod verdict;
+pub mod vllm;
 
 use infergate::printable::printable;
 
@@ -37,6 +38,7 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     blocks::section,
     memory::section,
     llama_bench::section,
+    vllm::section,
 ];
 
 /// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.
