@@ -213,7 +213,10 @@ fn what_is_no_result_of_vllm_is_refused_in_one_line() {
     ]);
     let (code, said) = folder.report(&["other.json", "--out=r"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("other.json: not a usable file") && said.contains("vllm bench serve --save-result"), "{said}");
+    assert!(
+        said.contains("other.json: not a usable file") && said.contains("vllm bench serve --save-result"),
+        "{said}"
+    );
     let (code, said) = folder.report(&["negative.json", "--out=r"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("a rate or a time: -1 is no number"), "{said}");

@@ -18,8 +18,8 @@ use super::endpoint::Client;
 use super::live::Live;
 use super::plan::{LevelPlan, Prompts};
 use super::scenario::Scenario;
-use super::shard::Shard;
 use super::script_server::{COMMAND, Log, Script};
+use super::shard::Shard;
 use super::url::Url;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
 

@@ -76,7 +76,9 @@ impl Part {
             let fits = level.whole.is_some_and(|whole| shard.arrivals(whole) == level.arrivals);
             ensure!(fits, "{place}: level {index} is not what shard {shard} does of the load; the file was edited");
             if let Some(request) = foreign_request(shard, level) {
-                bail!("{place}: level {index}, request {request} belongs to another shard than {shard}; the shards overlap");
+                bail!(
+                    "{place}: level {index}, request {request} belongs to another shard than {shard}; the shards overlap"
+                );
             }
         }
         Ok(Self { place, receipt, record, shard, offset_ns: 0 })
@@ -216,8 +218,9 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
             parts[0].place
         );
     }
-    let mut requests: Vec<RequestRecord> =
-        levels().flat_map(|(part, level)| level.requests.iter().map(|record| shifted(record, part.offset_ns))).collect();
+    let mut requests: Vec<RequestRecord> = levels()
+        .flat_map(|(part, level)| level.requests.iter().map(|record| shifted(record, part.offset_ns)))
+        .collect();
     ensure!(
         requests.len() <= MAX_REQUESTS,
         "{}: level {index} has {} requests of all shards and a receipt has room for {MAX_REQUESTS}; measure less",
@@ -265,7 +268,9 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
 /// The rule that the shards' own rules are parts of.
 fn whole_stop(stops: impl Iterator<Item = Stop>) -> Option<Stop> {
     stops.reduce(|one, other| match (one, other) {
-        (Stop::Requests { count }, Stop::Requests { count: more }) => Stop::Requests { count: count.saturating_add(more) },
+        (Stop::Requests { count }, Stop::Requests { count: more }) => {
+            Stop::Requests { count: count.saturating_add(more) }
+        }
         (Stop::Duration { ns }, Stop::Duration { ns: other_ns }) => Stop::Duration { ns: ns.min(other_ns) },
         (one, _) => one,
     })
@@ -295,7 +300,8 @@ fn common_schedule(parts: &[Part], index: usize, warm_up_requests: u64) -> Optio
     };
     let ramp_ns = parts[0].receipt.levels[index].ramp_ns;
     let steady = starts().filter(|(request, start_ns)| *request >= warm_up_requests && *start_ns >= ramp_ns);
-    let (first_ns, last_ns) = (steady.map(|(_, start_ns)| start_ns).min()?, starts().map(|(_, start_ns)| start_ns).max()?);
+    let (first_ns, last_ns) =
+        (steady.map(|(_, start_ns)| start_ns).min()?, starts().map(|(_, start_ns)| start_ns).max()?);
     let requests = starts().map(|(request, _)| request).max()? + 1;
     let mut window = Window { from_ns: 0, to_ns: u64::MAX };
     for (part, level) in levels() {
@@ -312,8 +318,9 @@ fn common_schedule(parts: &[Part], index: usize, warm_up_requests: u64) -> Optio
 /// A record whose times count from an earlier moment.
 fn shifted(record: &RequestRecord, offset_ns: u64) -> RequestRecord {
     let mut record = record.clone();
-    let RequestRecord { scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, .. } =
-        &mut record;
+    let RequestRecord {
+        scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, ..
+    } = &mut record;
     let times = [scheduled_ns, sent_ns, ended_ns].into_iter();
     for time_ns in times.chain(connected_ns).chain(first_byte_ns).chain(first_answer_ns).chain(chunk_ns) {
         *time_ns = time_ns.saturating_add(offset_ns);
@@ -333,5 +340,9 @@ fn alignment(parts: &[Part], costs: &[(String, f64)]) -> String {
     let cost = worst.map_or(String::new(), |(name, cost)| {
         format!("; the steady window they share is up to {:.1} % shorter than their own ({name})", 100.0 * cost)
     });
-    format!("merged from {} shards of run {}, which began within {apart_ms:.1} ms of each other{cost}", parts.len(), parts[0].record.run)
+    format!(
+        "merged from {} shards of run {}, which began within {apart_ms:.1} ms of each other{cost}",
+        parts.len(),
+        parts[0].record.run
+    )
 }

@@ -93,11 +93,8 @@ fn pair(uses: &[&RequestRecord], window: Window) -> Option<(f64, f64)> {
 /// Request by request: the same number had the same prompt.
 fn between(before: &LevelRecord, level: &LevelRecord) -> Option<String> {
     let (before_window, window) = (steady_window(before)?, steady_window(level)?);
-    let first: HashMap<u64, f64> = before
-        .requests
-        .iter()
-        .filter_map(|record| Some((record.request, answer_ns(record, before_window)?)))
-        .collect();
+    let first: HashMap<u64, f64> =
+        before.requests.iter().filter_map(|record| Some((record.request, answer_ns(record, before_window)?))).collect();
     let pairs: Vec<(f64, f64)> = level
         .requests
         .iter()

@@ -1,7 +1,8 @@
 //! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
 
 use crate::receipt::{
-    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, VllmResult,
+    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict,
+    VllmResult,
 };
 use infergate::engine::EngineInfo;
 

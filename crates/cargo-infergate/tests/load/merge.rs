@@ -125,8 +125,9 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
 }
 
 fn earlier(record: &mut RequestRecord, offset_ns: u64) {
-    let RequestRecord { scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, .. } =
-        record;
+    let RequestRecord {
+        scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, ..
+    } = record;
     let times = [scheduled_ns, sent_ns, ended_ns].into_iter();
     let optional = connected_ns.iter_mut().chain(first_byte_ns).chain(first_answer_ns);
     times.chain(optional).chain(chunk_ns).for_each(|time_ns| *time_ns -= offset_ns);
@@ -171,7 +172,11 @@ fn example() -> LoadReceipt {
 fn the_tables_are_those_of_one_client() {
     let receipt = example();
     let merged = merge(split(&receipt, 2, &[0, 7])).expect("they fit");
-    assert!(merged.notes[0].starts_with("merged from 2 shards of run 00ff00ff00ff00ff, which began within 0.0 ms"), "{:?}", merged.notes);
+    assert!(
+        merged.notes[0].starts_with("merged from 2 shards of run 00ff00ff00ff00ff, which began within 0.0 ms"),
+        "{:?}",
+        merged.notes
+    );
     let bare = |receipt: &LoadReceipt| LoadReceipt { notes: Vec::new(), invalid: Vec::new(), ..receipt.clone() };
     assert_eq!(report::load::text(&bare(&merged)), report::load::text(&bare(&receipt)));
 }
@@ -202,12 +207,20 @@ fn windows_of_shards_that_began_apart_are_cut_to_what_they_share_and_the_cost_is
         let expected = Window { from_ns: alone.from_ns + 500 * MS, to_ns: alone.to_ns };
         assert_eq!(steady_window(level), Some(expected));
     }
-    assert!(merged.notes[0].contains("began within 500.0 ms of each other; the steady window they share is up to"), "{:?}", merged.notes);
+    assert!(
+        merged.notes[0].contains("began within 500.0 ms of each other; the steady window they share is up to"),
+        "{:?}",
+        merged.notes
+    );
     let mut shards = split(&receipt, 2, &[]);
     shards[1].1.shards[0].clock_unix_ns += 60_000 * MS;
     let merged = merge(shards).expect("they fit");
     assert!(merged.levels.iter().all(|level| steady_window(level).is_none()));
-    assert!(merged.invalid.iter().any(|reason| reason.contains("no steady time in common; start them together")), "{:?}", merged.invalid);
+    assert!(
+        merged.invalid.iter().any(|reason| reason.contains("no steady time in common; start them together")),
+        "{:?}",
+        merged.invalid
+    );
 }
 
 #[test]

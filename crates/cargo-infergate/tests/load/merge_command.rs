@@ -111,7 +111,10 @@ fn the_environment_names_a_shard_where_no_flag_does() {
     found(&[(index, "4"), (count, "4")], "JOB_COMPLETION_INDEX=4, INFERGATE_SHARDS=4: there is no shard 4 of 4");
     found(&[(index, "x"), (count, "4")], "JOB_COMPLETION_INDEX=x: is no number");
     found(&[(id, "1")], "SLURM_ARRAY_TASK_ID is set, and SLURM_ARRAY_TASK_MIN or");
-    found(&[(id, "7"), (min, "1"), (tasks, "3")], "is none of 3 tasks from 1 in steps of 1; number the array without gaps");
+    found(
+        &[(id, "7"), (min, "1"), (tasks, "3")],
+        "is none of 3 tasks from 1 in steps of 1; number the array without gaps",
+    );
     found(&[(index, "0"), (count, "2"), (id, "0"), (min, "0"), (tasks, "2")], "are both set");
     let error = refused(&[(index, "1")], &[LATER, "--shard=0/2", "--users=1"]);
     assert!(error.contains("fewer than the 2 shards"), "the flag wins: {error}");

@@ -25,7 +25,10 @@ fn repeated_prompts_that_are_answered_faster_are_called_with_figures_and_what_to
     let said = warnings(&repeated(40), None);
     assert_eq!(said.len(), 1, "{said:?}");
     // The first use of the first prompt is warm-up.
-    assert!(said[0].starts_with("chatbot, 1 user: prompts sent again got their first token in 0.39 of the time"), "{said:?}");
+    assert!(
+        said[0].starts_with("chatbot, 1 user: prompts sent again got their first token in 0.39 of the time"),
+        "{said:?}"
+    );
     assert!(said[0].contains("(median of 19, 95 % interval 0.38 to 0.40)"), "{said:?}");
     assert!(said[0].ends_with("give --dataset more prompts than requests, or leave it out"), "{said:?}");
 }

@@ -34,10 +34,14 @@ fn an_open_loop_in_shards_is_the_schedule_of_one_client() {
         let (alone, _) = run(&script, whole.clone(), None);
         let mut expected: Vec<String> = script.requests.borrow().iter().map(|request| prompt_of(request)).collect();
         let shards = in_shards(&whole, 3);
-        let mut starts: Vec<(u64, u64)> =
-            shards.iter().flat_map(|(ran, _)| &ran.records).map(|record| (record.request, record.scheduled_ns)).collect();
+        let mut starts: Vec<(u64, u64)> = shards
+            .iter()
+            .flat_map(|(ran, _)| &ran.records)
+            .map(|record| (record.request, record.scheduled_ns))
+            .collect();
         starts.sort_unstable();
-        let of_one: Vec<(u64, u64)> = alone.records.iter().map(|record| (record.request, record.scheduled_ns)).collect();
+        let of_one: Vec<(u64, u64)> =
+            alone.records.iter().map(|record| (record.request, record.scheduled_ns)).collect();
         assert_eq!(starts, of_one);
         for (index, (ran, _)) in (0..).zip(&shards) {
             assert!(ran.records.iter().all(|record| record.request % 3 == index));
@@ -99,7 +103,8 @@ fn shares_add_up_to_the_whole() {
 
 #[test]
 fn a_shard_that_is_none_is_refused() {
-    for (text, word) in [("2/2", "no shard 2 of 2"), ("0/0", "0 shards"), ("1", "K/N"), ("-1/2", "K/N"), ("0/5000", "from 1 to")]
+    for (text, word) in
+        [("2/2", "no shard 2 of 2"), ("0/0", "0 shards"), ("1", "K/N"), ("-1/2", "K/N"), ("0/5000", "from 1 to")]
     {
         let error = text.parse::<Shard>().expect_err(text).to_string();
         assert!(error.contains(word), "{error}");

@@ -16,7 +16,10 @@ pub fn command() -> Command {
     let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf)).required(true);
     Command::new("merge")
         .about("Put the receipts of all shards of a load together, request by request")
-        .arg(path(Arg::new("RECEIPTS").value_name("RECEIPT").action(ArgAction::Append).num_args(1..)).help("Receipt of each shard"))
+        .arg(
+            path(Arg::new("RECEIPTS").value_name("RECEIPT").action(ArgAction::Append).num_args(1..))
+                .help("Receipt of each shard"),
+        )
         .arg(path(Arg::new("out").long("out").value_name("FILE")).help("Where the receipt of the whole load goes"))
 }
 

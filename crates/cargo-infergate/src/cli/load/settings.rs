@@ -219,7 +219,8 @@ fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, stop: Option<Stop
         ensure!(ramp_ns == 0, "--until-slo: leave out --ramp, whose requests would be in no window");
         return Ok(());
     };
-    for users in loads.iter().filter_map(|arrivals| if let Arrivals::Closed { users } = arrivals { Some(*users) } else { None })
+    for users in
+        loads.iter().filter_map(|arrivals| if let Arrivals::Closed { users } = arrivals { Some(*users) } else { None })
     {
         ensure!(
             users >= shard.count(),

@@ -90,7 +90,9 @@ fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Sh
             Some(shard)
         }
         (Some(_), None) => {
-            bail!("{INDEX} is set and {COUNT} is not; set it to the number of completions of the Job, or give --shard K/N")
+            bail!(
+                "{INDEX} is set and {COUNT} is not; set it to the number of completions of the Job, or give --shard K/N"
+            )
         }
         (None, Some(_)) => bail!("{COUNT} is set and {INDEX} is not; use an Indexed Job, or give --shard K/N"),
     };
@@ -110,9 +112,6 @@ fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Sh
         }
         (Some(_), _, _) => bail!("{TASK} is set, and {TASK_MIN} or {TASKS} is not; give --shard K/N"),
     };
-    ensure!(
-        pod.is_none() || task.is_none(),
-        "{INDEX} and {TASK} are both set; say which shard this is by --shard K/N"
-    );
+    ensure!(pod.is_none() || task.is_none(), "{INDEX} and {TASK} are both set; say which shard this is by --shard K/N");
     Ok(pod.or(task))
 }

@@ -66,7 +66,8 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
         run.requests.iter().map(|record| value(record)).collect()
     };
     let seconds_of = |ns: Option<f64>| ns.map(|ns| ns / 1e9);
-    let unless_failed = |record: &RequestRecord, ns: Option<f64>| json!(seconds_of(ns.filter(|_| record.failure.is_none())));
+    let unless_failed =
+        |record: &RequestRecord, ns: Option<f64>| json!(seconds_of(ns.filter(|_| record.failure.is_none())));
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     set("date", json!(word(&receipt.created)));

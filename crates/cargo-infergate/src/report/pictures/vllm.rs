@@ -26,7 +26,8 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     vec![Chart {
         id: "vllm".into(),
         title: "Throughput beside vLLM bench serve".into(),
-        caption: "Output tokens a second, of each run that has a level of the same load here. Farther right is faster.".into(),
+        caption: "Output tokens a second, of each run that has a level of the same load here. Farther right is faster."
+            .into(),
         x: Axis::new("output throughput", Unit::TokensPerS).zero(),
         y: Axis::named("", lanes().map(|(_, (name, ..))| name.clone()).collect()),
         layers: vec![

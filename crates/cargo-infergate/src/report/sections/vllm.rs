@@ -29,7 +29,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             Column::words("model", "model"),
             Column::words("figure", "figure"),
             Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
-            Column::numbers("here", "here").about("of the level with as many users or the same rate; latencies are of the steady window"),
+            Column::numbers("here", "here")
+                .about("of the level with as many users or the same rate; latencies are of the steady window"),
             Column::numbers("ratio", "here / vLLM"),
         ],
     )
@@ -80,7 +81,8 @@ pub fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
         Figure { name, unit: Unit::Ns, theirs, here }
     };
     let rate = here.and_then(|summary| summary.system_tokens_per_s);
-    let at = |p: f64, of: fn(&LevelSummary) -> &crate::load::summary::Values| here.and_then(|summary| of(summary).at(p));
+    let at =
+        |p: f64, of: fn(&LevelSummary) -> &crate::load::summary::Values| here.and_then(|summary| of(summary).at(p));
     let all = [
         Figure { name: "output throughput", unit: Unit::TokensPerS, theirs: result.output_throughput, here: rate },
         time("TTFT P50", result.median_ttft_ms, at(0.5, |summary| &summary.ttft_ns)),
