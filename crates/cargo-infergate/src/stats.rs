@@ -3,7 +3,7 @@
 //! As in [`infergate::stats`], which is here too, every function refuses what it cannot answer with `None`.
 
 mod holm;
-mod median;
+mod order;
 mod proportion;
 mod signed_rank;
 mod simulate;
@@ -11,7 +11,7 @@ mod student;
 
 pub use holm::holm_adjusted;
 pub use infergate::stats::*;
-pub use median::median_interval;
+pub use order::median_interval;
 pub use proportion::clopper_pearson;
 pub use signed_rank::{
     MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,

@@ -144,10 +144,11 @@ fn aiperf_calls_the_mean_gap_of_a_request_inter_token_latency_and_each_gap_inter
     ] {
         assert_eq!(file[metric]["unit"], json!(unit), "{metric}");
     }
-    assert_eq!(file["time_to_first_token"]["p99"], Value::Null, "38 requests have no p99");
+    // The second round began before the first one's stall was over, and is not in the window.
+    assert_eq!(file["time_to_first_token"]["p99"], Value::Null, "36 requests have no p99");
     assert_eq!(file["input_sequence_length"]["avg"], Value::Null);
     assert_eq!(file["total_isl"]["avg"], Value::Null);
-    assert_eq!(file["output_sequence_length"]["count"], json!(38));
+    assert_eq!(file["output_sequence_length"]["count"], json!(36));
     assert_eq!((&file["schema_version"], &file["was_cancelled"]), (&json!("1.1"), &json!(false)));
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use infergate::config::Config as Measured;
 use infergate::load::{Arrivals, Stop};
@@ -55,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let targets = named.len();
     let mut target = target::open(matches, named, &cancelled)?;
     let settings = Settings::from(matches, &folder, targets, target.as_ref())?;
-    let earlier: Option<LoadReceipt> = common::path(matches, "earlier").map(|path| read(&path)).transpose()?;
+    let earlier = common::path(matches, "earlier").map(|path| earlier(&path, &settings)).transpose()?;
     let out = match common::path(matches, "out") {
         Some(out) => out,
         None => default_out()?,
@@ -91,6 +91,20 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     output::report(&report::load::text(&receipt));
     output::say(&format!("receipt: {}", out.display()));
     Ok(exit_code(&receipt))
+}
+
+/// The receipt of a run that had the same prompts.
+fn earlier(path: &Path, settings: &Settings) -> Result<LoadReceipt> {
+    let earlier: LoadReceipt = read(path)?;
+    let same = (earlier.seed, earlier.prompt_seed) == (settings.seed, settings.prompt_seed)
+        && earlier.scenarios == settings.scenarios
+        && earlier.dataset_prompts == settings.dataset_prompts();
+    ensure!(
+        same,
+        "{}: had other prompts; --earlier takes a run with --same-prompts, the same --seed and the same scenarios",
+        path.display()
+    );
+    Ok(earlier)
 }
 
 fn default_out() -> Result<PathBuf> {

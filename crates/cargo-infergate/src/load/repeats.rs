@@ -11,8 +11,6 @@ use super::summary::{Window, steady_window};
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::median_interval;
 
-/// Confidence of the interval of the median ratio.
-const CONFIDENCE: f64 = 0.95;
 /// The whole interval has to lie below this: a tenth is less than any cache that matters saves, and more than noise that the
 /// interval does not know of.
 const FALLS_BELOW: f64 = 0.9;
@@ -22,7 +20,7 @@ const FALLS_BELOW: f64 = 0.9;
 pub struct Fall {
     /// Median over prompts of later TTFT / first TTFT.
     pub ratio: f64,
-    /// Its interval of 95 %.
+    /// Its interval of 95 %, that of the sign test.
     pub interval: (f64, f64),
     /// Prompts.
     pub prompts: usize,
@@ -36,7 +34,7 @@ pub fn fall(pairs: &[(f64, f64)]) -> Option<Fall> {
     if ratios.iter().any(|ratio| !(ratio.is_finite() && *ratio > 0.0)) {
         return None;
     }
-    let interval = median_interval(&ratios, CONFIDENCE)?;
+    let interval = median_interval(&ratios)?;
     Some(Fall { ratio: median(&ratios)?, interval, prompts: ratios.len(), is_called: interval.1 < FALLS_BELOW })
 }
 
@@ -44,13 +42,13 @@ pub fn fall(pairs: &[(f64, f64)]) -> Option<Fall> {
 /// than the level has requests, and from an `earlier` run that had the same ones.
 pub fn warnings(receipt: &LoadReceipt, earlier: Option<&LoadReceipt>) -> Vec<String> {
     let mut said = Vec::new();
-    for level in &receipt.levels {
+    for (index, level) in receipt.levels.iter().enumerate() {
         let name = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
         let name = format!("{}, {}", name.map_or("", |scenario| &scenario.name), load(&level.arrivals));
         if let Some(prompts) = receipt.dataset_prompts {
             said.extend(within(level, prompts).map(|what| format!("{name}: {what}")));
         }
-        let before = earlier.and_then(|earlier| earlier.levels.iter().find(|other| is_same(level, other)));
+        let before = earlier.and_then(|earlier| earlier.levels.get(index).filter(|other| is_same(level, other)));
         said.extend(before.and_then(|before| between(before, level)).map(|what| format!("{name}: {what}")));
     }
     said
@@ -105,7 +103,7 @@ fn between(before: &LevelRecord, level: &LevelRecord) -> Option<String> {
     Some(format!("{what}; leave out --same-prompts, or start the server anew"))
 }
 
-/// Whether both are the same load.
+/// Whether both are the same load. Their prompts are the same too where they have the same place in their runs.
 fn is_same(level: &LevelRecord, other: &LevelRecord) -> bool {
     (level.scenario, level.arrivals, level.ramp_ns) == (other.scenario, other.arrivals, other.ramp_ns)
 }

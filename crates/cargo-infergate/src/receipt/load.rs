@@ -229,7 +229,8 @@ impl LoadReceipt {
     /// Naming what does not fit.
     pub fn validate(&self) -> Result<()> {
         at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
-        at_most(self.levels.len().max(self.audits.len()), MAX_LEVELS, "levels")?;
+        at_most(self.levels.len(), MAX_LEVELS, "levels")?;
+        at_most(self.audits.len(), MAX_LEVELS * self.shards.len().max(1), "self-audits")?;
         at_most(self.scenarios.len(), MAX_LEVELS, "scenarios")?;
         at_most(self.targets.len(), MAX_TARGETS, "targets")?;
         ensure!(!self.targets.is_empty(), "there is no target in it; measure again");

@@ -99,8 +99,6 @@ pub const USUAL_FILES: &[&str] =
 const NO_VERDICT: &str = "a verdict; give one, or files that can be judged: a paired receipt, or two receipts";
 /// A run, for formats of measured times.
 const NO_RUN: &str = "a receipt of a run; give one";
-/// A load run, for formats of load.
-const NO_LOAD: &str = "a receipt of a load run; give one";
 
 /// The exporters of these names, or the usual ones that have what they need.
 ///

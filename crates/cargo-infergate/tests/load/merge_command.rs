@@ -4,8 +4,9 @@ use std::process::Output;
 
 use cargo_infergate::load::shard::Shard;
 use cargo_infergate::receipt::{LoadReceipt, ShardRecord, write_json};
+use infergate::load::Stop;
 
-use crate::command::Place;
+use crate::command::{Place, polite};
 use crate::receipt::sound;
 
 /// A shard's part of [`sound`]: one user of two.
@@ -124,11 +125,51 @@ fn the_environment_names_a_shard_where_no_flag_does() {
 }
 
 #[test]
+fn a_ramp_and_what_a_dataset_repeats_are_in_the_receipt() {
+    let place = Place::new();
+    let rows = [1, 2, 3].map(|row| format!("{{\"prompt\": \"row {row}\"}}\n")).concat();
+    std::fs::write(place.folder.path().join("data.jsonl"), rows).expect("a file");
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let target = format!("--target={}", polite());
+    let load = [&target, "--model=m", "--api-key-file=key", "--input-tokens=8", "--output-tokens=4"];
+    let level = ["--users=2", "--duration=300ms", "--ramp=20ms", "--dataset=data.jsonl", "--out=load.json"];
+    let (code, said, error) = place.run(&[load, level].concat());
+    assert!(code.is_some_and(|code| code != 2), "{error}");
+    let receipt = place.receipt("load.json");
+    assert_eq!((receipt.levels[0].ramp_ns, receipt.dataset_prompts), (20_000_000, Some(3)));
+    assert_eq!(receipt.levels[0].stop, Stop::Duration { ns: 320_000_000 }, "the ramp comes before it");
+    let first = receipt.levels[0].requests.iter().filter(|record| record.user == 1).map(|r| r.scheduled_ns).min();
+    assert!(first.is_some_and(|first_ns| first_ns >= receipt.levels[0].began_ns + 10_000_000), "{first:?}");
+    assert!(said.contains("note: plain, 2 users: the dataset's 3 prompts were sent"), "{said}");
+}
+
+#[test]
+fn the_same_prompts_can_be_compared_with_an_earlier_run_and_others_cannot() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let target = format!("--target={}", polite());
+    let load = [&target, "--model=m", "--api-key-file=key", "--input-tokens=8", "--output-tokens=4", "--users=1"];
+    let run = |more: &[&str]| place.run(&[&load[..], more].concat());
+    assert!(run(&["--same-prompts", "--out=one.json"]).0.is_some_and(|code| code != 2));
+    let (code, _, error) = run(&["--same-prompts", "--earlier=one.json", "--out=two.json"]);
+    assert!(code.is_some_and(|code| code != 2), "{error}");
+    assert_eq!(place.receipt("one.json").prompt_seed, place.receipt("two.json").prompt_seed);
+    let (code, _, error) = run(&["--same-prompts", "--seed=9", "--earlier=one.json", "--out=two.json"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("one.json: had other prompts"), "{error}");
+    let (code, _, error) = run(&["--same-prompts", "--earlier=one.json", "--out=one.json"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("--out: one.json is what --earlier names too"), "{error}");
+}
+
+#[test]
 fn a_ramp_needs_an_end_and_an_earlier_receipt_the_same_prompts() {
     let place = Place::new();
     let target = ["--target=http://127.0.0.1:1", "--model=m", "--users=2"];
-    let error = place.refused(&[&target[..], &["--ramp=10s"]].concat());
-    assert!(error.contains("--ramp: nobody knows how many requests") && error.contains("--duration"), "{error}");
+    for more in [&["--ramp=10s"][..], &["--ramp=10s", "--requests=400"]] {
+        let error = place.refused(&[&target[..], more].concat());
+        assert!(error.contains("--ramp: nobody knows how many requests") && error.contains("--duration"), "{error}");
+    }
     let error = refused(&[], &["--same-prompts", "--earlier=none.json"]);
     assert!(error.contains("none.json"), "{error}");
     assert!(refused(&[], &["--earlier=none.json"]).contains("--same-prompts"));

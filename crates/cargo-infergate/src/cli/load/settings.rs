@@ -129,7 +129,7 @@ impl Settings {
             until.iter().all(|limit| limit.percentile.is_some()),
             "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
         );
-        ensure_divisible(&loads, begin, ramp_ns, duration.or(count))?;
+        ensure_divisible(&loads, begin, ramp_ns, duration)?;
         let each = limits(matches, "slo")?;
         ensure!(
             each.iter().all(|limit| limit.percentile.is_none()),
@@ -212,24 +212,23 @@ impl Settings {
 }
 
 /// Refuses levels that cannot be shared among shards, and a ramp of users without an end.
-fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, stop: Option<Stop>) -> Result<()> {
+fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, duration: Option<Stop>) -> Result<()> {
     let Begin { shard, .. } = begin;
     let Loads::All(loads) = loads else {
         ensure!(shard.is_whole(), "--until-slo: each shard would search by itself; give --users");
         ensure!(ramp_ns == 0, "--until-slo: leave out --ramp, whose requests would be in no window");
         return Ok(());
     };
-    for users in
-        loads.iter().filter_map(|arrivals| if let Arrivals::Closed { users } = arrivals { Some(*users) } else { None })
-    {
+    for arrivals in loads {
+        let Arrivals::Closed { users } = *arrivals else { continue };
         ensure!(
             users >= shard.count(),
             "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
             shard.count()
         );
         ensure!(
-            ramp_ns == 0 || stop.is_some(),
-            "--ramp: nobody knows how many requests the first users send meanwhile; say by --duration how long to go on behind it"
+            ramp_ns == 0 || duration.is_some(),
+            "--ramp: nobody knows how many requests the first users send meanwhile; say by --duration how long the users go on behind it"
         );
     }
     Ok(())

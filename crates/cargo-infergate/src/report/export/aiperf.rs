@@ -7,8 +7,8 @@ use infergate::load::RequestRecord;
 use infergate::printable::printable_within;
 use serde_json::{Map, Value, json};
 
-use super::load_levels::{Run, runs};
-use super::{Exporter, File, NO_LOAD};
+use super::load_levels::{NO_LOAD, Run, runs};
+use super::{Exporter, File};
 use crate::load::summary::{Values, tokens};
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;

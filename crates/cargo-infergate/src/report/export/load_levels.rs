@@ -6,6 +6,9 @@ use crate::load::summary::{LevelSummary, Window, in_window, steady_window, summa
 use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
 use crate::stats::mean;
 
+/// What formats of load lack.
+pub const NO_LOAD: &str = "a receipt of a load run; give one";
+
 /// One target under one load.
 pub struct Run<'a> {
     /// The level.

@@ -7,8 +7,8 @@ use infergate::load::{Arrivals, RequestRecord, Spacing};
 use infergate::printable::printable_within;
 use serde_json::{Map, Value, json};
 
-use super::load_levels::{Run, deviation, runs};
-use super::{Exporter, File, NO_LOAD};
+use super::load_levels::{NO_LOAD, Run, deviation, runs};
+use super::{Exporter, File};
 use crate::load::summary::{Values, e2e_ns, gaps_ns, tokens, ttft_ns};
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
