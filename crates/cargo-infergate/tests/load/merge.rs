@@ -24,7 +24,7 @@ fn request(number: u64, user: u32, start_ns: u64, ttft_ms: u64, gap_ms: u64, fai
         user,
         scheduled_ns: start_ns,
         sent_ns: start_ns,
-        connected_ns: (number % 3 == 0).then_some(start_ns),
+        connected_ns: number.is_multiple_of(3).then_some(start_ns),
         first_byte_ns: Some(start_ns),
         first_answer_ns: chunk_ns.first().copied(),
         ended_ns: start_ns + (ttft_ms + 3 * gap_ms) * MS,

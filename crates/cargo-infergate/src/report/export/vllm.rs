@@ -47,8 +47,9 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let seconds = run.seconds();
     let completed: Vec<&RequestRecord> = run.completed().collect();
     let count = completed.len() as f64;
-    let input: Option<u64> = completed.iter().map(|record| record.input_tokens).sum();
-    let output: u64 = completed.iter().map(|record| tokens(record)).sum();
+    let sum = |tokens: Vec<u64>| tokens.into_iter().fold(0, u64::saturating_add);
+    let input: Option<Vec<u64>> = completed.iter().map(|record| record.input_tokens).collect();
+    let (input, output) = (input.map(sum), sum(completed.iter().map(|record| tokens(record)).collect()));
     let (rate, burstiness, users) = match run.level.arrivals {
         Arrivals::Closed { users } => (json!("inf"), json!(1.0), json!(users)),
         Arrivals::Open { requests_per_s, spacing } => {
@@ -84,7 +85,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     set("total_output_tokens", json!(output));
     set("request_throughput", json!(count / seconds));
     set("output_throughput", json!(run.summary.system_tokens_per_s));
-    set("total_token_throughput", json!(input.map(|input| (input + output) as f64 / seconds)));
+    set("total_token_throughput", json!(input.map(|input| (input as f64 + output as f64) / seconds)));
     set("input_lens", each(&|record| json!(record.input_tokens)));
     set("output_lens", each(&|record| json!(if record.failure.is_none() { tokens(record) } else { 0 })));
     set("ttfts", each(&|record| unless_failed(record, ttft_ns(record))));
