@@ -1,7 +1,8 @@
 //! Load: many requests at once against a server, by a client that measures its own accuracy.
 //!
 //! `client` sends one request, `runner` many of them, `stream` reads an answer, `summary` derives every number, `audit` drives
-//! the client against a server whose times are known, `judge` says whether a run's numbers can be used.
+//! the client against a server whose times are known, `judge` says whether a run's numbers can be used. `shard` divides a load
+//! among machines, `merge` puts their receipts together.
 
 pub mod audit;
 pub mod body;
@@ -19,11 +20,15 @@ mod failures;
 pub mod judge;
 pub mod live;
 pub mod local;
+pub mod merge;
 pub mod plan;
 pub mod prompt;
+pub mod ramp;
+pub mod repeats;
 pub mod runner;
 pub mod scenario;
 pub mod script_server;
+pub mod shard;
 pub mod slo;
 pub mod stamped;
 pub mod stream;
@@ -54,6 +59,11 @@ pub trait Target {
     /// Whether requests go over a network, by a client whose accuracy has to be known.
     fn has_client(&self) -> bool {
         true
+    }
+
+    /// Nanoseconds since the moment that times of its records count from; 0 where that is the first level's begin.
+    fn now_ns(&self) -> u64 {
+        0
     }
 
     /// Runs one level and gives what each of its requests did. Asked to end by `live`, it gives what there is.

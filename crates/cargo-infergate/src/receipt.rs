@@ -16,9 +16,11 @@ mod paired;
 mod price;
 mod reason;
 mod report;
+mod shard;
 mod summary;
 mod target;
 mod verdict;
+mod vllm;
 
 use std::path::Path;
 
@@ -49,9 +51,11 @@ pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict,
 };
+pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
+pub use vllm::{VllmResult, is_vllm, read_vllm};
 
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";

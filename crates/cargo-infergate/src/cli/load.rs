@@ -2,15 +2,19 @@
 
 mod drawer;
 mod flags;
+mod merge;
 mod settings;
+mod shard;
 mod target;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use infergate::config::Config as Measured;
 use infergate::load::{Arrivals, Stop};
@@ -22,12 +26,14 @@ use crate::load::audit::audit;
 use crate::load::cpu::raise_connection_limit;
 use crate::load::judge;
 use crate::load::live::Live;
-use crate::load::plan::REQUEST_WEIGHT;
+use crate::load::plan::{MAX_KEPT, REQUEST_WEIGHT};
+use crate::load::repeats;
 use crate::load::script_server::{self, Script};
+use crate::load::shard::note;
 use crate::load::slo::{Limit, meets, next_users};
 use crate::load::summary::summarise;
 use crate::machine;
-use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, timestamp, write_json};
+use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
 use crate::report;
 use drawer::Drawer;
 use settings::{Loads, Settings};
@@ -35,23 +41,27 @@ use settings::{Loads, Settings};
 pub use flags::command;
 pub use settings::scenarios_of;
 
-/// What a receipt has room for, in pieces of output: it could not be read again beyond 128 MiB.
-const MAX_KEPT: u64 = 8_000_000;
+/// How often a wait for the common start looks whether it was given up.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
+    if let Some(("merge", matches)) = matches.subcommand() {
+        return merge::run(matches);
+    }
     let folder = env::current_dir().context("the current folder cannot be read")?;
     let named = target::named(matches)?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let targets = named.len();
     let mut target = target::open(matches, named, &cancelled)?;
     let settings = Settings::from(matches, &folder, targets, target.as_ref())?;
+    let earlier = common::path(matches, "earlier").map(|path| earlier(&path, &settings)).transpose()?;
     let out = match common::path(matches, "out") {
         Some(out) => out,
         None => default_out()?,
     };
     raise_connection_limit();
-    let mut receipt = begin(&settings, target.as_ref());
+    let mut receipt = begin(&settings, target.as_ref())?;
     let drawer = Drawer::start();
     let levels = match &settings.loads {
         Loads::All(loads) => loads.len(),
@@ -74,12 +84,27 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }
+    receipt.notes.extend(repeats::warnings(&receipt, earlier.as_ref()));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
     write_json(&out, &receipt)?;
     output::report(&report::load::text(&receipt));
     output::say(&format!("receipt: {}", out.display()));
     Ok(exit_code(&receipt))
+}
+
+/// The receipt of a run that had the same prompts.
+fn earlier(path: &Path, settings: &Settings) -> Result<LoadReceipt> {
+    let earlier: LoadReceipt = read(path)?;
+    let same = (earlier.seed, earlier.prompt_seed) == (settings.seed, settings.prompt_seed)
+        && earlier.scenarios == settings.scenarios
+        && earlier.dataset_prompts == settings.dataset_prompts();
+    ensure!(
+        same,
+        "{}: had other prompts; --earlier takes a run with --same-prompts, the same --seed and the same scenarios",
+        path.display()
+    );
+    Ok(earlier)
 }
 
 fn default_out() -> Result<PathBuf> {
@@ -98,23 +123,28 @@ fn exit_code(receipt: &LoadReceipt) -> i32 {
     }
 }
 
-fn begin(settings: &Settings, target: &dyn Target) -> LoadReceipt {
-    LoadReceipt {
+fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
+    let (machine, targets) = (machine::detect(), target.records());
+    let shard = settings.shard_record(&targets, &machine.class)?;
+    let own = shard.iter().map(note);
+    Ok(LoadReceipt {
         schema: LOAD_SCHEMA.into(),
         created: timestamp(),
         partial: true,
         invalid: Vec::new(),
-        notes: settings.notes.clone(),
+        notes: own.chain(settings.notes.iter().cloned()).collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
-        machine: machine::detect(),
-        targets: target.records(),
+        machine,
+        targets,
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,
         limits: settings.limits.clone(),
         scenarios: settings.scenarios.clone(),
+        dataset_prompts: settings.dataset_prompts(),
+        shards: shard.into_iter().collect(),
         audits: Vec::new(),
         levels: Vec::new(),
-    }
+    })
 }
 
 /// A run that is going on.
@@ -134,6 +164,9 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn measure(&mut self) -> Result<()> {
+        if let Some(start_unix_ns) = self.settings.begin.start_unix_ns {
+            self.begin_at(start_unix_ns)?;
+        }
         for scenario in 0..self.settings.scenarios.len() {
             match &self.settings.loads {
                 Loads::All(loads) => {
@@ -143,6 +176,44 @@ impl Run<'_> {
                 }
                 Loads::UntilSlo { most } => self.search(scenario, *most)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Does what can be done before the common start, and waits for it.
+    fn begin_at(&mut self, start_unix_ns: u64) -> Result<()> {
+        if let Loads::All(loads) = &self.settings.loads {
+            for arrivals in loads {
+                self.audit(*arrivals)?;
+            }
+        }
+        self.show("waiting for --start-at", None);
+        let now = || shard::unix_ns(SystemTime::now());
+        if now()? > start_unix_ns && !self.is_cancelled() {
+            bail!("--start-at: the self-audit was done after it; give a later time, for example in two minutes");
+        }
+        while !self.is_cancelled() {
+            let left = Duration::from_nanos(start_unix_ns.saturating_sub(now()?));
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+        // Both clocks at once: what lies between the two calls is far below what clocks of machines differ by.
+        let clock_unix_ns = now()?.saturating_sub(self.target.now_ns());
+        for shard in &mut self.receipt.shards {
+            shard.clock_unix_ns = clock_unix_ns;
+        }
+        Ok(())
+    }
+
+    /// Makes the client's accuracy under this shard's part of `arrivals` known.
+    fn audit(&mut self, arrivals: Arrivals) -> Result<()> {
+        let own = self.settings.begin.shard.arrivals(arrivals);
+        let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
+        if self.target.has_client() && !is_known && !self.is_cancelled() {
+            let live = self.show(&format!("self-audit, {}", judge::load(&own)), None);
+            self.receipt.audits.extend(audit(&this_program()?, own, self.settings.seed, &live)?);
         }
         Ok(())
     }
@@ -168,17 +239,13 @@ impl Run<'_> {
 
     /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end.
     fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<()> {
-        let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == arrivals);
-        if self.target.has_client() && !is_known && !self.is_cancelled() {
-            let live = self.show(&format!("self-audit, {}", judge::load(&arrivals)), None);
-            self.receipt.audits.extend(audit(&this_program()?, arrivals, self.settings.seed, &live)?);
-        }
+        self.audit(arrivals)?;
         if self.is_cancelled() {
             return Ok(());
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
         let label = format!("{}, {}", plan.shape.name, judge::load(&arrivals));
-        let live = self.show(&label, Some(plan.stop));
+        let live = self.show(&label, Some(plan.shard.stop(plan.stop)));
         let outcome = self.target.run_level(&plan, &live)?;
         if outcome.is_full {
             self.receipt

@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use crate::receipt::ensure_writable;
 
 /// Flags that name files a command reads.
-const READ: [&str; 10] = [
+const READ: [&str; 12] = [
     "receipt",
     "BASE",
     "HEAD",
@@ -21,6 +21,8 @@ const READ: [&str; 10] = [
     "head-bin",
     "dataset",
     "api-key-file",
+    "earlier",
+    "RECEIPTS",
 ];
 
 /// Flags that name files a command writes, anew.

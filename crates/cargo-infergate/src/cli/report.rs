@@ -29,7 +29,7 @@ pub fn command() -> Command {
         .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
         .arg(
             path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
-                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline, or llama-bench's JSON; of two receipts the first is the earlier run",
+                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline, or the JSON of llama-bench or vLLM; of two receipts the first is the earlier run",
             ),
         )
         .arg(

@@ -19,6 +19,7 @@ use super::live::Live;
 use super::plan::{LevelPlan, Prompts};
 use super::scenario::Scenario;
 use super::script_server::{COMMAND, Log, Script};
+use super::shard::Shard;
 use super::url::Url;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
 
@@ -88,6 +89,8 @@ pub fn drive(
         arrivals,
         stop: Stop::Requests { count: requests },
         warm_up_requests: 0,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
         seed,
         prompts: Prompts::Numbers,
         max_kept: u64::MAX,
@@ -123,6 +126,7 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
         }
     }
     AuditRecord {
+        shard: None,
         arrivals: level.arrivals,
         ttft_ns: script.ttft_ns,
         itl_ns: script.itl_ns,

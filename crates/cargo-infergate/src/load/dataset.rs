@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use infergate::text_file::read_text;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use super::scenario::MAX_TOKENS;
 
@@ -25,6 +26,8 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
     entries: Vec<Entry>,
+    /// Of the file's text.
+    sha256: String,
 }
 
 impl Dataset {
@@ -50,12 +53,18 @@ impl Dataset {
             entries.push(entry);
         }
         ensure!(!entries.is_empty(), "{place}: there are no prompts in it");
-        Ok(Self { entries })
+        let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { entries, sha256 })
     }
 
     /// The entry of a request; after the last one the first comes again.
     pub fn entry(&self, request: u64) -> &Entry {
         &self.entries[(request % self.entries.len() as u64) as usize]
+    }
+
+    /// SHA-256 of the file, hex.
+    pub fn sha256(&self) -> String {
+        self.sha256.clone()
     }
 
     /// Prompts in it, at least one.

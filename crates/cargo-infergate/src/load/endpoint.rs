@@ -55,9 +55,12 @@ impl Client {
         let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
         let level = LevelRecord {
             scenario: plan.scenario,
-            arrivals: plan.arrivals,
-            stop: plan.stop,
-            warm_up_requests: plan.warm_up_requests,
+            arrivals: plan.shard.arrivals(plan.arrivals),
+            whole: (!plan.shard.is_whole()).then_some(plan.arrivals),
+            stop: plan.shard.stop(plan.stop),
+            warm_up_requests: plan.shard.warm_up(plan.arrivals, plan.warm_up_requests),
+            ramp_ns: plan.ramp_ns,
+            steady: None,
             began_ns: ran.began_ns,
             wall_ns: ran.wall_ns,
             client_cpu_ns: cpu,
@@ -80,6 +83,10 @@ pub struct EndpointTarget {
 impl Target for EndpointTarget {
     fn records(&self) -> Vec<TargetRecord> {
         self.records.clone()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.client.now_ns()
     }
 
     fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {

@@ -26,7 +26,7 @@ pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
     for level in &receipt.levels {
         let name = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
         let name = name.map_or("", |scenario| scenario.name.as_str());
-        let audit = receipt.audits.iter().find(|audit| audit.arrivals == level.arrivals);
+        let audit = receipt.audits.iter().find(|audit| audit.shard.is_none() && audit.arrivals == level.arrivals);
         let found = of_level(level, &summarise(level), audit);
         reasons.extend(found.into_iter().map(|reason| format!("{name}, {}: {reason}", load(&level.arrivals))));
     }

@@ -149,8 +149,11 @@ impl Target for LocalTarget<'_> {
         let level = LevelRecord {
             scenario: plan.scenario,
             arrivals: plan.arrivals,
+            whole: None,
             stop: plan.stop,
             warm_up_requests: plan.warm_up_requests,
+            ramp_ns: 0,
+            steady: None,
             began_ns,
             wall_ns,
             client_cpu_ns: None,

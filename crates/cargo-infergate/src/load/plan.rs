@@ -7,6 +7,7 @@ use infergate::load::{Arrivals, Stop};
 use super::dataset::Dataset;
 use super::prompt::prompt;
 use super::scenario::Scenario;
+use super::shard::Shard;
 
 /// One level: who asks, for what, when, until when.
 #[derive(Debug, Clone)]
@@ -15,12 +16,16 @@ pub struct LevelPlan {
     pub scenario: u32,
     /// The scenario.
     pub shape: Scenario,
-    /// When requests start.
+    /// When requests start, of all shards together.
     pub arrivals: Arrivals,
-    /// When no more do.
+    /// When no more do, of all shards together.
     pub stop: Stop,
     /// Requests before the steady window, of each user or of the schedule.
     pub warm_up_requests: u64,
+    /// How long the users' first starts are spread over, or the rate rises; nanoseconds.
+    pub ramp_ns: u64,
+    /// Which part of the load is this client's.
+    pub shard: Shard,
     /// Seed of an open loop's schedule.
     pub seed: u64,
     /// Where prompts come from.
@@ -29,6 +34,9 @@ pub struct LevelPlan {
     /// are bounded.
     pub max_kept: u64,
 }
+
+/// What a receipt has room for, in pieces of output: it could not be read again beyond 128 MiB.
+pub const MAX_KEPT: u64 = 8_000_000;
 
 /// What a request takes in a receipt, in pieces of output (about 14 bytes each).
 pub const REQUEST_WEIGHT: u64 = 32;
@@ -52,7 +60,7 @@ pub enum Prompts {
 /// One request to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Its number in the level.
+    /// Its number in the level, all shards together: prompts are made of it, so that no two shards send the same.
     pub request: u64,
     /// The number of its conversation's first request.
     pub conversation: u64,

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::failures::failure;
 use super::live::Live;
 use super::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
+use super::ramp::{ramped_ns, user_start_ns};
 use super::stamped::RunClock;
 use crate::receipt::MAX_REQUESTS;
 
@@ -43,6 +44,7 @@ struct Level {
     began_ns: u64,
     live: Arc<Live>,
     cancelled: watch::Receiver<bool>,
+    /// Requests of this shard.
     issued: Cell<u64>,
     is_full: Cell<bool>,
 }
@@ -73,16 +75,21 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
 }
 
 async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
+    let (shard, ramp_ns) = (level.plan.shard, level.plan.ramp_ns);
     let mut running = JoinSet::new();
-    for user in 0..users {
-        running.spawn_local(one_user(level.clone(), user));
+    for user in (0..users).filter(|user| shard.has(u64::from(*user))) {
+        let start_ns = level.began_ns.saturating_add(user_start_ns(user.into(), users.into(), ramp_ns));
+        running.spawn_local(one_user(level.clone(), user, start_ns));
     }
     running.join_all().await.concat()
 }
 
-/// One user: a request, and the next when it ends.
-async fn one_user(level: Rc<Level>, user: u32) -> Vec<RequestRecord> {
+/// One user: a request at `start_ns`, and the next when it ends.
+async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestRecord> {
     let mut records = Vec::new();
+    if level.plan.ramp_ns > 0 && level.unless_cancelled(sleep_until(level.clock.at(start_ns))).await.is_none() {
+        return records;
+    }
     let mut connections: Vec<Option<Connection>> = level.endpoints.iter().map(|_| None).collect();
     let (mut conversation, mut turn) = (0, 0);
     // Users begin with different targets, so that each has as many at any moment.
@@ -115,8 +122,9 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
     let idle: Rc<[RefCell<Vec<Connection>>]> = level.endpoints.iter().map(|_| RefCell::default()).collect();
     let mut running = JoinSet::new();
     let turns = u64::from(level.plan.shape.turns.max(1));
-    for start_ns in starts {
-        let scheduled_ns = level.began_ns + start_ns;
+    let shard = level.plan.shard;
+    for (_, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
+        let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
         let Some(request) = level.next_request(scheduled_ns) else { break };
         let turn = u32::try_from(request % turns).unwrap_or(0);
         // Made before its time comes: making it takes some.
@@ -124,7 +132,7 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
         let until = sleep_until(level.clock.at(scheduled_ns));
         if level.unless_cancelled(until).await.is_none() {
-            level.issued.set(request);
+            level.issued.set(level.issued.get() - 1);
             break;
         }
         let (level, idle) = (level.clone(), idle.clone());
@@ -147,13 +155,13 @@ struct Order {
 }
 
 impl Level {
-    /// The number of the next request, if one may start at `at_ns`.
+    /// The number in the whole load of the next request, if one may start at `at_ns`.
     fn next_request(&self, at_ns: u64) -> Option<u64> {
-        let request = self.issued.get();
-        let kept = self.live.seen().pieces + REQUEST_WEIGHT * request;
-        let is_full = request >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
-        let is_over = match self.plan.stop {
-            Stop::Requests { count } => request >= count,
+        let own = self.issued.get();
+        let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
+        let is_full = own >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
+        let is_over = match self.plan.shard.stop(self.plan.stop) {
+            Stop::Requests { count } => own >= count,
             Stop::Duration { ns } => at_ns.saturating_sub(self.began_ns) >= ns,
         };
         if is_full && !is_over {
@@ -162,8 +170,8 @@ impl Level {
         if is_full || is_over || *self.cancelled.borrow() {
             return None;
         }
-        self.issued.set(request + 1);
-        Some(request)
+        self.issued.set(own + 1);
+        Some(self.plan.shard.number(own))
     }
 
     fn order(&self, turn: Turn, target: usize) -> Order {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use infergate::load::{Arrivals, FailureClass, RequestRecord};
 use infergate::stats::{mean, quantile, samples_needed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::receipt::LevelRecord;
 
 /// A stretch of the run, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Its begin.
     pub from_ns: u64,
@@ -163,14 +165,19 @@ pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option
 }
 
 /// The time in which the load was what was asked for. Closed loop: from when the last user had ended its warm-up until the
-/// first user had no more to send. Open loop: from the first start behind the warm-up to the last. `None` where that is no time
-/// at all.
+/// first user had no more to send. Open loop: from the first start behind the warm-up to the last. No ramp is in it. Of shards
+/// that were put together: what they have in common, where the level says it. `None` where that is no time at all.
 pub fn steady_window(level: &LevelRecord) -> Option<Window> {
+    if let Some(window) = level.steady {
+        return (window.from_ns < window.to_ns).then_some(window);
+    }
     let warm_up = usize::try_from(level.warm_up_requests).ok()?;
+    // Before it not everybody had begun, or the rate was not reached.
+    let full_ns = level.began_ns.saturating_add(level.ramp_ns);
     let (from_ns, to_ns) = match level.arrivals {
         Arrivals::Open { .. } => {
-            let starts = |record: &RequestRecord| record.scheduled_ns;
-            (starts(level.requests.get(warm_up)?), starts(level.requests.last()?))
+            let mut starts = level.requests.get(warm_up..)?.iter().map(|record| record.scheduled_ns);
+            (starts.find(|start_ns| *start_ns >= full_ns)?, level.requests.last()?.scheduled_ns)
         }
         Arrivals::Closed { users } => {
             let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -180,11 +187,11 @@ pub fn steady_window(level: &LevelRecord) -> Option<Window> {
             if users == 0 || ends.len() != users as usize {
                 return None;
             }
-            let mut window = (level.began_ns, u64::MAX);
+            let mut window = (full_ns, u64::MAX);
             for ends in ends.values() {
                 // Who did warm-up alone leaves no window.
                 ends.get(warm_up)?;
-                let warm = warm_up.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(level.began_ns);
+                let warm = warm_up.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(full_ns);
                 window = (window.0.max(warm), window.1.min(*ends.last()?));
             }
             window

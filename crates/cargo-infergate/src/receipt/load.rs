@@ -8,9 +8,11 @@ use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::shard::{ShardRecord, validate_shards};
 use super::{Build, Format, Price};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::load::slo::Limit;
+use crate::load::summary::Window;
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -56,6 +58,13 @@ pub struct LoadReceipt {
     pub limits: Vec<Limit>,
     /// What users did.
     pub scenarios: Vec<Scenario>,
+    /// Prompts of the dataset, which requests take in turn by their number; `null` where prompts were made up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset_prompts: Option<u64>,
+    /// Which part of a load this is, where several clients put it on together; all parts, where this was put together from
+    /// them; empty for a load that one client put on alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardRecord>,
     /// How accurate the client is, by a server that wrote down what it sent: one entry for each number of users or rate.
     #[serde(default)]
     pub audits: Vec<AuditRecord>,
@@ -131,17 +140,28 @@ pub struct BatchRecord {
 pub struct LevelRecord {
     /// Index of its scenario.
     pub scenario: u32,
-    /// When requests started.
+    /// When requests started, by this client.
     pub arrivals: Arrivals,
+    /// Of a shard: the arrivals of all shards together. An open loop's requests are those of that schedule at this shard's
+    /// places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Arrivals>,
     /// When no more did.
     pub stop: Stop,
     /// Requests before the steady window: of each user in a closed loop, of the schedule in an open one.
     pub warm_up_requests: u64,
+    /// How long the users' first starts were spread over, or the rate rose, before the steady window; nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ramp_ns: u64,
+    /// The steady window that shards have in common, where it is less than what the requests say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Window>,
     /// When it began, nanoseconds after the run did.
     pub began_ns: u64,
     /// How long it took.
     pub wall_ns: u64,
-    /// Processor time of the client's thread meanwhile; `null` where the system does not say.
+    /// Processor time of the client's thread meanwhile, of several shards the busiest one's; `null` where the system does not
+    /// say.
     #[serde(default)]
     pub client_cpu_ns: Option<u64>,
     /// Requests that were sent: completed, failed and cancelled ones together.
@@ -156,6 +176,9 @@ pub struct LevelRecord {
 /// What the client made of a server whose token times are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
+    /// Whose it is, in a receipt that was put together from shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u32>,
     /// The load it was driven with.
     pub arrivals: Arrivals,
     /// Scripted time to the first token.
@@ -190,6 +213,10 @@ pub struct ErrorNs {
     pub max: Option<f64>,
 }
 
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
 impl Format for LoadReceipt {
     const SCHEMA: &'static str = LOAD_SCHEMA;
 
@@ -205,13 +232,17 @@ impl LoadReceipt {
     /// Naming what does not fit.
     pub fn validate(&self) -> Result<()> {
         at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
-        at_most(self.levels.len().max(self.audits.len()), MAX_LEVELS, "levels")?;
+        at_most(self.levels.len(), MAX_LEVELS, "levels")?;
+        at_most(self.audits.len(), MAX_LEVELS * self.shards.len().max(1), "self-audits")?;
         at_most(self.scenarios.len(), MAX_LEVELS, "scenarios")?;
         at_most(self.targets.len(), MAX_TARGETS, "targets")?;
         ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
         self.targets.iter().filter_map(TargetRecord::price).try_for_each(|price| price.validate())?;
         ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
         at_most(self.limits.len(), MAX_NOTES, "limits")?;
+        validate_shards(&self.shards)?;
+        ensure!(self.dataset_prompts.is_none_or(|prompts| prompts > 0), "a dataset without prompts; measure again");
+        in_range(self.dataset_prompts, "prompts of the dataset")?;
         in_range(self.limits.iter().map(|limit| limit.limit_ns), "a limit")?;
         let percentiles = self.limits.iter().filter_map(|limit| limit.percentile);
         ensure!(
@@ -259,6 +290,9 @@ impl TargetRecord {
 impl LevelRecord {
     fn validate(&self, index: usize) -> Result<()> {
         validate_arrivals(&self.arrivals)?;
+        self.whole.iter().try_for_each(validate_arrivals)?;
+        let ends = self.steady.into_iter().flat_map(|window| [window.from_ns, window.to_ns]);
+        in_range(ends.chain([self.ramp_ns]), format_args!("level {index}"))?;
         at_most(self.requests.len(), MAX_REQUESTS, format_args!("requests of level {index}"))?;
         let stop = match self.stop {
             Stop::Requests { count } => count,

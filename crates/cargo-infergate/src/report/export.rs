@@ -1,6 +1,7 @@
 //! Reports as files. An exporter is one file here and one line in [`EXPORTERS`]; it reads the report and, where another
 //! program's format asks for more, the inputs. It never reads a sentence.
 
+mod aiperf;
 mod annotations;
 mod bencher;
 mod comment;
@@ -11,12 +12,14 @@ pub mod json;
 mod junit;
 mod llama_bench;
 mod llama_bench_table;
+mod load_levels;
 pub mod markdown;
 pub mod markup;
 mod openmetrics;
 #[cfg(feature = "png")]
 mod png;
 mod svg;
+mod vllm;
 
 use anyhow::{Result, bail, ensure};
 
@@ -84,6 +87,8 @@ pub const EXPORTERS: &[&dyn Exporter] = &[
     &llama_bench::LlamaBench,
     &llama_bench_table::LlamaBenchTable,
     &openmetrics::OpenMetrics,
+    &vllm::Vllm,
+    &aiperf::Aiperf,
 ];
 
 /// The pages that are written where no format is asked for.

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::receipt::{
     Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord,
-    Verdict,
+    Verdict, VllmResult,
 };
 use crate::report::load::digest::Digest;
 use infergate::engine::EngineInfo;
@@ -28,6 +28,8 @@ pub struct Inputs {
     pub load: Option<LoadReceipt>,
     /// What is derived of [`load`](Self::load) once somebody asks for it.
     pub load_digest: OnceLock<Digest>,
+    /// Runs of vLLM's benchmark, to stand beside a load run.
+    pub vllm: Vec<VllmResult>,
     /// What was decided.
     pub verdict: Option<Verdict>,
 }

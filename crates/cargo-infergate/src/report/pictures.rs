@@ -10,6 +10,7 @@ mod memory;
 mod starts;
 mod timeline;
 mod ttft;
+mod vllm;
 
 use super::inputs::Inputs;
 use super::model::Chart;
@@ -37,6 +38,7 @@ const PICTURES: &[(&str, Picture)] = &[
     ("load_targets", load::targets::charts),
     ("load_winners", load::winners::charts),
     ("load_stability", load::stability::charts),
+    ("vllm", vllm::charts),
 ];
 
 /// The charts of the section named `id`.

@@ -15,6 +15,7 @@ mod scaling;
 mod targets;
 mod variance;
 mod verdict;
+pub mod vllm;
 
 use infergate::printable::printable;
 
@@ -54,6 +55,7 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     load::stability::section,
     load::failures::section,
     load::audit::section,
+    vllm::section,
 ];
 
 /// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.

@@ -24,6 +24,7 @@ use crate::load::endpoint::Client;
 use crate::load::live::Live;
 use crate::load::plan::{LevelPlan, Prompts};
 use crate::load::scenario::Scenario;
+use crate::load::shard::Shard;
 use crate::load::url::Url;
 use crate::receipt::{Build, InferenceMemory, MemorySample, Output, output_sha256};
 
@@ -208,6 +209,8 @@ impl Worker {
             arrivals: Arrivals::Closed { users: 1 },
             stop: Stop::Requests { count: 1 },
             warm_up_requests: 0,
+            ramp_ns: 0,
+            shard: Shard::WHOLE,
             seed: number,
             prompts: Prompts::Words { seed, shared: 0 },
             max_kept: u64::MAX,

@@ -5,11 +5,14 @@ use std::path::Path;
 use cargo_infergate::gate::paired::{PairedPolicy, summarise};
 use cargo_infergate::gate::{self, Policy};
 use cargo_infergate::load::judge;
+use cargo_infergate::load::merge::merge;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline, Verdict,
     read, read_receipt_or_baseline,
 };
-use cargo_infergate::report;
+use cargo_infergate::report::export::chosen;
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::{self, sections};
 use infergate::printable::{printable, printable_report};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -131,6 +134,30 @@ fn load_receipts() {
         let mut receipt: LoadReceipt = read(path)?;
         receipt.invalid.extend(judge::reasons(&receipt));
         Ok(vec![report::load::text(&receipt)])
+    });
+}
+
+/// Merged with the other half, and exported.
+#[test]
+fn shards_of_a_load() {
+    let mut other: LoadReceipt = sound("load-shard-1.json");
+    other.shards[0].index = 1;
+    for record in other.levels.iter_mut().flat_map(|level| &mut level.requests) {
+        record.request += 1;
+        record.user += 1;
+    }
+    survives("load-shard-1.json", &|path| {
+        let merged = merge(vec![("damaged.json".into(), read(path)?), ("other.json".into(), other.clone())])?;
+        merged.validate()?;
+        let mut shown = vec![report::load::text(&merged)];
+        let inputs = Inputs { load: Some(merged), ..Inputs::default() };
+        let nothing = sections::report(&Inputs::default());
+        for exporter in chosen(&["vllm".into(), "aiperf".into()], &inputs)? {
+            for file in exporter.export(&inputs, &nothing)? {
+                shown.push(String::from_utf8(file.bytes)?);
+            }
+        }
+        Ok(shown)
     });
 }
 

@@ -11,18 +11,18 @@ use tempfile::TempDir;
 use crate::faults::{answer, next_request, server};
 use crate::script::HEAD;
 
-struct Place {
-    folder: TempDir,
+pub struct Place {
+    pub folder: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         std::fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
         Self { folder }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
         command
             .current_dir(self.folder.path())
@@ -32,18 +32,18 @@ impl Place {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+    pub fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let Output { status, stdout, stderr } = self.command(arguments).output().expect("it starts");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (status.code(), text(stdout), text(stderr))
     }
 
-    fn receipt(&self, name: &str) -> LoadReceipt {
+    pub fn receipt(&self, name: &str) -> LoadReceipt {
         read(&self.folder.path().join(name)).expect("a receipt")
     }
 
     #[track_caller]
-    fn refused(&self, arguments: &[&str]) -> String {
+    pub fn refused(&self, arguments: &[&str]) -> String {
         let (code, said, error) = self.run(arguments);
         assert_eq!((code, said.as_str()), (Some(2), ""), "{error}");
         assert!(error.starts_with("error: "), "{error}");
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-fn polite() -> String {
+pub fn polite() -> String {
     let port = server(|_, connection| {
         while let Some(request) = next_request(connection) {
             let known = request.contains("authorization: Bearer SECRET");

@@ -14,6 +14,7 @@ use cargo_infergate::load::endpoint::Client;
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::plan::{LevelPlan, Prompts};
 use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::url::Url;
 use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
@@ -69,6 +70,8 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
         arrivals: Arrivals::Closed { users },
         stop: Stop::Requests { count },
         warm_up_requests: 0,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
         seed: 1,
         prompts: Prompts::Words { seed: 1, shared: 0 },
         max_kept: u64::MAX,

@@ -38,7 +38,10 @@ pub fn sound() -> LoadReceipt {
         prompt_seed: 1,
         limits: Vec::new(),
         scenarios: vec![Scenario::plain("chatbot", 256, 4)],
+        dataset_prompts: None,
+        shards: Vec::new(),
         audits: vec![AuditRecord {
+            shard: None,
             arrivals: Arrivals::Closed { users: 2 },
             ttft_ns: 20_000_000,
             itl_ns: 5_000_000,

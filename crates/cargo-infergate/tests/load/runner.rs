@@ -10,6 +10,7 @@ use cargo_infergate::load::live::Live;
 use cargo_infergate::load::plan::{LevelPlan, Prompts};
 use cargo_infergate::load::runner::{Ran, run_level};
 use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::stamped::RunClock;
 use infergate::load::{Arrivals, FailureClass, Spacing, Stop};
 use tokio::task::spawn_local;
@@ -19,13 +20,15 @@ use crate::script::{Act, HEAD, Script, answer, endpoint, in_made_up_time, send, 
 
 const MS: u64 = 1_000_000;
 
-fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
+pub fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
     LevelPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),
         arrivals,
         stop,
         warm_up_requests: 1,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
         seed: 1,
         prompts: Prompts::Words { seed: 7, shared: 0 },
         max_kept: u64::MAX,
@@ -33,7 +36,7 @@ fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
 }
 
 /// Runs `plan`, interrupted after `cancel_after` where that is given.
-fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Ran, Arc<Live>) {
+pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Ran, Arc<Live>) {
     in_made_up_time(async {
         let cancelled = Arc::new(AtomicBool::new(false));
         let live = Arc::new(Live::new(cancelled.clone()));
@@ -83,7 +86,7 @@ fn prompts_are_unlike_each_other_and_a_conversation_goes_on() {
     assert!(prompts[4].starts_with(&prompts[3]) && !prompts[3].starts_with(&prompts[0][..40]));
 }
 
-fn prompt_of(request: &str) -> String {
+pub fn prompt_of(request: &str) -> String {
     let (_, body) = request.split_once("\r\n\r\n").expect("a body");
     let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
     body["prompt"].as_str().expect("a prompt").to_owned()

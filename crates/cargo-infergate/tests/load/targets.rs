@@ -9,6 +9,7 @@ use cargo_infergate::load::live::Live;
 use cargo_infergate::load::plan::{LevelPlan, Prompts};
 use cargo_infergate::load::runner::run_level;
 use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::stamped::RunClock;
 use cargo_infergate::load::summary::{summarise, summarise_target};
 use cargo_infergate::receipt::LevelRecord;
@@ -27,6 +28,8 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         arrivals,
         stop: Stop::Requests { count },
         warm_up_requests: 2,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
         seed: 1,
         prompts: Prompts::Words { seed: 7, shared: 0 },
         max_kept: u64::MAX,
@@ -39,8 +42,11 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         batch: None,
         scenario: 0,
         arrivals,
+        whole: None,
         stop: plan.stop,
         warm_up_requests: 2,
+        ramp_ns: 0,
+        steady: None,
         began_ns: 0,
         wall_ns: ran.wall_ns,
         client_cpu_ns: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command, value_parser};
 
+use super::merge;
 use crate::cli::flags;
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS};
 use crate::receipt::MAX_USERS;
@@ -16,14 +17,19 @@ pub fn command() -> Command {
         .args(target())
         .args(load())
         .args(use_of())
+        .args(shards())
         .args(local())
         .args(flags::one("seed"))
         .arg(out())
+        .subcommand(merge::command())
+        .subcommand_negates_reqs(true)
+        .args_conflicts_with_subcommands(true)
         .after_help(
             "Examples:\n  cargo xtask load --target http://127.0.0.1:8000 --model MODEL\n  \
              cargo xtask load --target http://127.0.0.1:8000 --model MODEL --users 1,10,50 --scenario chatbot --duration 60s\n  \
              cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
-             cargo xtask load --target local:synthetic:gpt2 --users 1,8,32 --input-tokens 64 --output-tokens 32\n\n\
+             cargo xtask load --target local:synthetic:gpt2 --users 1,8,32 --input-tokens 64 --output-tokens 32\n  \
+             cargo xtask load merge load-0.json load-1.json --out load.json\n\n\
              What is measured and how: docs/LOAD.md",
         )
 }
@@ -144,6 +150,22 @@ fn load() -> Vec<Arg> {
             .value_name("N")
             .value_parser(value_parser!(u64).range(0..=1_000_000))
             .help("Requests of each user before the steady window (of the schedule in an open loop) [default: 1 for each target]"),
+        arg("ramp").value_name("TIME").value_parser(time).help(
+            "Before the steady window: users begin one after the other over this time, or the rate rises from 0",
+        ),
+    ]
+}
+
+fn shards() -> Vec<Arg> {
+    let arg = |name: &'static str| Arg::new(name).long(name).help_heading("Many machines");
+    vec![
+        arg("shard").value_name("K/N").requires("start-at").help(
+            "This client does part K, from 0, of N; load merge puts the receipts together [default with --start-at: from \
+             SLURM_ARRAY_TASK_ID, or JOB_COMPLETION_INDEX and INFERGATE_SHARDS]",
+        ),
+        arg("start-at")
+            .value_name("TIME")
+            .help("When all shards begin: 2026-01-31T12:00:00Z, or seconds since 1970, with enough time for the self-audit"),
     ]
 }
 
@@ -183,6 +205,11 @@ fn use_of() -> Vec<Arg> {
         arg("same-prompts")
             .action(ArgAction::SetTrue)
             .help("Prompts by --seed alone: the same in each run, so that a second run may find them in a cache"),
+        arg("earlier")
+            .value_name("RECEIPT")
+            .value_parser(value_parser!(PathBuf))
+            .requires("same-prompts")
+            .help("Receipt of an earlier run with the same prompts: a warning says where a cache answered this one"),
     ]
 }
 

@@ -10,14 +10,17 @@ use infergate::config::{MAX_FILE_BYTES, find_file};
 use infergate::load::{Arrivals, Spacing, Stop};
 use infergate::stats::samples_needed;
 use infergate::text_file::read_text;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::shard::{self, Begin};
 use crate::cli::flags;
 use crate::load::Target;
 use crate::load::dataset::Dataset;
 use crate::load::plan::{LevelPlan, Prompts};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::load::shard::run_name;
 use crate::load::slo::Limit;
+use crate::receipt::{ShardRecord, TargetRecord};
 
 /// Requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
@@ -37,9 +40,29 @@ pub struct Settings {
     pub limits: Vec<Limit>,
     /// What has to be said of them.
     pub notes: Vec<String>,
+    /// Which part of the load is this client's, and when it begins.
+    pub begin: Begin,
     prompts: Prompts,
     stop: Option<Stop>,
     warm_up_requests: u64,
+    ramp_ns: u64,
+}
+
+/// Everything that shards of a run have in common.
+#[derive(Serialize)]
+struct Common<'a> {
+    targets: &'a [TargetRecord],
+    seed: u64,
+    prompt_seed: u64,
+    limits: &'a [Limit],
+    scenarios: &'a [Scenario],
+    loads: &'a [Arrivals],
+    stop: Option<Stop>,
+    warm_up_requests: u64,
+    ramp_ns: u64,
+    dataset: Option<String>,
+    shards: u32,
+    start_unix_ns: u64,
 }
 
 /// The levels of a scenario.
@@ -60,10 +83,20 @@ impl Settings {
     /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
     pub fn from(matches: &ArgMatches, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
         let seed = flags::config(matches)?.measured.seed;
-        let prompt_seed = if matches.get_flag("same-prompts") { seed } else { seed ^ now_ns() };
+        let begin = shard::from(matches)?;
+        // All shards have the same prompts, and each sends its own of them.
+        let prompt_seed = match matches.get_flag("same-prompts") {
+            true => seed,
+            false => seed ^ begin.start_unix_ns.unwrap_or_else(now_ns),
+        };
         let context_tokens = matches.get_one("context").copied().or(target.context_tokens());
         let (scenarios, mut notes) = scaled(scenarios(matches, folder)?, context_tokens);
         if !target.has_client() {
+            ensure!(
+                begin.start_unix_ns.is_none() && !matches.contains_id("ramp"),
+                "--start-at and --ramp: a local engine begins at once, on one machine; leave them out, or serve the engine and name \
+                 its URL"
+            );
             ensure!(
                 !matches.contains_id("dataset"),
                 "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
@@ -82,7 +115,10 @@ impl Settings {
             None => Prompts::Words { seed: prompt_seed, shared },
         };
         let duration = matches.get_one::<Duration>("duration");
-        let duration = duration.map(|time| u64::try_from(time.as_nanos())).transpose()?.map(|ns| Stop::Duration { ns });
+        let ramp_ns = matches.get_one::<Duration>("ramp").map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
+        // A time is the steady part's.
+        let duration = duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
+        let duration = duration.map(|ns| Stop::Duration { ns: ns.saturating_add(ramp_ns) });
         let count = matches.get_one("requests").map(|count| Stop::Requests { count: *count });
         let until = limits(matches, "until-slo")?;
         let loads = match until.is_empty() {
@@ -93,6 +129,7 @@ impl Settings {
             until.iter().all(|limit| limit.percentile.is_some()),
             "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
         );
+        ensure_divisible(&loads, begin, ramp_ns, duration)?;
         let each = limits(matches, "slo")?;
         ensure!(
             each.iter().all(|limit| limit.percentile.is_none()),
@@ -108,7 +145,41 @@ impl Settings {
             prompts,
             stop: duration.or(count),
             warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
+            ramp_ns,
+            begin,
         })
+    }
+
+    /// What the receipt of a shard says of it; `None` where this client does all of the load.
+    ///
+    /// # Errors
+    /// Settings that are no JSON.
+    pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
+        let (shard, Some(start_unix_ns)) = (self.begin.shard, self.begin.start_unix_ns) else { return Ok(None) };
+        if shard.is_whole() {
+            return Ok(None);
+        }
+        let run = run_name(&Common {
+            targets,
+            seed: self.seed,
+            prompt_seed: self.prompt_seed,
+            limits: &self.limits,
+            scenarios: &self.scenarios,
+            loads: if let Loads::All(loads) = &self.loads { loads } else { &[] },
+            stop: self.stop,
+            warm_up_requests: self.warm_up_requests,
+            ramp_ns: self.ramp_ns,
+            dataset: if let Prompts::File(dataset) = &self.prompts { Some(dataset.sha256()) } else { None },
+            shards: shard.count(),
+            start_unix_ns,
+        })?;
+        let (index, count, machine) = (shard.index(), shard.count(), machine.to_owned());
+        Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
+    }
+
+    /// Prompts of the dataset; `None` without one.
+    pub fn dataset_prompts(&self) -> Option<u64> {
+        if let Prompts::File(dataset) = &self.prompts { Some(dataset.len() as u64) } else { None }
     }
 
     /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
@@ -119,6 +190,8 @@ impl Settings {
             arrivals,
             stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
             warm_up_requests: self.warm_up_requests,
+            ramp_ns: self.ramp_ns,
+            shard: self.begin.shard,
             seed: self.seed.wrapping_add(number as u64),
             prompts: self.prompts.clone(),
             max_kept,
@@ -130,8 +203,35 @@ impl Settings {
         // A percentile takes its requests in the steady window: beside warm-up and what is in flight at its end.
         let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
         let around = users * (self.warm_up_requests + 1);
-        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed + around) }
+        let ramp = match arrivals {
+            Arrivals::Open { requests_per_s, .. } => (requests_per_s * self.ramp_ns as f64 / 2e9).ceil() as u64,
+            Arrivals::Closed { .. } => 0,
+        };
+        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed + around) + ramp }
     }
+}
+
+/// Refuses levels that cannot be shared among shards, and a ramp of users without an end.
+fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, duration: Option<Stop>) -> Result<()> {
+    let Begin { shard, .. } = begin;
+    let Loads::All(loads) = loads else {
+        ensure!(shard.is_whole(), "--until-slo: each shard would search by itself; give --users");
+        ensure!(ramp_ns == 0, "--until-slo: leave out --ramp, whose requests would be in no window");
+        return Ok(());
+    };
+    for arrivals in loads {
+        let Arrivals::Closed { users } = *arrivals else { continue };
+        ensure!(
+            users >= shard.count(),
+            "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
+            shard.count()
+        );
+        ensure!(
+            ramp_ns == 0 || duration.is_some(),
+            "--ramp: nobody knows how many requests the first users send meanwhile; say by --duration how long the users go on behind it"
+        );
+    }
+    Ok(())
 }
 
 /// `ttft_p95=500ms,itl_p95=70ms`.

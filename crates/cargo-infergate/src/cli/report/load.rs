@@ -10,7 +10,7 @@ use crate::gate::paired::{PairedPolicy, judge as judge_pair};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, PAIRED_SCHEMA, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline,
-    VERDICT_SCHEMA, Verdict, read, read_llama_bench, read_receipt_or_baseline, schema_of,
+    VERDICT_SCHEMA, Verdict, is_vllm, read, read_llama_bench, read_receipt_or_baseline, read_vllm, schema_of,
 };
 use crate::report::inputs::Inputs;
 
@@ -28,10 +28,11 @@ pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
+            "none" if is_vllm(path)? => inputs.vllm.push(read_vllm(path)?),
             "none" => inputs.llama_bench.extend(read_llama_bench(path)?),
             schema => bail!(
                 "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts, \
-                 baselines and llama-bench's JSON",
+                 baselines and the JSON of llama-bench and vLLM",
                 path.display()
             ),
         }

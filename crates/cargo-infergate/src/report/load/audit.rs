@@ -23,7 +23,9 @@ pub fn text(audits: &[AuditRecord]) -> String {
     ]);
     for audit in audits {
         let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let mut cells = vec![load(&audit.arrivals), audit.tokens.to_string()];
+        let name = load(&audit.arrivals);
+        let name = audit.shard.map_or_else(|| name.clone(), |shard| format!("{name}, shard {shard}"));
+        let mut cells = vec![name, audit.tokens.to_string()];
         cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(units::duration));
         cells.push(units::percent(audit.client_cpu_share));
         table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());

@@ -1,0 +1,39 @@
+//! `load merge`: the receipts of shards into one.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::exit_code;
+use crate::cli::{flags, output, outputs};
+use crate::load::merge::merge;
+use crate::receipt::{LoadReceipt, read, write_json};
+use crate::report;
+
+/// Its flags.
+pub fn command() -> Command {
+    let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf)).required(true);
+    Command::new("merge")
+        .about("Put the receipts of all shards of a load together, request by request")
+        .arg(
+            path(Arg::new("RECEIPTS").value_name("RECEIPT").action(ArgAction::Append).num_args(1..))
+                .help("Receipt of each shard"),
+        )
+        .arg(path(Arg::new("out").long("out").value_name("FILE")).help("Where the receipt of the whole load goes"))
+}
+
+/// Reads, merges, keeps, prints what the whole load says.
+pub fn run(matches: &ArgMatches) -> Result<i32> {
+    outputs::begin(matches)?;
+    let files = matches.get_many::<PathBuf>("RECEIPTS").into_iter().flatten();
+    let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
+    let receipt = merge(files.map(read).collect::<Result<_>>()?)?;
+    receipt.validate()?;
+    if let Some(out) = flags::path(matches, "out") {
+        write_json(&out, &receipt)?;
+        output::report(&report::load::text(&receipt));
+        output::say(&format!("receipt: {}", out.display()));
+    }
+    Ok(exit_code(&receipt))
+}

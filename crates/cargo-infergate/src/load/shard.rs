@@ -1,0 +1,140 @@
+//! One of several clients that put a load on together, each from a machine of its own. A shard takes the users and the
+//! requests of the whole load whose number, divided by the number of shards, leaves its own: so nothing is done twice, and all
+//! shards together do what one client would. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate::load::{Arrivals, Stop};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::receipt::{LevelRecord, MAX_SHARDS, ShardRecord};
+
+/// Bytes of a hash that name a run: 16 hexadecimal digits.
+const RUN_BYTES: usize = 8;
+
+/// Which of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one, from 0.
+    index: u32,
+    /// How many there are, at least 1.
+    count: u32,
+}
+
+impl Shard {
+    /// All of a load.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// Shard `index`, from 0, of `count`.
+    ///
+    /// # Errors
+    /// None of them, or more than a run has.
+    pub fn new(index: u32, count: u32) -> Result<Self> {
+        ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
+        ensure!(index < count, "there is no shard {index} of {count}; they are numbered from 0 to {}", count - 1);
+        Ok(Self { index, count })
+    }
+
+    /// Which one, from 0.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Whether there is no other one.
+    pub fn is_whole(self) -> bool {
+        self.count == 1
+    }
+
+    /// The number in the whole load of this shard's user or request `own`.
+    pub fn number(self, own: u64) -> u64 {
+        own.saturating_mul(u64::from(self.count)).saturating_add(u64::from(self.index))
+    }
+
+    /// Whether the user or the request `number` of the whole load is this shard's.
+    pub fn has(self, number: u64) -> bool {
+        number % u64::from(self.count) == u64::from(self.index)
+    }
+
+    /// How many of the first `numbers` are this shard's.
+    pub fn share(self, numbers: u64) -> u64 {
+        let count = u64::from(self.count);
+        numbers / count + u64::from(numbers % count > u64::from(self.index))
+    }
+
+    /// What this shard does of `whole`: its users, or its part of the rate.
+    pub fn arrivals(self, whole: Arrivals) -> Arrivals {
+        match whole {
+            Arrivals::Closed { users } => {
+                Arrivals::Closed { users: u32::try_from(self.share(users.into())).unwrap_or(u32::MAX) }
+            }
+            Arrivals::Open { requests_per_s, spacing } => {
+                Arrivals::Open { requests_per_s: requests_per_s / f64::from(self.count), spacing }
+            }
+        }
+    }
+
+    /// When this shard stops, where the whole load does so by `whole`.
+    pub fn stop(self, whole: Stop) -> Stop {
+        match whole {
+            Stop::Requests { count } => Stop::Requests { count: self.share(count) },
+            Stop::Duration { .. } => whole,
+        }
+    }
+
+    /// This shard's part of `warm_up_requests`, which are each user's in a closed loop and the schedule's in an open one.
+    pub fn warm_up(self, arrivals: Arrivals, warm_up_requests: u64) -> u64 {
+        match arrivals {
+            Arrivals::Closed { .. } => warm_up_requests,
+            Arrivals::Open { .. } => self.share(warm_up_requests),
+        }
+    }
+}
+
+impl FromStr for Shard {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        let (index, count) = parts.with_context(|| format!("{text}: write K/N, for example 0/4 for the first of 4"))?;
+        Self::new(index, count)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.index, self.count)
+    }
+}
+
+/// The name that all shards of a run have in common and no other run has: a hash of everything that was asked for, the
+/// common start included.
+///
+/// # Errors
+/// Settings that are no JSON.
+pub fn run_name(settings: &impl Serialize) -> Result<String> {
+    let hash = Sha256::digest(serde_json::to_vec(settings)?);
+    Ok(hash.iter().take(RUN_BYTES).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What a shard's receipt says about itself.
+pub fn note(record: &ShardRecord) -> String {
+    format!(
+        "shard {} of {} of run {}: its users and requests alone; load merge puts the shards together",
+        record.index, record.count, record.run
+    )
+}
+
+/// Whether each user and each request of `level` is one of `shard`: the number of the first request that is not.
+pub fn foreign_request(shard: Shard, level: &LevelRecord) -> Option<u64> {
+    let is_closed = matches!(level.arrivals, Arrivals::Closed { .. });
+    let is_own = |request: u64, user: u32| shard.has(request) && (!is_closed || shard.has(user.into()));
+    level.requests.iter().find(|record| !is_own(record.request, record.user)).map(|record| record.request)
+}

@@ -1,0 +1,80 @@
+//! The levels of a load receipt as other programs see them: each is a run of theirs, each target of it another one.
+
+use infergate::load::RequestRecord;
+
+use crate::load::summary::{LevelSummary, Window, in_window, steady_window, summarise, summarise_target};
+use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
+use crate::stats::mean;
+
+/// What formats of load lack.
+pub const NO_LOAD: &str = "a receipt of a load run; give one";
+
+/// One target under one load.
+pub struct Run<'a> {
+    /// The level.
+    pub level: &'a LevelRecord,
+    /// Its place among the receipt's levels, from 0.
+    pub index: usize,
+    /// Who was asked.
+    pub target: &'a TargetRecord,
+    /// The place of the target.
+    pub target_index: u32,
+    /// What is derived from it.
+    pub summary: LevelSummary,
+    /// The steady window.
+    pub window: Window,
+    /// The requests that started within it, failed ones included: what all numbers are of.
+    pub requests: Vec<&'a RequestRecord>,
+}
+
+/// Every level and target that has a steady window.
+pub fn runs(receipt: &LoadReceipt) -> Vec<Run<'_>> {
+    let several = receipt.targets.len() > 1;
+    let mut runs = Vec::new();
+    for (index, level) in receipt.levels.iter().enumerate() {
+        let Some(window) = steady_window(level) else { continue };
+        for (target_index, target) in (0..).zip(&receipt.targets) {
+            let requests = in_window(&level.requests, window).filter(|record| record.target == target_index).collect();
+            let summary = if several { summarise_target(level, target_index) } else { summarise(level) };
+            runs.push(Run { level, index, target, target_index, summary, window, requests });
+        }
+    }
+    runs
+}
+
+impl Run<'_> {
+    /// The name of its file: `stem.json` where it is the only one, else `stem-LEVEL.json`, from 1, and `stem-LEVEL-TARGET.json`
+    /// where there are several targets.
+    pub fn file_name(&self, stem: &str, receipt: &LoadReceipt) -> String {
+        let (level, target) = (self.index + 1, self.target_index + 1);
+        match (receipt.levels.len(), receipt.targets.len()) {
+            (1, 1) => format!("{stem}.json"),
+            (_, 1) => format!("{stem}-{level}.json"),
+            _ => format!("{stem}-{level}-{target}.json"),
+        }
+    }
+
+    /// Length of the window, seconds.
+    pub fn seconds(&self) -> f64 {
+        (self.window.to_ns - self.window.from_ns) as f64 / 1e9
+    }
+
+    /// The requests that completed.
+    pub fn completed(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.requests.iter().copied().filter(|record| record.failure.is_none())
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        match self.target {
+            TargetRecord::Endpoint { model, .. } => model,
+            TargetRecord::Local { engine, .. } => &engine.model,
+        }
+    }
+}
+
+/// The standard deviation of all that there is, which is what NumPy's `std` gives; `None` below two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    Some((values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt())
+}
