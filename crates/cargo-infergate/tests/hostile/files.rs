@@ -133,7 +133,14 @@ fn load_receipts() {
     survives("load-1.json", &|path| {
         let mut receipt: LoadReceipt = read(path)?;
         receipt.invalid.extend(judge::reasons(&receipt));
-        Ok(vec![report::load::text(&receipt)])
+        let text = report::load::text(&receipt);
+        let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
+        let made = report::sections::report(&inputs);
+        // The page and its pictures.
+        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| exporter.export(&inputs, &made));
+        let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
+        let files = files.into_iter().map(|file| String::from_utf8(file.bytes).expect("text"));
+        Ok(files.chain([text]).collect())
     });
 }
 
