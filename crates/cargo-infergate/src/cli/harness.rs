@@ -1,5 +1,5 @@
-//! Head's harness over base's sources: where base has no bench target yet, or one that does not use infergate yet, head's bench
-//! files and development dependencies are laid over base's checkout, so that the very change that adds them can be gated.
+//! Head's harness over base's sources: where base has no bench target yet, head's bench files and development dependencies
+//! are laid over base's checkout, so that the very change that adds them can be gated.
 //!
 //! Base keeps its own sources, dependencies and Cargo.lock. Packages that only the harness needs are added to it. A package
 //! that base has may come in no other version and with no other numeric feature: what head upgrades would hide in base.
@@ -60,10 +60,6 @@ const NUMERIC: [&str; 24] = [
 /// written.
 pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<String>> {
     let Some(own) = own_package(target, head)? else { return Ok(None) };
-    let why = match own_package(target, base)? {
-        Some(_) => format!("base's bench target '{}' does not use infergate yet", target.target),
-        None => format!("base has no bench target '{}'", target.target),
-    };
     let before = packages(base)?;
     let folder = manifest_folder(&own)?;
     let files = copy(&bench_files(target, &own, &folder)?, &folder, base)?;
@@ -76,26 +72,16 @@ pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<Stri
     let after = packages(base)?;
     ensure_same(&before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
-    Ok(Some(format!("{why}: head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
+    Ok(Some(format!(
+        "base has no bench target '{}': head's harness was laid over it ({}; {added} packages more)",
+        target.target,
+        files.join(", ")
+    )))
 }
 
-/// Whether head's bench target uses infergate and that of base, of the same name, does not: a plain criterion bench, say. One
-/// that does is left as it is, however old: what base's own harness does to the engine is base's.
-///
-/// # Errors
-/// When cargo does not start.
-pub fn is_older(target: &BenchTarget, head: &Path, base: &Path) -> Result<bool> {
-    let uses = |package: &Value| {
-        package["dependencies"].as_array().is_some_and(|all| all.iter().any(|other| other["name"] == "infergate"))
-            || package["name"] == "infergate"
-    };
-    let (Some(head), Some(base)) = (own_package(target, head)?, own_package(target, base)?) else { return Ok(false) };
-    Ok(uses(&head) && !uses(&base))
-}
-
-/// The package with the bench target in `folder`, by cargo's metadata.
-fn own_package(target: &BenchTarget, folder: &Path) -> Result<Option<Value>> {
-    let metadata = bench_target::metadata(folder)?;
+/// Head's package with the bench target, by cargo's metadata.
+fn own_package(target: &BenchTarget, head: &Path) -> Result<Option<Value>> {
+    let metadata = bench_target::metadata(head)?;
     let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
     let wanted = |package: &Value| target.package.as_ref().is_none_or(|name| package["name"] == **name);
     Ok(packages.into_iter().find(|package| wanted(package) && bench(package, &target.target).is_some()))

@@ -128,19 +128,16 @@ impl Tree {
         Self { toolchain: toolchain.cloned(), ..self }
     }
 
-    /// Where this revision has no bench target, or one without infergate, lays the working tree's over it. Gives a sentence for
-    /// the verdict then.
+    /// Where this revision has no bench target, lays the working tree's over it. Gives a sentence for the verdict then.
     ///
     /// # Errors
     /// As [`harness::lay`].
     pub fn lay_harness(&self, config: &Config) -> Result<Option<String>> {
-        let here = env::current_dir().context("the current folder cannot be read")?;
-        let folder = self.folder()?;
-        if bench_target::is_missing(&config.bench, &self.place()?)? || harness::is_older(&config.bench, &here, &folder)?
-        {
-            return harness::lay(&config.bench, &here, &folder);
+        if !bench_target::is_missing(&config.bench, &self.place()?)? {
+            return Ok(None);
         }
-        Ok(None)
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        harness::lay(&config.bench, &here, &self.folder()?)
     }
 
     /// Builds the bench target of this revision with its own flags and toolchain.

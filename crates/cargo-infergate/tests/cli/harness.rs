@@ -33,30 +33,6 @@ fn a_change_that_adds_the_bench_target_is_gated_by_it() {
 }
 
 #[test]
-fn a_change_that_puts_infergate_into_a_plain_bench_is_gated_by_its_own() {
-    // Only the name counts: whether the harness of a revision can be one of infergate's.
-    let infergate = Sandbox::new();
-    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
-    infergate.write("src/lib.rs", "");
-    let sandbox = repository();
-    commit(&sandbox, "bench.rs", "fn main() {\n    println!(\"a plain bench\");\n}\n", "plain");
-    sandbox.write("bench.rs", WORKER);
-    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n"));
-    let before = left_behind(&sandbox);
-    let report = stdout(&gate(&sandbox, "HEAD", &[]).success());
-    let note = "base's bench target 'inference' does not use infergate yet: head's harness was laid over it (bench.rs; 1 packages more)";
-    assert!(report.contains(note) && report.contains("within limit"), "{report}");
-    assert_eq!(left_behind(&sandbox), before);
-
-    // Once base's uses it, base's own runs, whatever head's says.
-    commit(&sandbox, "notes.txt", "1", "with infergate");
-    sandbox.write("bench.rs", &WORKER.replace("fn main()", "// changed\nfn main()"));
-    let report = stdout(&gate(&sandbox, "HEAD", &[]).success());
-    assert!(!report.contains("laid over"), "{report}");
-}
-
-#[test]
 fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     let sandbox = that_adds_its_bench();
     git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
