@@ -110,11 +110,18 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, place: Option<&Place>) -> Result<Option<String>> {
-    if target.package.is_some() {
-        return Ok(target.package.clone());
-    }
-    let mut packages = packages_with(&target.target, place)?;
-    Ok(packages.pop().filter(|_| packages.is_empty()))
+    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
+    let mut packages = described_with(&target.target, folder)?;
+    packages.retain(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
+    let only = packages.pop().filter(|_| packages.is_empty());
+    Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
+}
+
+/// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
+/// it did not take as an argument.
+fn spec(package: &Value) -> Option<String> {
+    let id = package["id"].as_str().filter(|id| id.contains("://") && id.contains('#') && !id.contains(' '));
+    id.or(package["name"].as_str()).map(str::to_owned)
 }
 
 /// The names of the workspace's packages that have a bench target of this name.
