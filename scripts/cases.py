@@ -3,6 +3,8 @@
 
     python3 scripts/cases.py            # all of them; each builds its crate twice or more often
     python3 scripts/cases.py NAME       # one
+
+It takes the command cargo-infergate from the PATH, or INFERGATE, and works in CASES_FOLDER or the cache folder.
 """
 import os
 import pathlib
@@ -13,6 +15,8 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "CASES.md"
+# Outside this repository: below it cargo would add this repository's compiler flags.
+PLACE = pathlib.Path(os.environ.get("CASES_FOLDER", pathlib.Path.home() / ".cache" / "infergate" / "cases"))
 
 class Case(NamedTuple):
     """A crate of its own, a dependency of it, and versions that come in place of the locked one."""
@@ -51,7 +55,7 @@ def run(folder, *command, **more):
 
 def measure(case):
     """Copies the case to a repository of its own and gates it with the other version. Gives the report."""
-    folder = ROOT / "target" / "cases" / case.folder
+    folder = PLACE / case.folder
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "scripts" / "cases" / case.folder, folder)
     manifest = folder / "Cargo.toml"

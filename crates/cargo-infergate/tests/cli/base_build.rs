@@ -80,7 +80,7 @@ fn base_is_built_with_what_its_own_lock_file_says() {
 fn a_package_whose_name_a_dependency_has_too_is_built() {
     let sandbox = repository();
     let other = Sandbox::new();
-    other.write("Cargo.toml", "[package]\nname = 'engine'\nversion = '0.1.0'\nedition = '2021'\n");
+    other.write("Cargo.toml", "[package]\nname = 'engine'\nversion = '0.2.0'\nedition = '2021'\n");
     other.write("src/lib.rs", "");
     let place = other.path("").to_string_lossy().trim_end_matches('/').to_owned();
     let manifest = format!("{MANIFEST}\n[dependencies]\nother = {{ package = 'engine', path = '{place}' }}\n");
