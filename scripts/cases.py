@@ -1,22 +1,51 @@
 #!/usr/bin/env python3
 """Changes in published crates, found by the gate: runs each case and writes what it said into docs/CASES.md.
 
-    python3 scripts/cases.py            # all of them; each builds its crate twice
+    python3 scripts/cases.py            # all of them; each builds its crate twice or more often
     python3 scripts/cases.py NAME       # one
+
+It takes the command cargo-infergate from the PATH, or INFERGATE, and works in CASES_FOLDER or the cache folder.
 """
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "CASES.md"
+# Outside this repository: below it cargo would add this repository's compiler flags.
+PLACE = pathlib.Path(os.environ.get("CASES_FOLDER", pathlib.Path.home() / ".cache" / "infergate" / "cases"))
 
-# Folder below scripts/cases, the dependency, the version that comes in place of the locked one.
+class Case(NamedTuple):
+    """A crate of its own, a dependency of it, and versions that come in place of the locked one."""
+
+    name: str
+    folder: str
+    """Below scripts/cases."""
+    crate: str
+    versions: list[str]
+    """The locked one first. Two are compared; among more the first slower one is searched."""
+    more: list[str] = []
+    """Further arguments."""
+
+    def asks(self):
+        """What the gate is asked."""
+        if len(self.versions) == 2:
+            return ["gate", "--swap", f"{self.crate}={self.versions[1]}", *self.more]
+        return ["bisect", "--swap", self.crate, "--versions", ",".join(self.versions), *self.more]
+
+
 CASES = [
-    ("tokenizers-reload", "tokenizers", "0.22.2", "0.23.2"),
-    ("candle-broadcast", "candle-core", "0.8.4", "0.9.0"),
+    Case("tokenizers-reload", "tokenizers-reload", "tokenizers", ["0.22.2", "0.23.2"]),
+    Case("candle-broadcast", "candle-broadcast", "candle-core", ["0.8.4", "0.9.0"]),
+    Case("candle-step", "candle-step", "candle-core", ["0.10.2", "0.11.1"]),
+    Case("candle-quantised", "candle-step", "candle-core", ["0.10.2", "0.11.1"], ["--model", "quantised", "--cases", "prefill/p128", "--allow-output-change"]),
+    Case("embedding-json", "embedding-json", "serde_json", ["1.0.145", "1.0.154"]),
+    Case("word-bounds", "word-bounds", "unicode-segmentation", ["1.12.0", "1.13.3"]),
+    Case("chat-template", "chat-template", "minijinja", ["2.17.1", "2.24.0"]),
+    Case("vocabulary-lookup", "vocabulary-lookup", "hashbrown", ["0.3.1", "0.4.0", "0.5.0", "0.6.0", "0.6.3"], ["--case", "prefill/p128"]),
 ]
 
 
@@ -24,11 +53,11 @@ def run(folder, *command, **more):
     return subprocess.run(command, cwd=folder, check=True, text=True, **more)
 
 
-def gate(name, crate, base, head):
+def measure(case):
     """Copies the case to a repository of its own and gates it with the other version. Gives the report."""
-    folder = ROOT / "target" / "cases" / name
+    folder = PLACE / case.folder
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "scripts" / "cases" / name, folder)
+    shutil.copytree(ROOT / "scripts" / "cases" / case.folder, folder)
     manifest = folder / "Cargo.toml"
     manifest.write_text(manifest.read_text().replace("INFERGATE", str(ROOT)))
     (folder / ".gitignore").write_text("target\n")
@@ -36,36 +65,39 @@ def gate(name, crate, base, head):
     run(folder, "git", "init", "--quiet", "--initial-branch=main")
     run(folder, "git", "add", "-A")
     author = ["-c", "user.name=infergate", "-c", "user.email=infergate@localhost"]
-    run(folder, "git", *author, "commit", "--quiet", "-m", f"{crate} {base}")
+    run(folder, "git", *author, "commit", "--quiet", "-m", f"{case.crate} {case.versions[0]}")
     # The case is measured as most programs run: nobody sets the threads of candle.
     quiet = {key: value for key, value in os.environ.items() if key not in ("RAYON_NUM_THREADS", "CARGO_TARGET_DIR")}
-    command = [os.environ.get("INFERGATE", "cargo-infergate"), "infergate", "gate", "--swap", f"{crate}={head}"]
-    command += ["--base-folder", str(folder.parent / f"{name}-base")]
+    command = [os.environ.get("INFERGATE", "cargo-infergate"), "infergate", *case.asks()]
+    # One folder for all: what they have in common is compiled once.
+    command += ["--base-folder", str(folder.parent / "checkouts")]
     done = subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, env=quiet)
     if not done.stdout:
-        sys.exit(f"error: {name}: the gate gave no verdict (exit {done.returncode}); its words are above")
+        sys.exit(f"error: {case.name}: the gate gave no verdict (exit {done.returncode}); its words are above")
     return done.stdout.strip()
 
 
-def splice(name, crate, base, head, report):
+def splice(case, report):
     """Puts a report between its markers."""
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    begin, end = f"<!-- {case.name} -->", f"<!-- end of {case.name} -->"
     page = PAGE.read_text()
     before, rest = page.split(begin, 1)
     after = rest.split(end, 1)[1]
-    block = f"{begin}\n```console\npython3 scripts/cases.py {name}   # gate --swap {crate}={head}, locked is {base}\n```\n\n```text\n{report}\n```\n{end}"
+    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(case.asks())}, locked is {case.versions[0]}"
+    block = f"{begin}\n```console\n{asked}\n```\n\n```text\n{report}\n```\n{end}"
     PAGE.write_text(before + block + after)
 
 
 def main():
     wanted = sys.argv[1:]
-    unknown = set(wanted) - {case[0] for case in CASES}
+    names = [case.name for case in CASES]
+    unknown = set(wanted) - set(names)
     if unknown:
-        sys.exit(f"error: no case is called {', '.join(sorted(unknown))}; there are {', '.join(case[0] for case in CASES)}")
-    for name, crate, base, head in CASES:
-        if not wanted or name in wanted:
-            print(f"{name}: {crate} {base} to {head}", file=sys.stderr)
-            splice(name, crate, base, head, gate(name, crate, base, head))
+        sys.exit(f"error: no case is called {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    for case in CASES:
+        if not wanted or case.name in wanted:
+            print(f"{case.name}: {case.crate} {' '.join(case.versions)}", file=sys.stderr)
+            splice(case, measure(case))
 
 
 main()

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `cargo bench` runs criterion itself and prints what it printed. The same binary is a measured worker of the gate, which
-//! compares two builds of it bench by bench: `cargo infergate gate --against main --bench NAME`. Nothing of criterion's files
+//! compares two builds of it bench by bench: `cargo infergate gate --against main --bench-target NAME`. Nothing of criterion's files
 //! is read. The timed loops are the ones below for both, and do what criterion's do.
 //!
 //! In a worker the functions of a group run more than once, and a bench's closure runs when the gate asks for that bench: set-up

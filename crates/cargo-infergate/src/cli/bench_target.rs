@@ -110,20 +110,32 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, place: Option<&Place>) -> Result<Option<String>> {
-    if target.package.is_some() {
-        return Ok(target.package.clone());
-    }
-    let mut packages = packages_with(&target.target, place)?;
-    Ok(packages.pop().filter(|_| packages.is_empty()))
+    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
+    let mut packages = described_with(&target.target, folder)?;
+    packages.retain(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
+    let only = packages.pop().filter(|_| packages.is_empty());
+    Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
 }
 
-/// The workspace's packages that have a bench target of this name. None where cargo cannot tell: it says why when it builds.
+/// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
+/// it did not take as an argument.
+fn spec(package: &Value) -> Option<String> {
+    let id = package["id"].as_str().filter(|id| id.contains("://") && id.contains('#') && !id.contains(' '));
+    id.or(package["name"].as_str()).map(str::to_owned)
+}
+
+/// The names of the workspace's packages that have a bench target of this name.
 fn packages_with(bench: &str, place: Option<&Place>) -> Result<Vec<String>> {
-    let metadata = metadata(place.map_or(Path::new("."), |place| place.folder.as_path()))?;
+    let packages = described_with(bench, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
+    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+}
+
+/// What cargo says of these packages. None where it cannot tell: it says why when it builds.
+fn described_with(bench: &str, folder: &Path) -> Result<Vec<Value>> {
+    let metadata = metadata(folder)?;
     let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == bench;
     let has = |package: &&Value| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench));
-    let packages = metadata["packages"].as_array().into_iter().flatten().filter(has);
-    Ok(packages.filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+    Ok(metadata["packages"].as_array().into_iter().flatten().filter(has).cloned().collect())
 }
 
 /// What cargo says of the workspace around `folder`; null where it cannot tell.
@@ -152,6 +164,22 @@ pub fn cargo(folder: &Path) -> Command {
 /// When cargo does not start.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
     Ok(!metadata(&place.folder)?.is_null() && packages_with(&target.target, Some(place))?.is_empty())
+}
+
+/// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
+/// its one line was changed, and cannot be a worker.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
+    let ours = |folder: &Path| -> Result<bool> {
+        let wanted = |package: &&Value| target.package.as_ref().is_none_or(|name| package["name"] == **name);
+        let depends = |package: &Value| {
+            package["dependencies"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "infergate"))
+        };
+        Ok(described_with(&target.target, folder)?.iter().filter(wanted).any(depends))
+    };
+    Ok(ours(Path::new("."))? && !ours(&place.folder)?)
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.

@@ -63,7 +63,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(asked) = versions::Asked::of(matches)? {
         let outcome = versions::run(&asked, &config, budget, &cancelled);
         ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-        return finish(case, outcome);
+        return finish(case, outcome, "version");
     }
     let (good, bad) = (text("good")?, text("bad")?);
     let base = Tree::checkout(&good, Slot::Base, &config)?;
@@ -75,7 +75,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Ok((search.steps, found?))
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-    finish(case, outcome)
+    finish(case, outcome, "commit")
 }
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
@@ -88,10 +88,10 @@ fn asked(text: &str) -> Result<Case> {
     }
 }
 
-fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>) -> Result<i32> {
+fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>, searched: &str) -> Result<i32> {
     match outcome {
         Ok((steps, found)) => {
-            output::report(&bisection(&case, &steps, &found));
+            output::report(&bisection(&case, &steps, &found, searched));
             Ok(match found {
                 Found::Commit(_) => 0,
                 _ => Outcome::Inconclusive.exit_code(),

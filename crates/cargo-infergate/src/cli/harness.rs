@@ -1,5 +1,5 @@
-//! Head's harness over base's sources: where base has no bench target yet, head's bench files and development dependencies
-//! are laid over base's checkout, so that the very change that adds them can be gated.
+//! Head's harness over base's sources: where base has no bench target yet, or one without infergate, head's bench files and
+//! development dependencies are laid over base's checkout, so that the very change that adds them can be gated.
 //!
 //! Base keeps its own sources, dependencies and Cargo.lock. Packages that only the harness needs are added to it. A package
 //! that base has may come in no other version and with no other numeric feature: what head upgrades would hide in base.
@@ -52,7 +52,7 @@ const NUMERIC: [&str; 24] = [
     "wide",
 ];
 
-/// Lays the harness of the package in `head` over the one in `base`. Gives a sentence for the verdict; `None` where head has
+/// Lays the harness of the package in `head` over the one in `base`. Says what was done, for the verdict; `None` where head has
 /// no such bench target either, and nothing was done.
 ///
 /// # Errors
@@ -72,11 +72,7 @@ pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<Stri
     let after = packages(base)?;
     ensure_same(&before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
-    Ok(Some(format!(
-        "base has no bench target '{}': head's harness was laid over it ({}; {added} packages more)",
-        target.target,
-        files.join(", ")
-    )))
+    Ok(Some(format!("head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
 }
 
 /// Head's package with the bench target, by cargo's metadata.

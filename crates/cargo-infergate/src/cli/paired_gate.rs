@@ -55,7 +55,8 @@ pub fn args() -> Vec<Arg> {
             Arg::new("swap")
                 .long("swap")
                 .value_name("CRATE=VERSION|PATH|URL")
-                .help("Compare HEAD as it is locked with HEAD on another version of a dependency")
+                .action(ArgAction::Append)
+                .help("Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves")
                 .conflicts_with_all(["against", "base-bin", "head-bin", "anchor"]),
         ),
         paired(

@@ -128,16 +128,23 @@ impl Tree {
         Self { toolchain: toolchain.cloned(), ..self }
     }
 
-    /// Where this revision has no bench target, lays the working tree's over it. Gives a sentence for the verdict then.
+    /// Where this revision has no bench target, or one that is no worker yet, lays the working tree's over it. Gives a sentence
+    /// for the verdict then.
     ///
     /// # Errors
     /// As [`harness::lay`].
     pub fn lay_harness(&self, config: &Config) -> Result<Option<String>> {
-        if !bench_target::is_missing(&config.bench, &self.place()?)? {
+        let (place, name) = (self.place()?, &config.bench.target);
+        let why = if bench_target::is_missing(&config.bench, &place)? {
+            format!("base has no bench target '{name}'")
+        } else if bench_target::is_foreign(&config.bench, &place)? {
+            format!("base's bench target '{name}' does not use infergate")
+        } else {
             return Ok(None);
-        }
+        };
         let here = env::current_dir().context("the current folder cannot be read")?;
-        harness::lay(&config.bench, &here, &self.folder()?)
+        let laid = harness::lay(&config.bench, &here, &self.folder()?)?;
+        Ok(laid.map(|what| format!("{why}: {what}")))
     }
 
     /// Builds the bench target of this revision with its own flags and toolchain.

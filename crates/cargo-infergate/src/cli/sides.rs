@@ -62,9 +62,12 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
         let revision = revision.context("a worker.command is compared with a revision; give --against")?;
         return commands(revision, config);
     }
-    if let Some(swap) = matches.get_one::<String>("swap") {
-        let swap = swap::Swap::parse(swap)?;
-        return of_head(config, None, |tree| swap.apply(&tree.folder()?));
+    if let Some(swaps) = matches.get_many::<String>("swap") {
+        let swaps = swaps.map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
+        return of_head(config, None, |tree| {
+            let folder = tree.folder()?;
+            swaps.iter().try_for_each(|swap| swap.apply(&folder))
+        });
     }
     if let Some(toolchain) = matches.get_one::<String>("toolchain") {
         return of_head(config, Some(toolchain), |_| Ok(()));

@@ -90,10 +90,10 @@ pub struct Step {
     pub skipped: Option<String>,
 }
 
-/// A bisection: each step with its interval, and the commit it found.
-pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
-    let mut text = format!("\n{case}, each against the good revision\n\n");
-    let mut table = Table::new(&["commit", "change", "blocks", "verdict"]).left_aligned();
+/// A bisection: each step with its interval, and what it found. `searched` says what that is: a commit or a version.
+pub fn bisection(case: &Case, steps: &[Step], found: &Found, searched: &str) -> String {
+    let mut text = format!("\n{case}, each against the good {searched}\n\n");
+    let mut table = Table::new(&[searched, "change", "blocks", "verdict"]).left_aligned();
     for step in steps {
         let cells = match &step.row {
             Some(row) => {
@@ -112,15 +112,15 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found) -> String {
     }
     text += &table.render();
     text += &match found {
-        Found::Commit(commit) => format!("\nfirst slower commit: {}\n", printable(commit)),
+        Found::Commit(commit) => format!("\nfirst slower {searched}: {}\n", printable(commit)),
         Found::OneOf(commits) => {
             format!(
-                "\nthe first slower commit is one of these, which could not be judged:\n  {}\n",
+                "\nthe first slower {searched} is one of these, which could not be judged:\n  {}\n",
                 commits.iter().map(|commit| printable(commit)).collect::<Vec<_>>().join("\n  ")
             )
         }
         Found::NotSlower => {
-            "\nthe bad revision was not shown to be slower than the good one; nothing to search\n".into()
+            format!("\nthe bad {searched} was not shown to be slower than the good one; nothing to search\n")
         }
     };
     text

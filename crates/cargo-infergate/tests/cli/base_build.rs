@@ -6,7 +6,7 @@ use std::process::Command as Process;
 use assert_cmd::assert::Assert;
 use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, read};
 
-use crate::revisions::{commit, gate, git, repository};
+use crate::revisions::{MANIFEST, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.
@@ -73,6 +73,20 @@ fn base_is_built_with_what_its_own_lock_file_says() {
         line.starts_with("error: HEAD (") && line.contains("does not build") && line.contains("--locked"),
         "{line}"
     );
+}
+
+/// As hashbrown has a bench target that needs another hashbrown.
+#[test]
+fn a_package_whose_name_a_dependency_has_too_is_built() {
+    let sandbox = repository();
+    let other = Sandbox::new();
+    other.write("Cargo.toml", "[package]\nname = 'engine'\nversion = '0.2.0'\nedition = '2021'\n");
+    other.write("src/lib.rs", "");
+    let place = other.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let manifest = format!("{MANIFEST}\n[dependencies]\nother = {{ package = 'engine', path = '{place}' }}\n");
+    commit(&sandbox, "Cargo.toml", &manifest, "two of one name");
+    gate(&sandbox, "HEAD", &[]).success();
+    gate(&sandbox, "HEAD", &["--bench-package=engine"]).success();
 }
 
 #[test]

@@ -32,6 +32,27 @@ fn a_change_that_adds_the_bench_target_is_gated_by_it() {
     assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
 }
 
+/// The change of one line in a criterion bench: base's binary of that name is no worker.
+#[test]
+fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let sandbox = repository();
+    commit(&sandbox, "bench.rs", "fn main() {}\n", "somebody else's bench");
+    sandbox.write("bench.rs", WORKER);
+    // Without a dependency that says so a bench target is taken for a worker, and is none.
+    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
+    assert!(stderr(&said).contains("base does not speak the worker protocol"), "{}", stderr(&said));
+
+    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n"));
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    let note =
+        "base's bench target 'inference' does not use infergate: head's harness was laid over it (bench.rs; 1 packages";
+    assert!(stdout(&said).contains(note), "{}", stdout(&said));
+}
+
 #[test]
 fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     let sandbox = that_adds_its_bench();

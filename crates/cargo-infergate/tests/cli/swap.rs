@@ -6,48 +6,99 @@ use std::process::Command as Process;
 use assert_cmd::assert::Assert;
 
 use crate::revisions::{MANIFEST, commit, git, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A crate of the registry that the workspace depends on, so that it is here without a network, and its speed is the engine's.
 const ENGINE: &str = "use std::fmt;\n\npub struct Step;\n\nimpl fmt::Display for Step {\n    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {\n        \
                       write!(f, \"{}\", 1_000_000 * strsim::levenshtein(\"a\", \"b\"))\n    }\n}\n\npub const STEP_NS: Step = Step;\n";
 
-fn on_a_dependency() -> Sandbox {
+/// A repository whose engine is `engine`, with these dependencies, locked.
+fn on(engine: &str, dependencies: &str) -> Sandbox {
     let sandbox = repository();
-    sandbox.write("engine.rs", ENGINE);
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\nstrsim = '0.11'\n"));
+    sandbox.write("engine.rs", engine);
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\n{dependencies}\n"));
     sandbox.write(".gitignore", "/target\n/cache\n");
     let mut cargo = Process::new("cargo");
     cargo.args(["generate-lockfile", "--offline"]).current_dir(sandbox.path(""));
     assert!(cargo.output().expect("cargo").status.success());
-    commit(&sandbox, "notes.txt", "", "on strsim");
+    commit(&sandbox, "notes.txt", "", "on dependencies");
     sandbox
 }
 
-fn swap(sandbox: &Sandbox, what: &str) -> Assert {
-    let mut process = sandbox.process(&["gate", "--swap", what, "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder=cache").env("CARGO_NET_OFFLINE", "true");
+fn on_a_dependency() -> Sandbox {
+    on(ENGINE, "strsim = '0.11'")
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
+    let mut process = sandbox.process(arguments);
+    process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_NET_OFFLINE", "true");
     assert_cmd::Command::from_std(process).assert()
+}
+
+fn swap(sandbox: &Sandbox, what: &str) -> Assert {
+    run(sandbox, &["gate", "--swap", what, "--cases=decode/p8"])
+}
+
+/// A folder with a crate of this name.
+fn another(name: &str, version: &str, source: &str) -> Sandbox {
+    let other = Sandbox::new();
+    other.write("src/lib.rs", source);
+    let package = format!("[package]\nname = '{name}'\nversion = '{version}'\nedition = '2021'\n");
+    other.write("Cargo.toml", &package);
+    other
+}
+
+/// strsim, for which all texts are this far apart: as slow is the engine.
+fn strsim(version: &str, distance: usize) -> Sandbox {
+    another("strsim", version, &format!("pub fn levenshtein(_: &str, _: &str) -> usize {{\n    {distance}\n}}\n"))
 }
 
 #[test]
 fn a_slower_dependency_is_called_and_named() {
     let sandbox = on_a_dependency();
-    let other = Sandbox::new();
-    other.write("src/lib.rs", "pub fn levenshtein(_: &str, _: &str) -> usize {\n    2\n}\n");
     // What is not committed is on neither side.
     sandbox.write("engine.rs", "this is no Rust\n");
     let before = left_behind(&sandbox);
     // A version that does not fit is not used, and must not pass as no change.
-    other.write("Cargo.toml", "[package]\nname = 'strsim'\nversion = '0.12.0'\nedition = '2021'\n");
+    let other = strsim("0.12.0", 2);
     let line = error(swap(&sandbox, &format!("strsim={}", other.path("").display())));
     assert!(line.contains("nothing changes") || line.contains("--swap strsim"), "{line}");
-    other.write("Cargo.toml", "[package]\nname = 'strsim'\nversion = '0.11.9'\nedition = '2021'\n");
+    let other = strsim("0.11.9", 2);
     let said = swap(&sandbox, &format!("strsim={}", other.path("").display())).code(1);
     let report = stdout(&said);
     assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +100.0 %"), "{report}");
     assert!(report.contains("dependencies differ: strsim none in head, 0.11.1 in base"), "{report}");
     assert!(report.contains("what is not committed is not in it"), "{report}");
+    assert_eq!(left_behind(&sandbox), before);
+}
+
+#[test]
+fn crates_that_move_together_are_swapped_together() {
+    let both = ENGINE.replace("\"b\"))", "\"b\") * libm::sqrt(1.0) as usize)");
+    let sandbox = on(&both, "strsim = '0.11'\nlibm = '0.2'");
+    let (one, two) = (strsim("0.11.9", 2), another("libm", "0.2.99", "pub fn sqrt(_: f64) -> f64 {\n    3.0\n}\n"));
+    let (one, two) = (format!("strsim={}", one.path("").display()), format!("libm={}", two.path("").display()));
+    let said = run(&sandbox, &["gate", "--swap", &one, "--swap", &two, "--cases=decode/p8"]).code(1);
+    assert!(decision(&said).contains("decode/p8: itl_ns +500.0 %"), "{}", stdout(&said));
+}
+
+#[test]
+fn a_bisection_over_versions_names_the_first_slower_one() {
+    let sandbox = on_a_dependency();
+    let versions = [("0.11.2", 1), ("0.11.3", 1), ("0.11.4", 2), ("0.11.5", 2)];
+    let versions = versions.map(|(version, distance)| strsim(version, distance));
+    let places: Vec<String> = versions.iter().map(|version| version.path("").display().to_string()).collect();
+    let bisect =
+        |versions: &str| run(&sandbox, &["bisect", "--swap=strsim", "--versions", versions, "--case=decode/p8"]);
+    let before = left_behind(&sandbox);
+    let said = bisect(&places.join(",")).success();
+    let line = decision(&said);
+    assert!(line.contains("first slower version") && line.contains(&places[2]), "{}", stdout(&said));
+    assert_eq!(stderr(&said).matches("step ").count(), 3, "{}", stderr(&said));
+    let said = bisect(&places[..2].join(",")).code(3);
+    assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
+    let line = error(bisect(&places[0]));
+    assert!(line.contains("name at least two"), "{line}");
     assert_eq!(left_behind(&sandbox), before);
 }
 

@@ -1,0 +1,3 @@
+fn main() -> std::process::ExitCode {
+    infergate::bench::main(&embedding_json::load)
+}
