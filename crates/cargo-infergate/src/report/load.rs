@@ -5,6 +5,7 @@ mod cost;
 pub mod digest;
 mod limits;
 pub mod metric;
+pub mod quarters;
 pub mod view;
 mod winners;
 

@@ -3,24 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use infergate::load::{Arrivals, FailureClass, RequestRecord};
+use infergate::load::{Arrivals, FailureClass};
 
 use super::metric::Metric;
+use super::quarters::{Quarter, quarters};
 use crate::load::cost::{Cost, cost};
 use crate::load::crossing::{Faster, compare};
 use crate::load::slo::{Goodput, Limit, goodput, meets};
 use crate::load::summary::{
-    Counted, LevelSummary, Values, Window, e2e_ns, measured, scaling_efficiency, summarise, summarise_target, tpot_ns,
-    ttft_ns,
+    Counted, LevelSummary, Values, Window, measured, scaling_efficiency, summarise, summarise_target, tokens,
 };
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::stats::{mean, median_interval};
 
-/// Parts of a steady window that are compared with each other.
-pub const QUARTERS: usize = 4;
-/// What is followed over the run.
-pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 const MOST_PAIRS: usize = 200;
 
@@ -67,19 +63,6 @@ pub struct Spread {
     pub p99: Option<f64>,
     /// Where the median lies, 95 %; `None` for gaps, which are not independent of each other.
     pub p50_within: Option<(f64, f64)>,
-}
-
-/// A quarter of a steady window.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Quarter {
-    /// Requests that started in it and were not given up when the run ended.
-    pub started: usize,
-    /// Of these, failed.
-    pub failed: usize,
-    /// The median of each of [`FOLLOWED`].
-    pub p50: [Option<f64>; FOLLOWED.len()],
-    /// The requests behind each of them.
-    pub requests: [usize; FOLLOWED.len()],
 }
 
 /// One level, or what one of several targets did in it.
@@ -257,10 +240,11 @@ impl Point {
         target: Option<(usize, u32)>,
         summary: &LevelSummary,
     ) -> Self {
-        let measured = measured(level, target.map(|(_, number)| number));
+        let number = target.map(|(_, number)| number);
+        let measured = measured(level, number);
         let place = target.map_or(0, |(place, _)| place);
         let price = receipt.targets.get(place).and_then(|target| target.price());
-        let tokens: Vec<f64> = measured.iter().map(|record| crate::load::summary::tokens(record) as f64).collect();
+        let counts: Vec<f64> = measured.iter().map(|record| tokens(record) as f64).collect();
         Self {
             scenario: scenario_of(level),
             level: index,
@@ -278,10 +262,10 @@ impl Point {
             system_tokens_per_s: summary.system_tokens_per_s,
             in_flight: summary.in_flight,
             scaling: None,
-            output_tokens: mean(&tokens),
+            output_tokens: mean(&counts),
             late_ns: summary.late_ns.at(0.5),
             cost: price.and_then(|price| cost(&measured, price)),
-            quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, target, window)),
+            quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, number, window)),
             spreads: Metric::ALL.map(|metric| Spread::of(metric, summary)),
         }
     }
@@ -341,45 +325,4 @@ fn smoothness(gaps_ns: &[f64]) -> Option<[f64; 3]> {
         |is_in: &dyn Fn(f64) -> bool| gaps_ns.iter().filter(|ns| is_in(**ns)).count() as f64 / gaps_ns.len() as f64;
     let (instant, sluggish) = (share(&|ns| ns < INSTANT_NS), share(&|ns| ns > SLUGGISH_NS));
     (!gaps_ns.is_empty()).then_some([instant, share(&|ns| (INSTANT_NS..=SLUGGISH_NS).contains(&ns)), sluggish])
-}
-
-/// What started in each quarter of `window`.
-fn quarters(level: &LevelRecord, target: Option<(usize, u32)>, window: Window) -> Vec<Quarter> {
-    let length = (window.to_ns - window.from_ns) as f64;
-    let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
-    for record in crate::load::summary::in_window(&level.requests, window) {
-        let is_its = target.is_none_or(|(_, number)| record.target == number);
-        let is_cancelled = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled);
-        let at = (record.scheduled_ns.saturating_sub(window.from_ns)) as f64 / length * QUARTERS as f64;
-        if is_its && !is_cancelled {
-            started[(at as usize).min(QUARTERS - 1)].push(record);
-        }
-    }
-    started.iter().map(|records| quarter(records)).collect()
-}
-
-fn quarter(records: &[&RequestRecord]) -> Quarter {
-    let completed: Vec<&RequestRecord> = records.iter().copied().filter(|record| record.failure.is_none()).collect();
-    let found = FOLLOWED.map(|metric| {
-        let values: Vec<f64> = completed.iter().filter_map(|record| value(metric, record)).collect();
-        let requests = values.len();
-        (Values { values, requests }.at(0.5), requests)
-    });
-    Quarter {
-        started: records.len(),
-        failed: records.len() - completed.len(),
-        p50: found.map(|(p50, _)| p50),
-        requests: found.map(|(_, requests)| requests),
-    }
-}
-
-/// The value of one request; `None` where it has none, and for what is no number of a request.
-pub fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
-    match metric {
-        Metric::Ttft => ttft_ns(record),
-        Metric::E2e => e2e_ns(record),
-        Metric::Tpot => tpot_ns(record),
-        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
-        Metric::Itl | Metric::OutputThroughput => None,
-    }
 }

@@ -22,7 +22,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let zones = [
         zone("instant, under 20 ms", 0.0, INSTANT_NS, 2),
         zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, 6),
-        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, 1),
+        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, 4),
     ];
     let largest =
         view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);

@@ -2,7 +2,8 @@
 
 use super::found;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::{FOLLOWED, Point, QUARTERS, Quarter};
+use crate::report::load::digest::Point;
+use crate::report::load::quarters::{FOLLOWED, QUARTERS, Quarter};
 use crate::report::load::view::View;
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;

@@ -1,0 +1,66 @@
+//! What happened in each quarter of a level's steady window: whether a run was the same from its begin to its end.
+
+use infergate::load::{FailureClass, RequestRecord};
+
+use super::metric::Metric;
+use crate::load::summary::{Values, Window, e2e_ns, in_window, tpot_ns, ttft_ns};
+use crate::receipt::LevelRecord;
+
+/// Parts of a steady window that are compared with each other.
+pub const QUARTERS: usize = 4;
+/// What is followed over the run.
+pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
+
+/// A quarter of a steady window.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quarter {
+    /// Requests that started in it and were not given up when the run ended.
+    pub started: usize,
+    /// Of these, failed.
+    pub failed: usize,
+    /// The median of each of [`FOLLOWED`].
+    pub p50: [Option<f64>; FOLLOWED.len()],
+    /// The requests behind each of them.
+    pub requests: [usize; FOLLOWED.len()],
+}
+
+/// What started in each quarter of `window`, of one target or of all.
+pub fn quarters(level: &LevelRecord, target: Option<u32>, window: Window) -> Vec<Quarter> {
+    let length = (window.to_ns - window.from_ns) as f64;
+    let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
+    for record in in_window(&level.requests, window) {
+        let is_its = target.is_none_or(|target| record.target == target);
+        let is_cancelled = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled);
+        let at = (record.scheduled_ns.saturating_sub(window.from_ns)) as f64 / length * QUARTERS as f64;
+        if is_its && !is_cancelled {
+            started[(at as usize).min(QUARTERS - 1)].push(record);
+        }
+    }
+    started.iter().map(|records| quarter(records)).collect()
+}
+
+fn quarter(records: &[&RequestRecord]) -> Quarter {
+    let completed: Vec<&RequestRecord> = records.iter().copied().filter(|record| record.failure.is_none()).collect();
+    let found = FOLLOWED.map(|metric| {
+        let values: Vec<f64> = completed.iter().filter_map(|record| value(metric, record)).collect();
+        let requests = values.len();
+        (Values { values, requests }.at(0.5), requests)
+    });
+    Quarter {
+        started: records.len(),
+        failed: records.len() - completed.len(),
+        p50: found.map(|(p50, _)| p50),
+        requests: found.map(|(_, requests)| requests),
+    }
+}
+
+/// The value of one request; `None` where it has none, and for what is no number of a request.
+fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
+    match metric {
+        Metric::Ttft => ttft_ns(record),
+        Metric::E2e => e2e_ns(record),
+        Metric::Tpot => tpot_ns(record),
+        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
+        Metric::Itl | Metric::OutputThroughput => None,
+    }
+}
