@@ -24,7 +24,7 @@ pub struct Fall {
     pub interval: (f64, f64),
     /// Prompts.
     pub prompts: usize,
-    /// The interval lies below [`FALLS_BELOW`]: it is called.
+    /// The interval lies below `FALLS_BELOW`: it is called.
     pub is_called: bool,
 }
 
