@@ -15,9 +15,6 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const CRITERION: &str =
     r#"criterion = { version = "0.8", default-features = false, features = ["cargo_bench_support"] }"#;
 
-/// Features that infergate adds to a crate that candle has too. It reads files, and no engine computes with it.
-const HARMLESS: [(&str, &str); 1] = [("serde_json", "float_roundtrip")];
-
 /// What cargo resolves for somebody's engine on candle with `dev_dependency`, from this repository's lock file: each crate
 /// with its version and features. `edges` are those that `cargo tree` follows; the tree begins at `from`.
 fn resolved(dev_dependency: &str, edges: &str, from: &str) -> BTreeMap<String, BTreeSet<String>> {
@@ -40,10 +37,7 @@ fn resolved(dev_dependency: &str, edges: &str, from: &str) -> BTreeMap<String, B
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let (package, features) = line.split_once('|').expect(line);
         let package = package.split(' ').take(2).collect::<Vec<_>>().join(" ");
-        let name = package.split(' ').next().unwrap_or_default().to_owned();
-        let added = |feature: &&str| !HARMLESS.contains(&(name.as_str(), *feature));
-        let features = features.split(',').filter(added).map(str::to_owned);
-        crates.entry(package).or_default().extend(features);
+        crates.entry(package).or_default().extend(features.split(',').map(str::to_owned));
     }
     crates
 }
