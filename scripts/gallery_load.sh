@@ -13,10 +13,10 @@ folder=docs/gallery
 # An invalid run (exit 3) is kept too: its report says so first.
 load() { "${command[@]}" load "$@" || [ $? -eq 3 ]; }
 
-load "${local[@]}" --users 1,10,20,30,40,50 --requests 120 --input-tokens 64 --output-tokens 16 --out $folder/users.json
+load "${local[@]}" --users 1,10,20,30,40,50 --requests 300 --input-tokens 64 --output-tokens 16 --out $folder/users.json
 
 # The four default scenarios, made to fit this context: the whole of them takes hours on two cores.
-load "${local[@]}" --context 192 --users 1,2,4,8,16,32 --requests 80 --out $folder/scenarios.json
+load "${local[@]}" --context 192 --users 1,8,32 --requests 80 --out $folder/scenarios.json
 
 if [ -n "${SERVE:-}" ] && [ -n "${OTHER:-}" ]; then
     load --target "infergate=$SERVE" --target "other=$OTHER" --model "infergate=${MODEL:-$spec}" \
