@@ -2,7 +2,7 @@
 //!
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
-//! `streaming` (its pacing), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
+//! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`. It speaks the worker protocol and nothing else.
@@ -84,6 +84,10 @@ impl Engine for Faulty {
         self.engine.last_step()
     }
 
+    fn detokenize(&self, tokens: &[TokenId]) -> Result<Option<String>> {
+        Ok(self.is("speaks").then(|| tokens.iter().map(|token| format!("<{token}>")).collect()))
+    }
+
     fn logits(&self, out: &mut Vec<f32>) -> bool {
         self.engine.logits(out)
     }
@@ -136,7 +140,8 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
             "prints" => print("loading"),
-            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits" => {}
+            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
+            | "speaks" => {}
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }

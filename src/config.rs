@@ -158,7 +158,7 @@ impl Default for Config {
             prompt: None,
             cases: Vec::new(),
             memory: MemoryConfig {
-                case: Case::Generate { prompt_tokens: 128, output_tokens: 64 },
+                case: Case::Generate { prompt_tokens: 128, output_tokens: 16 },
                 runs: 100,
                 policy: MemoryPolicy::default(),
             },

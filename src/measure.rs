@@ -142,15 +142,16 @@ pub fn first_difference(a: &[TokenId], b: &[TokenId]) -> Option<usize> {
 fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
     let cost = engine.cost()?;
     let p = case.prompt_tokens();
-    Some(match case {
-        Case::Prefill { .. } => Work { bytes: 0.0, flops: cost.prefill_flops(p) },
-        Case::Decode { .. } => Work { bytes: cost.decode_bytes(p), flops: 0.0 },
-        Case::Generate { output_tokens, .. } => Work {
-            bytes: (0..output_tokens.saturating_sub(1)).map(|step| cost.decode_bytes(p + step)).sum(),
-            flops: cost.prefill_flops(p),
-        },
+    let (reads_prompt, steps) = match case {
+        Case::Prefill { .. } => (true, 0),
+        Case::Decode { .. } => (false, 1),
+        Case::Generate { output_tokens, .. } => (true, output_tokens.saturating_sub(1)),
         Case::Bench(_) => return None,
-    })
+    };
+    let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.prefill_bytes(p)) } else { (0.0, 0.0) };
+    let bytes: f64 = (p..p + steps).map(|context| cost.decode_bytes(context)).sum();
+    let decode_flops: f64 = (p..p + steps).map(|context| cost.decode_flops(context)).sum();
+    Some(Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) })
 }
 
 /// Time to first token in parts, from `text` where the engine has a tokenizer. `load_ns` makes it a cold one.

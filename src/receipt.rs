@@ -11,6 +11,7 @@ mod store;
 mod strict;
 mod subject;
 pub mod validate;
+mod work;
 mod write;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub use memory::{
 };
 pub use store::{Format, read, schema_of};
 pub use subject::{Name, Subject};
+pub use work::Work;
 pub use write::{ensure_writable, to_json, write_bytes, write_json, write_text};
 
 /// Schema name of a [`Receipt`].
@@ -83,6 +85,9 @@ pub struct CaseRecord {
     pub id: Case,
     /// The greedy output, computed twice before time was taken.
     pub output: Output,
+    /// What the output says, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Exact counters by name, for example `allocations_per_token`.
     #[serde(default)]
     pub counters: BTreeMap<String, Counter>,
@@ -143,16 +148,6 @@ pub struct Counter {
     pub min: u64,
     /// Largest value seen.
     pub max: u64,
-}
-
-/// Work of one sample that no implementation can avoid.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Work {
-    /// Bytes read from memory while decoding.
-    pub bytes: f64,
-    /// Floating point operations while reading the prompt.
-    pub flops: f64,
 }
 
 /// What one iteration of a criterion bench gets through.

@@ -38,6 +38,7 @@
 //! | `request_id` | a request other than `hello` has a number `id`, which its answer repeats: an answer that was not asked for shows |
 //! | `fingerprint` | the output of `prepare` has a `fingerprint`, and `prepare` takes `"feed":[262,11]`: the tokens to append behind the prompt while it is taken, so that two workers are asked about the same text |
 //! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
+//! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
 //! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
 //!
 //! # Times are checked
@@ -167,6 +168,11 @@ pub enum Request {
         /// How often.
         runs: usize,
     },
+    /// What do these tokens say?
+    Text {
+        /// Any.
+        ids: Vec<TokenId>,
+    },
     /// Serve many requests at once.
     LoadLevel {
         /// Which, and when.
@@ -272,6 +278,14 @@ pub struct MemoryState {
     /// What this system or this worker cannot say, one sentence each.
     #[serde(default)]
     pub missing: Vec<String>,
+}
+
+/// Answer to [`Request::Text`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextReply {
+    /// The text; `null` without a tokenizer.
+    #[serde(default)]
+    pub text: Option<String>,
 }
 
 /// Answer to [`Request::Inference`].

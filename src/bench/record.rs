@@ -63,6 +63,7 @@ impl Recorder {
         self.receipt.cases.push(CaseRecord {
             id: prepared.case,
             output: prepared.output,
+            text: None,
             counters: BTreeMap::new(),
             work: prepared.work,
             processes: vec![ProcessSamples { samples_ns, iterations_per_sample }],

@@ -91,6 +91,16 @@ impl Cost {
         self.decode_bytes_fixed + self.decode_bytes_per_context_token * context_tokens as f64
     }
 
+    /// Floating point operations to decode one token at a context of `context_tokens`.
+    pub fn decode_flops(&self, context_tokens: usize) -> f64 {
+        self.prefill_flops_per_token + self.prefill_flops_per_pair * (context_tokens + 1) as f64
+    }
+
+    /// Bytes to read a prompt of `prompt_tokens`: the weights once, and its cache.
+    pub fn prefill_bytes(&self, prompt_tokens: usize) -> f64 {
+        self.decode_bytes(prompt_tokens)
+    }
+
     /// Floating point operations to read a prompt of `prompt_tokens` into an empty cache.
     pub fn prefill_flops(&self, prompt_tokens: usize) -> f64 {
         let p = prompt_tokens as f64;

@@ -52,7 +52,9 @@ impl CaseRecord {
     pub fn validate(&self, partial: bool) -> Result<()> {
         validate_samples(self.id, &self.processes, partial)?;
         let id = self.id;
-        sound(self.work.iter().flat_map(|work| [work.bytes, work.flops]), format_args!("{id}: its work"))?;
+        let work = self.work.iter();
+        let work = work.flat_map(|work| [Some(work.bytes), Some(work.flops), work.all_bytes, work.all_flops]);
+        sound(work.flatten(), format_args!("{id}: its work"))?;
         validate_exact(self.id, &self.output, &self.counters)
     }
 }

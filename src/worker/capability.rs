@@ -49,6 +49,8 @@ capabilities! {
     Iterations = "iterations",
     /// An output carries its fingerprint, and can be made to follow another one while it is taken.
     Fingerprint = "fingerprint",
+    /// Say what tokens are as text.
+    Text = "text",
     /// Serve many requests at once.
     LoadLevel = "load_level",
 }
@@ -93,6 +95,7 @@ impl Request {
             Self::Inference { .. } => Capability::Inference,
             Self::Count { .. } => Capability::Count,
             Self::Locate { .. } => Capability::Locate,
+            Self::Text { .. } => Capability::Text,
             Self::LoadLevel { .. } => Capability::LoadLevel,
         })
     }

@@ -46,7 +46,7 @@ impl Patience {
     /// How long the answer to `request` may take.
     pub fn limit(&self, request: &Request) -> Duration {
         match request {
-            Request::Hello | Request::Memory { case: None } => QUICK_LIMIT,
+            Request::Hello | Request::Text { .. } | Request::Memory { case: None } => QUICK_LIMIT,
             Request::Load { .. } => self.scaled(self.load, 1.0),
             Request::Ttft { .. } => self.scaled(self.ttft, 1.0),
             Request::Sample { case, count, iterations, slowdown } => {

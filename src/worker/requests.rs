@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::honesty::ensure_waited_for;
-use super::{Capability, Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TurnReply, WorkerError};
+use super::{
+    Capability, Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply, WorkerError,
+};
 use crate::case::{Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
 use crate::printable::printable;
@@ -86,6 +88,18 @@ impl Client<'_> {
             return Err(self.broken(&format!("gave {error} of {case}")));
         }
         Ok(reply)
+    }
+
+    /// What `ids` say; `None` where the worker cannot tell.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>, WorkerError> {
+        if !self.can(Capability::Text) {
+            return Ok(None);
+        }
+        let (reply, _): (TextReply, _) = self.ask(&Request::Text { ids: ids.to_vec() })?;
+        Ok(reply.text)
     }
 
     /// Takes `count` samples of a prepared case, each the sum over `iterations`.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::wire::{Wire, hello, to_answer};
-use super::{Capability, Loaded, PreparedReply, Request, SampleReply, TurnReply, standard_streams};
+use super::{Capability, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, standard_streams};
 use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
@@ -118,6 +118,7 @@ impl Worker<'_> {
                 let (engine, prepared) = self.loaded()?.once_more(case)?;
                 to_answer(&memory::locate(engine, prepared, runs)?)
             }
+            Request::Text { ids } => to_answer(&TextReply { text: self.loaded()?.engine.detokenize(&ids)? }),
             Request::LoadLevel { plan } => {
                 let clock = self.clock;
                 let loaded = self.loaded()?;

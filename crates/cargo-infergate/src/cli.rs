@@ -12,6 +12,7 @@ mod compare;
 mod demo;
 mod doctor;
 mod early;
+mod features;
 mod flags;
 mod gate;
 mod git;

@@ -134,6 +134,8 @@ pub struct BenchTarget {
     pub memory_target: String,
     /// Features to build both with.
     pub features: Vec<String>,
+    /// Whether both are built with their package's default features.
+    pub default_features: bool,
     /// Profile to build both with; `None`: cargo's own for benches.
     pub profile: Option<String>,
 }
@@ -145,6 +147,7 @@ impl Default for BenchTarget {
             target: "inference".into(),
             memory_target: "memory".into(),
             features: Vec::new(),
+            default_features: true,
             profile: None,
         }
     }
@@ -211,6 +214,7 @@ impl Settings for Config {
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,
             ("bench.features", Value::List(list)) => self.bench.features = list,
+            ("bench.default_features", Value::Switch(on)) => self.bench.default_features = on,
             ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
             (_, value) => self.measured.set(key, value)?,
         }

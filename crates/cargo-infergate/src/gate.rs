@@ -101,6 +101,7 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
         Ok(CaseRecord {
             id: case.id,
             output: exact.output.clone(),
+            text: None,
             counters: exact.counters.clone(),
             work: None,
             processes: case.processes.clone(),

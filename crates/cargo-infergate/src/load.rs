@@ -18,6 +18,7 @@ pub mod endpoint;
 pub mod events;
 mod failures;
 pub mod judge;
+pub mod kernel_time;
 pub mod live;
 pub mod local;
 pub mod merge;

@@ -42,7 +42,7 @@ pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use load::{
     AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,
-    TargetRecord,
+    ReceiveRecord, TargetRecord,
 };
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use price::Price;

@@ -47,6 +47,8 @@ pub struct SuiteRequest {
     pub prompt_text: Option<String>,
     /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
     pub memory_case: Option<Case>,
+    /// Keep what the outputs say, where the worker has a tokenizer.
+    pub keep_text: bool,
 }
 
 /// The cases that `patterns` name, all of which fit, as does the one that a memory phase repeats: minutes of measuring do not
@@ -241,12 +243,15 @@ impl<'a> Suite<'a> {
     }
 
     fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<(), WorkerError> {
-        let outcome = client.prepare(case, None).and_then(|prepared| {
+        // Every sample is compared with what the first process said: to say it all again takes as long as some samples.
+        let known = self.cases.iter().find(|known| known.id == case).map(|known| known.output.ids.clone());
+        let outcome = client.prepare(case, known).and_then(|prepared| {
             self.same_output(case, &prepared)?;
-            Ok((prepared, self.sample(client, case)?))
+            let text = if self.request.keep_text { client.text(&prepared.output.ids)? } else { None };
+            Ok((prepared, text, self.sample(client, case)?))
         });
         match outcome {
-            Ok((prepared, samples)) => self.keep(case, prepared, samples),
+            Ok((prepared, text, samples)) => self.keep(case, prepared, text, samples),
             Err(WorkerError::Invalid(broken)) if self.invalid.contains(&broken) => {}
             Err(WorkerError::Invalid(broken)) => self.invalid.push(broken),
             Err(error) => return Err(error),
@@ -313,12 +318,13 @@ impl<'a> Suite<'a> {
         Ok(fitting_iterations(first_ns(&several)))
     }
 
-    fn keep(&mut self, case: Case, prepared: PreparedReply, samples: ProcessSamples) {
+    fn keep(&mut self, case: Case, prepared: PreparedReply, text: Option<String>, samples: ProcessSamples) {
         match self.cases.iter_mut().find(|known| known.id == case) {
             Some(known) => known.processes.push(samples),
             None => self.cases.push(CaseRecord {
                 id: case,
                 output: prepared.output,
+                text,
                 counters: std::collections::BTreeMap::new(),
                 work: prepared.work,
                 processes: vec![samples],

@@ -58,9 +58,11 @@ fn is_assignment(line: &str) -> bool {
 #[test]
 fn a_file_sets_what_it_names_and_nothing_else() {
     let config =
-        apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']").expect("valid");
+        apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']\ndefault_features = false")
+            .expect("valid");
     assert_eq!((config.measured.model.as_str(), config.seconds_per_case), ("repo/a.gguf", 1.0));
     assert_eq!((config.bench.target.as_str(), config.bench.features), ("speed", vec!["cuda".to_owned()]));
+    assert!(!config.bench.default_features && Config::default().bench.default_features);
     assert_eq!(config.runs, Config::default().runs);
     assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
 }

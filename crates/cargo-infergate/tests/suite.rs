@@ -23,6 +23,7 @@ fn request(worker: &str, model: &str) -> SuiteRequest {
         seconds_per_case: 0.0,
         prompt_text: None,
         memory_case: None,
+        keep_text: false,
     }
 }
 
@@ -112,4 +113,16 @@ fn a_memory_case_beyond_the_context_is_refused_before_anything_is_measured() {
     let error = run(&SuiteRequest { memory_case: Some(long), ..request("fake_engine", "fake") }).expect_err("too long");
     let line = format!("{error:#}");
     assert!(line.contains("memory.case cannot be repeated") && line.contains("generate/p100000-o64 needs"), "{line}");
+}
+
+#[test]
+fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
+    let asked = |keep_text| run(&SuiteRequest { keep_text, ..request("fake_engine", "fake:speaks") }).expect("runs");
+    for case in asked(true).cases {
+        let words: String = case.output.ids.iter().map(|id| format!("<{id}>")).collect();
+        assert_eq!(case.text, Some(words), "{}", case.id);
+    }
+    assert!(asked(false).cases.iter().all(|case| case.text.is_none()));
+    let silent = run(&SuiteRequest { keep_text: true, ..request("fake_engine", "fake") }).expect("runs");
+    assert!(silent.cases.iter().all(|case| case.text.is_none()), "it has no tokenizer");
 }

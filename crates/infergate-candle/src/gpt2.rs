@@ -1,6 +1,7 @@
 //! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`, what each thread computes in `shard`, for a single
 //! token in `step`, for several sequences at once in `together`.
 
+mod arithmetic;
 mod config;
 mod scheduler;
 mod shard;

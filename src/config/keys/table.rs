@@ -151,7 +151,7 @@ pub const KEYS: &[Key] = &[
         "\"/var/cache/infergate\"",
         "Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache",
     ),
-    key("memory.case", Kind::Text, Some("\"generate/p128-o64\""), "", "Case that the memory phase repeats"),
+    key("memory.case", Kind::Text, Some("\"generate/p128-o16\""), "", "Case that the memory phase repeats"),
     key(
         "memory.runs",
         Kind::Count(0, 5000),
@@ -182,6 +182,7 @@ pub const KEYS: &[Key] = &[
         "Bench target that counts its heap, for the memory phase",
     ),
     key("bench.features", Kind::List, Some("[]"), "[\"cuda\"]", "Features to build it with"),
+    key("bench.default_features", Kind::Switch, Some("true"), "", "Build it with its package's default features"),
     key(
         "bench.profile",
         Kind::Text,

@@ -1,8 +1,9 @@
 //! `bench`: measure the suite and keep a receipt.
 
 use anyhow::Result;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::memory::Follower;
 use super::{bench_target, early, flags, memory, output, outputs, progress};
 use crate::config::Config;
 use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
@@ -17,6 +18,12 @@ pub fn command() -> Command {
         .arg(flags::memory_worker())
         .arg(flags::out())
         .arg(flags::json("Write the receipt here as well"))
+        .arg(
+            Arg::new("keep-text")
+                .long("keep-text")
+                .action(ArgAction::SetTrue)
+                .help("Keep what the model said in the receipt, for a report that shows it"),
+        )
         .after_help(
             "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
              cargo xtask bench --cases prefill/p256 --out before.json",
@@ -45,7 +52,8 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
     early::check(config)?;
     let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
     let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
-    let memory_worker = memory::worker(config, matches)?;
+    let memory_worker = memory::worker(config, matches, &worker, memory_runs)?;
+    let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
     let request = SuiteRequest {
         worker: worker.path,
         commit: worker.commit,
@@ -56,7 +64,8 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         runs: config.runs,
         seconds_per_case: config.seconds_per_case,
         prompt_text,
-        memory_case: (memory_worker.is_some() && memory_runs > 0).then_some(config.measured.memory.case),
+        keep_text: matches.try_contains_id("keep-text").is_ok_and(|known| known) && matches.get_flag("keep-text"),
+        memory_case: is_followed.then_some(config.measured.memory.case),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::new();

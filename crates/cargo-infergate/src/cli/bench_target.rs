@@ -89,8 +89,6 @@ pub fn build(target: &BenchTarget) -> Result<PathBuf> {
 /// As [`build`] and [`build_at`].
 pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<PathBuf>> {
     if !has_memory(target, place)? {
-        let (name, wanted) = (place.map_or("the working tree", |place| &place.name), &target.memory_target);
-        output::say(&format!("{name} has no bench target '{wanted}': nothing is counted and no leak is looked for"));
         return Ok(None);
     }
     let target = BenchTarget { target: target.memory_target.clone(), ..target.clone() };
@@ -109,8 +107,7 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// The package to build: the one that was named, or the only one with such a bench target; `None` leaves the choice to cargo.
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
-fn package(target: &BenchTarget, place: Option<&Place>) -> Result<Option<String>> {
-    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
+fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
     let mut packages = described_with(&target.target, folder)?;
     packages.retain(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
     let only = packages.pop().filter(|_| packages.is_empty());
@@ -252,6 +249,23 @@ pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Op
     Ok(finish(cargo, target)?.0)
 }
 
+/// Tells cargo in `folder` whose bench target it is, and with which features.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
+    if let Some(package) = package(target, folder)? {
+        cargo.args(["--package", &package]);
+    }
+    if !target.features.is_empty() {
+        cargo.arg("--features").arg(target.features.join(","));
+    }
+    if !target.default_features {
+        cargo.arg("--no-default-features");
+    }
+    Ok(())
+}
+
 fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
     let mut cargo = match place {
         // rustup's own cargo reads the variable below.
@@ -259,14 +273,9 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         _ => Command::new(program(place.map(|place| place.folder.as_path()))),
     };
     cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
-    if let Some(package) = package(target, place)? {
-        cargo.args(["--package", &package]);
-    }
+    add_selection(&mut cargo, target, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
     if let Some(profile) = &target.profile {
         cargo.args(["--profile", profile]);
-    }
-    if !target.features.is_empty() {
-        cargo.arg("--features").arg(target.features.join(","));
     }
     // Variables cargo set for this process describe this process, and would make cargo build anew.
     for name in env::vars_os().map(|(name, _)| name) {

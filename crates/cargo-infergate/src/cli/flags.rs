@@ -16,7 +16,14 @@ const MEASURE: &[&str] =
 /// Of these, the ones of one session against a baseline.
 const SESSION: &[&str] = &["runs", "seconds_per_case"];
 /// Keys that say how the bench target is built.
-const BUILD: &[&str] = &["bench.package", "bench.target", "bench.memory_target", "bench.features", "bench.profile"];
+const BUILD: &[&str] = &[
+    "bench.package",
+    "bench.target",
+    "bench.memory_target",
+    "bench.features",
+    "bench.default_features",
+    "bench.profile",
+];
 /// Keys of the memory phase.
 const MEMORY: &[&str] = &["memory.case", "memory.runs", "memory.growth_limit_bytes"];
 /// Keys that say how it is judged.

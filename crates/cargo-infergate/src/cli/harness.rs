@@ -4,15 +4,16 @@
 //! Base keeps its own sources, dependencies and Cargo.lock. Packages that only the harness needs are added to it. A package
 //! that base has may come in no other version and with no other numeric feature: what head upgrades would hide in base.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use toml::{Table, Value as Toml};
 
-use super::bench_target;
+use super::features::Features;
+use super::{bench_target, features};
 use crate::config::BenchTarget;
 use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
@@ -60,7 +61,7 @@ const NUMERIC: [&str; 24] = [
 /// written.
 pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<String>> {
     let Some(own) = own_package(target, head)? else { return Ok(None) };
-    let before = packages(base)?;
+    let before = features::of_all(base)?;
     let folder = manifest_folder(&own)?;
     let files = copy(&bench_files(target, &own, &folder)?, &folder, base)?;
     let manifest = base.join("Cargo.toml");
@@ -69,7 +70,7 @@ pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<Stri
     add_targets(&mut table, target, &own, &folder)?;
     write(&manifest, &table.to_string())?;
     add_packages(&bench_target::lock_file(head)?, &bench_target::lock_file(base)?)?;
-    let after = packages(base)?;
+    let after = features::of_all(base).context("base with head's harness")?;
     ensure_same(&before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
     Ok(Some(format!("head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
@@ -276,27 +277,7 @@ fn add_packages(head: &Path, base: &Path) -> Result<()> {
     write(base, &lock.to_string())
 }
 
-/// Features by package (`serde v1.0.0`), of everything that is built for the package in `folder`.
-fn packages(folder: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut cargo = bench_target::cargo(folder);
-    cargo.args(["tree", "--prefix", "none", "--no-dedupe", "--edges", "normal,build,dev", "--format", "{p}|{f}"]);
-    let output = cargo.output().context("cargo cannot be started; is it installed?")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let why = said.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
-        bail!("base with head's harness: {why}");
-    }
-    let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some((package, features)) = line.split_once('|') else { continue };
-        let package = package.split(' ').take(2).collect::<Vec<_>>().join(" ");
-        let features = features.split(',').filter(|feature| !feature.is_empty()).map(str::to_owned);
-        packages.entry(package).or_default().extend(features);
-    }
-    Ok(packages)
-}
-
-fn ensure_same(before: &BTreeMap<String, BTreeSet<String>>, after: &BTreeMap<String, BTreeSet<String>>) -> Result<()> {
+fn ensure_same(before: &Features, after: &Features) -> Result<()> {
     for (package, features) in before {
         let Some(now) = after.get(package) else {
             return not_comparable(format!("head's harness would replace {package} of base by another version"));

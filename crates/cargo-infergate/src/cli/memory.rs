@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use infergate::case::{Case, Phase};
 use infergate::memory::{self, MemoryRequest};
+use infergate::worker::WorkerError;
 
 use super::{bench_target, early, flags, output, outputs, progress};
 use crate::config::Config;
@@ -49,31 +51,57 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     Ok(verdict.exit_code)
 }
 
-/// The worker of the memory phase beside a timed one: given, or built. A timed worker that was given has no partner.
+/// Who is followed beside the workers that are timed.
+#[derive(Debug, Clone)]
+pub struct Follower {
+    program: Program,
+    /// It is the timed program, which counts nothing: there is no bench target that does.
+    is_timed: bool,
+}
+
+impl Follower {
+    /// A program that was made for it.
+    pub fn counting(program: Program) -> Self {
+        Self { program, is_timed: false }
+    }
+
+    /// The program that counts, or `timed` where there is none and `runs` are to be followed: its resident set shows leaks, too.
+    pub fn or_timed(counting: Option<Program>, timed: &Program, runs: usize) -> Option<Self> {
+        let timed = || (runs > 0).then(|| Self { program: timed.clone(), is_timed: true });
+        counting.map(Self::counting).or_else(timed)
+    }
+
+    /// Whether somebody asked for it, by a bench target or a flag.
+    pub fn is_asked_for(&self) -> bool {
+        !self.is_timed
+    }
+}
+
+/// The worker of the memory phase beside `timed`: given, or built. A timed worker that was given has no partner.
 ///
 /// # Errors
 /// As [`bench_target::build`].
-pub fn worker(config: &Config, matches: &ArgMatches) -> Result<Option<Program>> {
+pub fn worker(config: &Config, matches: &ArgMatches, timed: &Program, runs: usize) -> Result<Option<Follower>> {
     let given = flags::path(matches, "memory-worker");
     if given.is_none() && flags::path(matches, "worker").is_some() {
         output::say("no counters and no memory phase: give --memory-worker beside --worker");
         return Ok(None);
     }
-    bench_target::memory_worker(&config.bench, given)
+    Ok(Follower::or_timed(bench_target::memory_worker(&config.bench, given)?, timed, runs))
 }
 
 /// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
 ///
 /// # Errors
 /// As [`follow`].
-pub fn attach(config: &Config, worker: Program, runs: usize, receipt: &mut Receipt) -> Result<()> {
+pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Receipt) -> Result<()> {
     let mut config = config.clone();
     config.measured.memory.runs = runs;
-    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
     if cases.is_empty() {
         return Ok(());
     }
-    let phase = follow(&config, worker, &cases, &config.measured.target_folder().join("memory.json"))?;
+    let Some(phase) = follow_judged(&config, worker, &cases, receipt.engine.context_tokens)? else { return Ok(()) };
     for counted in phase.counted {
         let Some(case) = receipt.cases.iter_mut().find(|case| case.id == counted.id) else { continue };
         if case.output.sha256 != counted.output_sha256 {
@@ -101,15 +129,15 @@ pub fn attach(config: &Config, worker: Program, runs: usize, receipt: &mut Recei
 pub fn attach_to_pair(
     config: &Config,
     base: Option<Program>,
-    head: Option<Program>,
+    head: Option<Follower>,
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
-    let cases: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
     let out = config.measured.target_folder().join("memory.json");
     if let Some(base) = base {
         let mut config = config.clone();
         config.measured.memory.runs = 0;
-        match follow(&config, base, &cases, &out) {
+        match follow(&config, base, &names(&cases), &out) {
             Ok(phase) => {
                 ensure_said(receipt, Side::Base, &phase.counted);
                 receipt.base.counted = phase.counted;
@@ -120,7 +148,8 @@ pub fn attach_to_pair(
         }
     }
     let Some(head) = head else { return Ok(()) };
-    let phase = follow(config, head, &cases, &out)?;
+    let context_tokens = receipt.head.engine.context_tokens;
+    let Some(phase) = follow_judged(config, head, &cases, context_tokens)? else { return Ok(()) };
     ensure_said(receipt, Side::Head, &phase.counted);
     receipt.head.counted = phase.counted;
     if config.measured.memory.runs > 0 {
@@ -130,6 +159,43 @@ pub fn attach_to_pair(
         receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
     }
     Ok(())
+}
+
+/// Follows what is judged. `None` where nobody asked for it and it cannot be: said in a sentence, but for benches that are no
+/// generations, of which there is nothing to follow.
+fn follow_judged(
+    config: &Config,
+    worker: Follower,
+    cases: &[Case],
+    context_tokens: usize,
+) -> Result<Option<MemoryReceipt>> {
+    let out = config.measured.target_folder().join("memory.json");
+    if worker.is_timed {
+        if cases.iter().all(|case| case.phase() == Phase::Bench) {
+            return Ok(None);
+        }
+        let wanted = &config.bench.memory_target;
+        output::say(&format!(
+            "there is no bench target '{wanted}': allocations are not counted, leaks are looked for in the resident set"
+        ));
+        if let Err(error) = config.measured.memory.case.ensure_fits(context_tokens) {
+            output::say(&format!("no leak is looked for: memory.case: {error:#}"));
+            return Ok(None);
+        }
+    }
+    let is_timed = worker.is_timed;
+    match follow(config, worker.program, &names(cases), &out) {
+        // A worker that somebody wrote needs no more than it can.
+        Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
+            output::say(&format!("no leak is looked for: {error:#}"));
+            Ok(None)
+        }
+        phase => phase.map(Some),
+    }
+}
+
+fn names(cases: &[Case]) -> Vec<String> {
+    cases.iter().map(Case::to_string).collect()
 }
 
 /// A process that counts and says something else than the one that is timed does other work.

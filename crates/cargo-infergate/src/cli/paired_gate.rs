@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::memory::Follower;
 use super::sides::{self, Sides};
 use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
 use crate::config::{Config, Undecided};
@@ -158,7 +159,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
     let Sides { base, head, anchor, base_memory, head_memory, mut notes, trees: _kept } = built?;
-    asked.memory = head_memory.is_some() && config.measured.memory.runs > 0;
+    asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
     let measure_once = || {

@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use clap::ArgMatches;
 
 use super::git::{commit_of, git};
+use super::memory::Follower;
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, flags, memory, output, server_program, swap, terms};
+use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, terms};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
@@ -24,8 +25,8 @@ pub struct Sides {
     pub anchor: Option<AnchorRequest>,
     /// Base, counting its heap.
     pub base_memory: Option<Program>,
-    /// Head, counting its heap.
-    pub head_memory: Option<Program>,
+    /// Whose memory is followed for head.
+    pub head_memory: Option<Follower>,
     /// What head changes of the gate, and what differs in how both were built.
     pub notes: Vec<Note>,
     /// Checkouts that are needed until all is measured.
@@ -88,7 +89,7 @@ fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) ->
         let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
         notes.push(Note::from(text));
     }
-    let head_memory = flags::path(matches, "memory-worker").map(program);
+    let head_memory = flags::path(matches, "memory-worker").map(program).map(Follower::counting);
     Sides { base: program(base), head: program(head), anchor, base_memory: None, head_memory, notes, trees: Vec::new() }
 }
 
@@ -112,13 +113,14 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
     let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
     let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
     let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
-    let head_memory = memory::worker(config, matches)?;
+    let head_memory = memory::worker(config, matches, &head, config.measured.memory.runs)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let built_here = flags::path(matches, "worker").is_none();
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
         let here = bench_target::lock_file(Path::new("."))?;
         notes.extend(tree.dependencies(&here)?.map(Note::from));
+        notes.extend(feature_changes(config, &tree, Path::new(".")));
     }
     Ok(Sides { base, head, anchor, base_memory, head_memory, notes, trees: Vec::new() })
 }
@@ -144,7 +146,7 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
     // The same server, in a process of its own: its memory is followed from outside.
-    let head_memory = Some(head.clone());
+    let head_memory = Some(Follower::counting(head.clone()));
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, notes, trees: vec![tree] })
 }
 
@@ -162,10 +164,23 @@ fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tre
     let base = tree.build(config)?;
     let head = changed.build(config)?;
     let base_memory = tree.build_memory(config)?;
-    let head_memory = changed.build_memory(config)?;
+    let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
+    notes.extend(feature_changes(config, &tree, &changed.folder()?));
     Ok(Sides { base, head, anchor: None, base_memory, head_memory, notes, trees: Vec::new() })
+}
+
+/// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.
+fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
+    let both = || Ok((features::of(&config.bench, &base.folder()?)?, features::of(&config.bench, head)?));
+    match both() {
+        Ok((base, head)) => features::difference(&base, &head).map(Note::from),
+        Err(error) => {
+            let error: anyhow::Error = error;
+            Some(Note::from(format!("features were not compared: {error:#}")))
+        }
+    }
 }
 
 /// What head's infergate.toml says otherwise than base's; said at once, too.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate::load::{Arrivals, RequestRecord, Stop};
-use infergate::stats::{percentile, quantile};
 
 use super::body::{Api, Wanted};
 use super::client::{Endpoint, Limits};
@@ -134,8 +133,8 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
         requests: level.requests.len() as u64,
         wrong_requests,
         tokens: stamps.len() as u64,
-        stamp_error_ns: error(&stamps),
-        gap_error_ns: error(&gaps),
+        stamp_error_ns: ErrorNs::of(&stamps),
+        gap_error_ns: ErrorNs::of(&gaps),
         client_cpu_share: level
             .client_cpu_ns
             .filter(|_| level.wall_ns > 0)
@@ -146,11 +145,6 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
 fn is_same(record: &RequestRecord, written: &[u64], script: Script) -> bool {
     let all = script.output_tokens as usize;
     record.failure.is_none() && record.chunk_ns.len() == all && written.len() == all
-}
-
-fn error(values: &[f64]) -> ErrorNs {
-    let at = |p: f64| percentile(values, p).and_then(|percentile| percentile.value);
-    ErrorNs { p50: at(0.5), p99: at(0.99), max: quantile(values, 1.0) }
 }
 
 /// The scripted server's process. It ends with its input, so also with this process.

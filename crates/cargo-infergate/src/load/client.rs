@@ -14,6 +14,7 @@ use super::body::Wanted;
 use super::connection::{Connection, Http};
 use super::dial::Dial;
 use super::failures::{failure, of_http, of_status};
+use super::kernel_time::ReceiveDelays;
 use super::live::Live;
 use super::stamped::{ReadTimes, RunClock};
 use super::stream::Completion;
@@ -107,6 +108,11 @@ impl Endpoint {
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
         Ok(Self { dial, path, headers, http, wanted, limits })
+    }
+
+    /// How long what was read lay in the system; `None` where there is no system.
+    pub fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        self.dial.receive_delays()
     }
 
     /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where

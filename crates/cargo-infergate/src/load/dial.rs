@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 
 use super::connection::Http;
 use super::failures::of_connect;
+use super::kernel_time::{ReceiveDelays, timed};
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::url::Url;
@@ -28,11 +29,17 @@ pub type Dialling<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, Fail
 pub trait Dial {
     /// A new connection.
     fn dial(&self) -> Dialling<'_>;
+
+    /// How long what was read lay in the system, over all its connections; `None` where there is no system.
+    fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        None
+    }
 }
 
 /// Connections over TCP, with TLS for `https`. The name was looked up once, before the run: no lookup is timed.
 pub struct Network {
     addresses: Vec<SocketAddr>,
+    delays: ReceiveDelays,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -56,6 +63,7 @@ impl Network {
         let _ = http;
         Ok(Self {
             addresses,
+            delays: ReceiveDelays::default(),
             #[cfg(feature = "tls")]
             tls: if url.is_tls { Some(Tls::new(&url.host, http)?) } else { None },
         })
@@ -64,11 +72,12 @@ impl Network {
     async fn connect(&self) -> Result<Box<dyn Stream>, Failure> {
         let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
         no_delay(&connection).map_err(|error| of_connect(&error))?;
+        let connection = timed(connection, &self.delays);
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
             return tls.over(connection).await;
         }
-        Ok(Box::new(connection))
+        Ok(connection)
     }
 }
 
@@ -80,5 +89,9 @@ fn no_delay(connection: &TcpStream) -> io::Result<()> {
 impl Dial for Network {
     fn dial(&self) -> Dialling<'_> {
         Box::pin(self.connect())
+    }
+
+    fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        Some(&self.delays)
     }
 }

@@ -10,11 +10,12 @@ use tokio::task::LocalSet;
 use super::Target;
 use super::client::Endpoint;
 use super::cpu::thread_cpu_ns;
+use super::kernel_time::ReceiveDelays;
 use super::live::Live;
 use super::plan::LevelPlan;
 use super::runner::run_level;
 use super::stamped::RunClock;
-use crate::receipt::{LevelRecord, TargetRecord};
+use crate::receipt::{ErrorNs, LevelRecord, ReceiveRecord, TargetRecord};
 
 /// What a level gave.
 pub struct Outcome {
@@ -50,6 +51,7 @@ impl Client {
     /// Runs one level. Each level opens its own connections.
     pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
         let cpu_before = thread_cpu_ns();
+        let _ = self.receive_delays();
         let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
         let ran = LocalSet::new().block_on(&self.runtime, work);
         let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
@@ -64,11 +66,22 @@ impl Client {
             began_ns: ran.began_ns,
             wall_ns: ran.wall_ns,
             client_cpu_ns: cpu,
+            received: self.receive_delays(),
             issued: ran.records.len() as u64,
             requests: ran.records,
             batch: None,
         };
         Outcome { level, is_full: ran.is_full }
+    }
+}
+
+impl Client {
+    /// What the system says of all reads since this was asked last; `None` where it says nothing.
+    fn receive_delays(&self) -> Option<ReceiveRecord> {
+        let delays = self.endpoints.iter().filter_map(Endpoint::receive_delays).flat_map(ReceiveDelays::take);
+        let delays_ns: Vec<f64> = delays.map(f64::from).collect();
+        (!delays_ns.is_empty())
+            .then(|| ReceiveRecord { reads: delays_ns.len() as u64, delay_ns: ErrorNs::of(&delays_ns) })
     }
 }
 

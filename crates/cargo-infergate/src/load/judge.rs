@@ -65,6 +65,17 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
             itl_ns / 1e6
         ));
     }
+    let delay = level.received.and_then(|received| received.delay_ns.p99);
+    if let (Some(delay_ns), Some(itl_ns)) = (delay, fastest_itl_ns)
+        && delay_ns > MAX_ERROR_SHARE * itl_ns
+    {
+        reasons.push(format!(
+            "the client saw what had arrived up to {:.2} ms later (p99), which is above 10 % of the median gap of {:.2} ms; \
+             give the client an idle core, or fewer users",
+            delay_ns / 1e6,
+            itl_ns / 1e6
+        ));
+    }
     if let Some(share) = summary.client_cpu_share.filter(|share| *share > MAX_CPU_SHARE) {
         reasons.push(format!(
             "the client used {:.0} % of its core, so requests waited for the client; give it fewer users",

@@ -157,6 +157,7 @@ impl Target for LocalTarget<'_> {
             began_ns,
             wall_ns,
             client_cpu_ns: None,
+            received: None,
             issued: requests.len() as u64,
             requests,
             batch: Some(batch),

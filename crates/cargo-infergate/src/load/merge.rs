@@ -11,7 +11,7 @@ use super::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use super::repeats;
 use super::shard::{Shard, foreign_request, note};
 use super::summary::{Window, steady_window};
-use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ShardRecord};
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ReceiveRecord, ShardRecord};
 
 /// One receipt that is to be merged.
 struct Part {
@@ -246,6 +246,9 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
         began_ns,
         wall_ns: ends_ns.max().unwrap_or(0).saturating_sub(began_ns),
         client_cpu_ns: cpu.and_then(|cpu| cpu.into_iter().max()),
+        received: levels()
+            .filter_map(|(_, level)| level.received)
+            .max_by(|one, other| worst(one).total_cmp(&worst(other))),
         issued: requests.len() as u64,
         requests,
         batch: None,
@@ -263,6 +266,11 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
         .zip(mean(&own).filter(|own| *own > 0.0))
         .map(|(shared, own)| (1.0 - length(shared) / own).max(0.0));
     Ok((merged, cost))
+}
+
+/// The delay that a client is judged by.
+fn worst(received: &ReceiveRecord) -> f64 {
+    received.delay_ns.p99.or(received.delay_ns.max).unwrap_or(0.0)
 }
 
 /// The rule that the shards' own rules are parts of.

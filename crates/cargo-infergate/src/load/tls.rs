@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use infergate::load::{Failure, FailureClass};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -41,7 +40,7 @@ impl Tls {
     ///
     /// # Errors
     /// As a failed request of the class `tls`.
-    pub async fn over(&self, connection: TcpStream) -> Result<Box<dyn Stream>, Failure> {
+    pub async fn over(&self, connection: Box<dyn Stream>) -> Result<Box<dyn Stream>, Failure> {
         match self.connector.connect(self.host.clone(), connection).await {
             Ok(session) => Ok(Box::new(session)),
             // rustls names certificates and alerts here, nothing of the user's.

@@ -5,6 +5,7 @@ use infergate::engine::EngineInfo;
 use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate::receipt::Machine;
 use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
+use infergate::stats::{percentile, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +165,10 @@ pub struct LevelRecord {
     /// say.
     #[serde(default)]
     pub client_cpu_ns: Option<u64>,
+    /// What the system says of when it received what the client read, of several shards the worst; `null` where it says
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<ReceiveRecord>,
     /// Requests that were sent: completed, failed and cancelled ones together.
     pub issued: u64,
     /// Each of them, in the order of their starts.
@@ -171,6 +176,15 @@ pub struct LevelRecord {
     /// What a local engine did with them; `null` for a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchRecord>,
+}
+
+/// The client's own delay in a real run, by the system's time of receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiveRecord {
+    /// Reads that the system had a time for.
+    pub reads: u64,
+    /// From the system's receipt of what a read gave to the client's stamp of it.
+    pub delay_ns: ErrorNs,
 }
 
 /// What the client made of a server whose token times are known.
@@ -211,6 +225,19 @@ pub struct ErrorNs {
     pub p99: Option<f64>,
     /// Largest.
     pub max: Option<f64>,
+}
+
+impl ErrorNs {
+    /// Of these; a percentile that takes more of them is `None`.
+    pub fn of(values: &[f64]) -> Self {
+        let at = |p: f64| percentile(values, p).and_then(|percentile| percentile.value);
+        Self { p50: at(0.5), p99: at(0.99), max: quantile(values, 1.0) }
+    }
+
+    /// Those that are known.
+    fn all(&self) -> impl Iterator<Item = f64> {
+        [self.p50, self.p99, self.max].into_iter().flatten()
+    }
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -261,6 +288,8 @@ impl LoadReceipt {
             validate_arrivals(&audit.arrivals)?;
             in_range([audit.ttft_ns, audit.itl_ns, audit.requests, audit.wrong_requests, audit.tokens], "the audit")?;
             sound(audit.client_cpu_share, "the audit's share of a core")?;
+            let errors = audit.stamp_error_ns.all().chain(audit.gap_error_ns.all());
+            sound(errors.map(f64::abs), "the audit's errors")?;
         }
         for (index, level) in self.levels.iter().enumerate() {
             let known = usize::try_from(level.scenario).is_ok_and(|scenario| scenario < self.scenarios.len());
@@ -299,7 +328,12 @@ impl LevelRecord {
             Stop::Duration { ns } => ns,
         };
         let numbers = [self.warm_up_requests, self.began_ns, self.wall_ns, self.issued, stop];
-        in_range(numbers.into_iter().chain(self.client_cpu_ns), format_args!("level {index}"))?;
+        in_range(
+            numbers.into_iter().chain(self.client_cpu_ns).chain(self.received.map(|received| received.reads)),
+            format_args!("level {index}"),
+        )?;
+        let delays = self.received.iter().flat_map(|received| received.delay_ns.all());
+        sound(delays, format_args!("level {index}: the client's delay"))?;
         ensure!(
             self.issued == self.requests.len() as u64,
             "level {index}: {} requests were issued and {} are in the file; measure again",

@@ -148,6 +148,8 @@ pub struct Power {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Median of the timed work until such a slowdown is called, seconds, loading and warming left out.
+    /// Median of the timed work of a suite in which the case is slower by so much, seconds, loading and warming left out.
     pub timed_seconds: Option<f64>,
+    /// The same where it is 5 % slower.
+    pub timed_seconds_at_5_percent: Option<f64>,
 }

@@ -1,6 +1,6 @@
 //! What a load run found, for a person: one table a metric and scenario, one row a level.
 
-mod audit;
+pub mod audit;
 mod cost;
 pub mod digest;
 mod limits;
@@ -33,6 +33,7 @@ pub const SLUGGISH_NS: f64 = 70e6;
 /// The run as text.
 pub fn text(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
+    let mut compared = 0;
     for (index, scenario) in (0..).zip(&receipt.scenarios) {
         let levels = receipt.levels.iter().filter(|level| level.scenario == index);
         let rows: Vec<Row<'_>> = levels.flat_map(|level| rows(level, &receipt.targets)).collect();
@@ -52,11 +53,12 @@ pub fn text(receipt: &LoadReceipt) -> String {
             let _ = write!(text, "\n{}", percentiles(metric, &rows));
         }
         text += &words(&rows);
-        text += &winners::text(&rows, receipt.seed);
+        text += &winners::text(&rows, receipt.seed, &mut compared);
         text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
         text += &cost::text(&rows, &receipt.targets);
     }
-    text += &audit::text(&receipt.audits);
+    text += &winners::left_out(compared);
+    text += &audit::text(receipt);
     text + &ending(receipt)
 }
 

@@ -7,6 +7,7 @@ mod itl;
 mod llama_bench;
 mod load;
 mod memory;
+mod roofline;
 mod starts;
 mod timeline;
 mod ttft;
@@ -26,6 +27,7 @@ const PICTURES: &[(&str, Picture)] = &[
     ("request", itl::charts),
     ("request", starts::charts),
     ("latency", hardware::charts),
+    ("latency", roofline::charts),
     ("scaling", ttft::charts),
     ("memory", memory::charts),
     ("llama_bench", llama_bench::charts),

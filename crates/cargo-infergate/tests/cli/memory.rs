@@ -2,7 +2,8 @@
 
 use cargo_infergate::receipt::{Evidence, MemoryEvidence, MemoryReceipt, Outcome, Verdict, Witness, read};
 
-use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::revisions::{WORKER, gate, repository};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::support;
 
 /// The memory phase of a control, and what it made of it.
@@ -132,7 +133,8 @@ fn a_timed_worker_shows_its_resident_set_and_says_what_is_missing() {
 fn a_worker_that_dies_leaves_what_was_seen_and_never_passes() {
     let sandbox = Sandbox::new();
     let worker = support::example("fake_engine");
-    let mut process = sandbox.process(&["memory", "--model=fake:exits-late", "--runs=100", "--out=memory.json"]);
+    let mut process =
+        sandbox.process(&["memory", "--model=fake:exits-late", "--case=generate/p128-o64", "--out=memory.json"]);
     process.arg("--worker").arg(worker);
     let assert = assert_cmd::Command::from_std(process).assert().code(3);
     assert!(decision(&assert).contains("partial"), "{}", stdout(&assert));
@@ -149,4 +151,34 @@ fn a_case_beyond_the_context_is_refused_before_anything_runs() {
     process.arg("--worker").arg(worker);
     let said = error(assert_cmd::Command::from_std(process).assert());
     assert!(said.contains("generate/p1000-o64"), "{said}");
+}
+
+/// The worker without dependencies, whose resident set grows by so much with each run.
+fn that_grows_by(bytes_per_run: u64) -> String {
+    let begin = "for line in io";
+    let samples = "} else {\n            let count";
+    let memory = format!(
+        r###"}} else if line.contains("\"op\":\"memory\"") {{
+            rss_bytes += if line.contains("generate") {{ {bytes_per_run} }} else {{ 0 }};
+            format!(r##"{{{{"sample":{{{{"rss_bytes":{{rss_bytes}}}}}},"missing":[]}}}}"##)
+        "###
+    );
+    let worker = WORKER.replace(begin, &format!("let mut rss_bytes: u64 = 1 << 30;\n    {begin}"));
+    worker.replace(samples, &format!("{memory}{samples}"))
+}
+
+#[test]
+fn without_a_bench_target_that_counts_the_gate_follows_the_resident_set_of_the_timed_one() {
+    let sandbox = repository();
+    for (bytes_per_run, code, said) in [(0, 0, "verdict: pass"), (65_536, 1, "verdict: leak")] {
+        sandbox.write("bench.rs", &that_grows_by(bytes_per_run));
+        let gated = gate(&sandbox, "HEAD", &["--memory-case=generate/p8-o2"]).code(code);
+        assert!(decision(&gated).contains(said), "{}", stdout(&gated));
+        let note = "no bench target 'memory': allocations are not counted, leaks are looked for in the resident set";
+        assert!(stderr(&gated).contains(note), "{}", stderr(&gated));
+    }
+
+    // One that nobody named and that does not fit refuses nothing.
+    let gated = gate(&sandbox, "HEAD", &["--memory-case=generate/p512-o64"]).success();
+    assert!(stderr(&gated).contains("no leak is looked for: memory.case"), "{}", stderr(&gated));
 }

@@ -170,3 +170,33 @@ fn head_is_compared_with_an_older_revision_too_and_bases_own_commit_is_not_measu
     let line = error(gate(&sandbox, "HEAD", &["--anchor=no-such-release"]));
     assert!(line.contains("revision 'no-such-release' is not known here"), "{line}");
 }
+
+#[test]
+fn default_features_can_be_left_out() {
+    let sandbox = repository();
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[features]\ndefault = ['slow']\nslow = []\n"));
+    let engine = "pub const STEP_NS: u64 = if cfg!(feature = \"slow\") { 2_000_000 } else { 1_000_000 };\n";
+    commit(&sandbox, "engine.rs", engine, "a feature");
+    for (on, time) in [("true", "2.00 ms"), ("false", "1.00 ms")] {
+        let said = gate(&sandbox, "HEAD", &[&format!("--bench-default-features={on}")]).success();
+        assert!(stdout(&said).contains(time), "{}", stdout(&said));
+    }
+}
+
+/// The same Cargo.lock, other code.
+#[test]
+fn features_that_differ_are_named() {
+    let kernels = Sandbox::new();
+    let manifest = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition = '2021'\n\n[features]\nfast = []\n";
+    kernels.write("Cargo.toml", manifest);
+    kernels.write("src/lib.rs", "");
+    let place = kernels.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let sandbox = repository();
+    let depends = format!("{MANIFEST}\n[dependencies]\nkernels = {{ path = '{place}' }}\n");
+    commit(&sandbox, "Cargo.toml", &depends, "kernels");
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    assert!(!stdout(&said).contains("features differ"), "{}", stdout(&said));
+    sandbox.write("Cargo.toml", &depends.replace(" }", ", features = ['fast'] }"));
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    assert!(stdout(&said).contains("features differ: kernels v0.1.0 has fast in head only"), "{}", stdout(&said));
+}

@@ -74,6 +74,7 @@ pub fn record(id: &str, times_ns: &[u64]) -> CaseRecord {
     CaseRecord {
         id,
         output: output((0..id.output_tokens() as u32).collect()),
+        text: None,
         counters: Default::default(),
         work: None,
         processes: times_ns.iter().map(process).collect(),

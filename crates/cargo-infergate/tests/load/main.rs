@@ -6,6 +6,8 @@ mod command;
 mod events;
 mod faults;
 mod http2;
+#[cfg(target_os = "linux")]
+mod kernel_time;
 mod merge;
 mod merge_command;
 mod ramp;

@@ -49,6 +49,7 @@ fn level(arrivals: Arrivals, warm_up_requests: u64, ramp_ns: u64, mut requests: 
         began_ns: BEGAN_NS,
         wall_ns: end_ns - BEGAN_NS,
         client_cpu_ns: Some(MS),
+        received: None,
         issued: requests.len() as u64,
         requests,
         batch: None,

@@ -43,6 +43,7 @@ fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
         began_ns: 0,
         wall_ns: requests.iter().map(|record| record.ended_ns).max().unwrap_or(0),
         client_cpu_ns: Some(MS),
+        received: None,
         issued: requests.len() as u64,
         requests,
     }

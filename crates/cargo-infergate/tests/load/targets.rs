@@ -50,6 +50,7 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         began_ns: 0,
         wall_ns: ran.wall_ns,
         client_cpu_ns: None,
+        received: None,
         issued: count,
         requests: ran.records,
     }

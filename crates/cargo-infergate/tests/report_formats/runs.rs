@@ -71,6 +71,7 @@ fn of(scenario: u32, users: u32, mut requests: Vec<RequestRecord>) -> LevelRecor
         began_ns: 0,
         wall_ns: requests.iter().map(|request| request.ended_ns).max().unwrap_or(0),
         client_cpu_ns: Some(MS),
+        received: None,
         issued: requests.len() as u64,
         requests,
     }

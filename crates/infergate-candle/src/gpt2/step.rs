@@ -1,11 +1,11 @@
-//! One token through one rank's shard, on plain slices. A matrix-vector product is bound by memory, so loops the compiler
-//! vectorises are as fast as any kernel, and candle's tensors would cost some 80 small allocations a layer.
+//! One token through one rank's shard, on plain slices: candle's tensors would cost some 80 small allocations a layer.
 
 use std::ops::{Deref, DerefMut, Range};
 
 use candle_core::{CpuStorage, Device, Storage, StorageRef, Tensor, bail};
 
 use super::Activation;
+use super::arithmetic::{add, add_product, dot, fused, sum};
 use super::shard::{LayerCache, Shard, Shared, activate};
 use crate::parallel::Member;
 use infergate::engine::TokenId;
@@ -44,9 +44,6 @@ impl DerefMut for Scratch {
         &mut self.numbers[self.range.clone()]
     }
 }
-
-/// Partial sums of a dot product kept apart, so that they fill vector registers.
-const LANES: usize = 16;
 
 /// The numbers of a contiguous f32 tensor.
 pub(super) struct Numbers<'a> {
@@ -156,7 +153,7 @@ pub(super) fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f3
         for (score, value) in scores.iter().zip(values.chunks_exact(dim)) {
             let share = score / total;
             for (mixed, value) in mixed.iter_mut().zip(value) {
-                *mixed += share * value;
+                *mixed = fused(share, *value, *mixed);
             }
         }
     }
@@ -193,52 +190,4 @@ pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
         }
     }
     Ok(())
-}
-
-pub(super) fn add(x: &mut [f32], y: &[f32]) {
-    for (x, y) in x.iter_mut().zip(y) {
-        *x += y;
-    }
-}
-
-/// `out += x W`, W row by row: one stream through memory, as long as the whole matrix.
-fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
-    for (x, row) in x.iter().zip(weight.chunks_exact(out.len())) {
-        for (out, w) in out.iter_mut().zip(row) {
-            *out += x * w;
-        }
-    }
-}
-
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0; LANES];
-    let (a_rest, b_rest) = (a.chunks_exact(LANES).remainder(), b.chunks_exact(LANES).remainder());
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
-        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += a * b;
-        }
-    }
-    fold(lanes) + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
-}
-
-/// The sum of `term` over `x`.
-fn sum(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
-    let mut lanes = [0.0; LANES];
-    for x in x.chunks_exact(LANES) {
-        for (lane, x) in lanes.iter_mut().zip(x) {
-            *lane += term(*x);
-        }
-    }
-    fold(lanes) + x.chunks_exact(LANES).remainder().iter().map(|x| term(*x)).sum::<f32>()
-}
-
-/// Halves upon halves: one after the other they would wait for each other.
-fn fold(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        let (low, high) = lanes.split_at_mut(width);
-        add(low, &high[..width]);
-        width /= 2;
-    }
-    lanes[0]
 }

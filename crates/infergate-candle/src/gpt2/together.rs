@@ -7,15 +7,13 @@
 
 use candle_core::{Device, Tensor};
 
+use super::arithmetic::{add, add_products, dots};
 use super::shard::{LayerCache, Linear, Prompt, Shard, Shared};
-use super::step::{Numbers, Scratch, add, attend, bend, dot, normalise};
+use super::step::{Numbers, Scratch, attend, bend, normalise};
 use crate::parallel::Member;
 use infergate::engine::TokenId;
 
 type Candle<T> = candle_core::Result<T>;
-
-/// Rows of weights that are multiplied before the sums are stored again.
-const ROWS: usize = 4;
 
 /// What one sequence reads in a pass: its prompt, or the token it was given last.
 pub(super) struct Part<'a> {
@@ -140,13 +138,10 @@ fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<(usize
         normalise(&lane.x, &shared.ln_f, shared.config.layer_norm_epsilon, &mut lane.normed)?;
     }
     let head = Numbers::of(&shard.head)?;
-    let words = head.slice()?.chunks_exact(shared.config.n_embd);
-    let mut logits: Vec<Vec<f32>> = lanes.iter().map(|_| Vec::with_capacity(words.len())).collect();
-    for word in words {
-        for (logits, lane) in logits.iter_mut().zip(lanes.iter()) {
-            logits.push(dot(word, &lane.normed));
-        }
-    }
+    let normed: Vec<&[f32]> = lanes.iter().map(|lane| &*lane.normed).collect();
+    let words = head.slice()?.len() / shared.config.n_embd.max(1);
+    let mut logits: Vec<Vec<f32>> = lanes.iter().map(|_| Vec::with_capacity(words)).collect();
+    dots(head.slice()?, &normed, &mut logits);
     let tensor = |logits: Vec<f32>| Tensor::new(logits, &Device::Cpu);
     lanes.iter().zip(logits).map(|(lane, logits)| Ok((lane.place, tensor(logits)?))).collect()
 }
@@ -161,32 +156,6 @@ fn apply<'a>(linear: &Linear, pairs: impl Iterator<Item = (&'a [f32], &'a mut [f
             None => out.fill(0.0),
         }
     }
-    let columns = pairs.first().map_or(1, |(_, out)| out.len()).max(1);
-    let weight = Numbers::of(&linear.weight)?;
-    for (group, rows) in weight.slice()?.chunks(ROWS * columns).enumerate() {
-        for (x, out) in &mut pairs {
-            add_rows(&x[group * ROWS..], rows, out);
-        }
-    }
+    add_products(Numbers::of(&linear.weight)?.slice()?, &mut pairs);
     Ok(())
-}
-
-/// `out += x rows`, for as many of `x` as there are rows. The products are added one after the other, as if each row were
-/// added by itself.
-fn add_rows(x: &[f32], rows: &[f32], out: &mut [f32]) {
-    let n = out.len();
-    if let (&[x0, x1, x2, x3, ..], true) = (x, rows.len() == ROWS * n) {
-        let (w0, rest) = rows.split_at(n);
-        let (w1, rest) = rest.split_at(n);
-        let (w2, w3) = rest.split_at(n);
-        for ((((out, w0), w1), w2), w3) in out.iter_mut().zip(w0).zip(w1).zip(w2).zip(w3) {
-            *out = (((*out + x0 * w0) + x1 * w1) + x2 * w2) + x3 * w3;
-        }
-        return;
-    }
-    for (x, row) in x.iter().zip(rows.chunks_exact(n)) {
-        for (out, w) in out.iter_mut().zip(row) {
-            *out += x * w;
-        }
-    }
 }

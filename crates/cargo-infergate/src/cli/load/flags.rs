@@ -92,7 +92,16 @@ fn target() -> Vec<Arg> {
 /// What a local engine is built and started by.
 fn local() -> Vec<Arg> {
     let heading = "Local engine";
-    let keys = ["threads", "dtype", "options", "bench.package", "bench.target", "bench.features", "bench.profile"];
+    let keys = [
+        "threads",
+        "dtype",
+        "options",
+        "bench.package",
+        "bench.target",
+        "bench.features",
+        "bench.default_features",
+        "bench.profile",
+    ];
     let mut args: Vec<Arg> = keys.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(heading)).collect();
     args.push(flags::program("worker", "Bench binary that was built already").help_heading(heading));
     args.push(

@@ -1,12 +1,42 @@
 //! How accurate the client was.
 
+use infergate::printable::printable;
+
 use crate::load::judge::load;
-use crate::receipt::AuditRecord;
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord};
 use crate::report::table::{Style, Table};
 use crate::report::units;
 
+/// The self-audits, and what the system says of the run itself; nothing of what was not measured.
+pub fn text(receipt: &LoadReceipt) -> String {
+    audited(&receipt.audits) + &received(receipt)
+}
+
+/// Levels with what the system says of when it received what the client read, named by their scenario and load.
+pub fn received_levels(receipt: &LoadReceipt) -> impl Iterator<Item = (String, &ReceiveRecord)> {
+    let name = |level: &LevelRecord| {
+        let scenario = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
+        let load = load(&level.arrivals);
+        scenario.map_or_else(|| load.clone(), |scenario| format!("{}, {load}", printable(&scenario.name)))
+    };
+    receipt.levels.iter().filter_map(move |level| Some((name(level), level.received.as_ref()?)))
+}
+
+fn received(receipt: &LoadReceipt) -> String {
+    let mut table = Table::new(&["received by the system", "reads", "seen late P50", "P99", "max"]);
+    let mut is_empty = true;
+    for (name, received) in received_levels(receipt) {
+        is_empty = false;
+        let delay = received.delay_ns;
+        let mut cells = vec![name, received.reads.to_string()];
+        cells.extend([delay.p50, delay.p99, delay.max].map(units::duration));
+        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+    }
+    if is_empty { String::new() } else { format!("\n{}", table.render()) }
+}
+
 /// A table with a row for each number of users or rate; nothing without an audit.
-pub fn text(audits: &[AuditRecord]) -> String {
+fn audited(audits: &[AuditRecord]) -> String {
     if audits.is_empty() {
         return String::new();
     }

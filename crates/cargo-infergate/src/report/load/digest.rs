@@ -18,7 +18,7 @@ use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::stats::{mean, median_interval};
 
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
-const MOST_PAIRS: usize = 200;
+pub const MOST_PAIRS: usize = 200;
 
 /// A percentile that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

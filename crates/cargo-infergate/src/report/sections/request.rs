@@ -14,16 +14,20 @@ pub struct Request {
     pub trace: Trace,
     /// The other requests of the case.
     pub others: Vec<Trace>,
+    /// What it said, where that was kept.
+    pub text: Option<String>,
 }
 
 /// The request that stands for a run, head's where two sides ran; `None` where nothing was generated.
 pub fn typical(inputs: &Inputs) -> Option<Request> {
     let (case, mut traces) = inputs.head.as_ref().map_or_else(|| of_pair(inputs.paired.as_ref()?), of_run)?;
+    let mut records = inputs.head.iter().flat_map(|receipt| &receipt.cases);
+    let text = records.find(|record| record.id == case).and_then(|record| record.text.clone());
     traces.retain(|trace| trace.e2e_ns().is_some());
     traces.sort_by_key(|trace| trace.e2e_ns());
     let middle = traces.len().checked_sub(1)? / 2;
     let trace = traces.remove(middle);
-    Some(Request { case, trace, others: traces })
+    Some(Request { case, trace, others: traces, text })
 }
 
 /// By output tokens, then by prompt.
@@ -66,7 +70,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             request.case,
             request.others.len() + 1
         );
-        section = section.with(Block::Said(chosen)).with(one(request)).with(tokens(request.case));
+        section = section.with(Block::Said(chosen)).with(one(request)).with(tokens(request));
     }
     Some(if starts.rows.is_empty() { section } else { section.with(starts) })
 }
@@ -99,7 +103,8 @@ fn one(request: &Request) -> Table {
 }
 
 /// One request at a time is measured, so nothing is padded: all three counts of input tokens are the same.
-fn tokens(case: Case) -> Table {
+fn tokens(request: &Request) -> Table {
+    let case = request.case;
     let mut table = Table::facts("tokens", "Tokens");
     let tokens = |count: usize| Cell::number(Some(count as f64), Unit::Tokens, Missing::NotMeasured);
     table.fact("batch size", Cell::count(1));
@@ -107,7 +112,8 @@ fn tokens(case: Case) -> Table {
     table.fact("input tokens with padding", tokens(case.prompt_tokens()));
     table.fact("input tokens without padding", tokens(case.prompt_tokens()));
     table.fact("output tokens", tokens(case.output_tokens()));
-    table.fact("text produced", Cell::Missing(Missing::NotKept));
+    let text = request.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
+    table.fact("text produced", text);
     table
 }
 

@@ -42,6 +42,8 @@ pub const ABOUT_COST: &str = "By the given prices of a million tokens, in their 
 /// What the audit is.
 pub const ABOUT_AUDIT: &str =
     "Before each load the client is driven against a server that wrote down when it sent each token.";
+/// What the system's own times of receipt are.
+pub const ABOUT_RECEIVED: &str = "In the run itself the system noted when it received what the client read. From then to the client's stamp is the client's delay.";
 /// No target is shown to be the best.
 pub const NO_BEST: &str = "none: intervals overlap";
 /// No target is shown to be faster.

@@ -23,7 +23,7 @@ pub fn reason(missing: Missing) -> String {
         }
         Missing::NoTokenizer => "the prompt was given as tokens, without a tokenizer".into(),
         Missing::AlreadyLoaded => "the model was loaded already".into(),
-        Missing::NotKept => "receipts keep the ids of tokens and no text".into(),
+        Missing::NotKept => "a receipt keeps the ids of tokens; the text, too, with --keep-text".into(),
         Missing::Exact => "counted to the byte, so any growth counts".into(),
         Missing::NoWindow => "no steady window; give each user more requests than its warm-up and one".into(),
         Missing::NoSingleUser => "takes a level of one user, and there is none".into(),

@@ -207,6 +207,7 @@ pub fn power(calibration: &Calibration) -> Vec<Power> {
             low: smallest.and_then(|_| end(0.025)),
             high: smallest.and_then(|_| end(0.975)),
             timed_seconds: smallest.and_then(|ln| pool.timed_seconds(at, ln, POWER_SUITES)),
+            timed_seconds_at_5_percent: pool.timed_seconds(at, 0.05_f64.ln_1p(), POWER_SUITES),
         }
     };
     timed(calibration).into_iter().enumerate().map(of_case).collect()
