@@ -1,7 +1,7 @@
 //! Each format as a whole.
 
 use cargo_infergate::receipt::{Against, Evidence, Interval, Note, OutputComparison, OutputEvidence, Subject};
-use cargo_infergate::receipt::{Metric, Outcome, TimeEvidence, Verdict, VerdictRow};
+use cargo_infergate::receipt::{Metric, Outcome, ProbePair, Probes, TimeEvidence, Verdict, VerdictRow, Work};
 use cargo_infergate::report::export::{EXPORTERS, chosen};
 use infergate::case::Case;
 
@@ -106,5 +106,26 @@ fn a_page_asks_for_nothing_from_elsewhere() {
     assert!(page.contains("default-src 'none'"));
     for address in ["src=", "href=\"http", "url(", "@import"] {
         assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn a_roofline_has_the_cases_below_the_roof() {
+    let mut inputs = run();
+    assert!(files(&inputs).iter().all(|file| file.name != "pictures/roofline.svg"), "not without the work");
+    let receipt = inputs.head.as_mut().expect("a run");
+    let rates = Probes { memory_read_bytes_per_s: 1e10, matrix_flops_per_s: 1e11, scalar_ops_per_s: 1e9 };
+    receipt.probes = Some(ProbePair { before: rates, after: None, best: None });
+    let known = |bytes: f64| Work { bytes, flops: 0.0, all_bytes: Some(bytes), all_flops: Some(bytes / 2.0) };
+    let (last, others) = receipt.cases.split_last_mut().expect("cases");
+    others.iter_mut().for_each(|case| case.work = Some(known(1e3)));
+    // More than the probes saw.
+    last.work = Some(known(1e12));
+    let (beyond, below): (String, Vec<String>) =
+        (last.id.to_string(), others.iter().map(|c| c.id.to_string()).collect());
+    let svg = file(&inputs, "pictures/roofline.svg");
+    assert!(svg.contains("hardware limit") && !svg.contains(&beyond), "{svg}");
+    for id in below {
+        assert!(svg.contains(&format!("{id}: ")) && svg.contains("at 0.5 operations a byte"), "{svg}");
     }
 }
