@@ -155,6 +155,18 @@ pub fn cargo(folder: &Path) -> Command {
     cargo
 }
 
+/// Refuses a toolchain that cannot compile here.
+///
+/// # Errors
+/// A name that rustup does not know.
+pub fn ensure_toolchain(name: &str) -> Result<()> {
+    let asked = Command::new("rustc").arg("--version").env("RUSTUP_TOOLCHAIN", name).output();
+    if asked.is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {name}`")
+}
+
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
 ///
 /// # Errors

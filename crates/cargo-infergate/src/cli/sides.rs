@@ -157,6 +157,8 @@ fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tre
     if !status.context("--swap and --toolchain need a git repository; run the gate in one")?.is_empty() {
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
+    // Base takes minutes to build, and is not needed where head cannot be built.
+    toolchain.map_or(Ok(()), |name| bench_target::ensure_toolchain(name))?;
     let tree = Tree::checkout("HEAD", Slot::Base, config)?;
     let changed = Tree::checkout("HEAD", Slot::Swap, config)?;
     change(&changed)?;

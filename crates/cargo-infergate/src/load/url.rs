@@ -39,7 +39,18 @@ impl Url {
         );
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         ensure!(!host.is_empty(), "--target: the URL has no host");
-        let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let port = match authority.as_str().strip_prefix(authority.host()).unwrap_or_default() {
+            "" => {
+                if is_tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            _ => {
+                authority.port_u16().filter(|port| *port > 0).context("--target: a port is a number from 1 to 65535")?
+            }
+        };
         let path = uri.path().trim_end_matches('/');
         let end = api.path();
         let path = match path {

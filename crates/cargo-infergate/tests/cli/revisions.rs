@@ -114,6 +114,13 @@ fn what_cannot_be_checked_out_is_said_before_anything_is_built() {
 }
 
 #[test]
+fn a_toolchain_that_is_not_installed_is_said_before_anything_is_built() {
+    let sandbox = repository();
+    let line = error(run(&sandbox, &["gate", "--toolchain", "no such"]));
+    assert!(line.contains("--toolchain 'no such': there is none of this name"), "{line}");
+}
+
+#[test]
 fn a_submodule_with_changes_is_refused() {
     let sandbox = repository();
     let other = repository();
