@@ -67,7 +67,8 @@ fn a_harness_that_changes_how_base_computes_is_refused() {
     // Each is taken for a crate that computes by the beginning of its name.
     for name in ["gemm-step", "rten-step"] {
         let kernels = Sandbox::new();
-        let manifest = format!("[package]\nname = '{name}'\nversion = '0.1.0'\nedition = '2021'\n\n[features]\nfast = []\n");
+        let manifest =
+            format!("[package]\nname = '{name}'\nversion = '0.1.0'\nedition = '2021'\n\n[features]\nfast = []\n");
         kernels.write("Cargo.toml", &manifest);
         kernels.write("src/lib.rs", "");
         let place = kernels.path("").to_string_lossy().trim_end_matches('/').to_owned();
