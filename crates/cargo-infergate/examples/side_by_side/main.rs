@@ -94,8 +94,8 @@ fn report(path: &Path) -> Result<String> {
     );
     let (lines, taken) = lines(&calibration).context("a time that is no time; calibrate again")?;
     let head = format!(
-        "{blocks} live blocks of the whole suite in {} gates and {} blocks with slowed heads, machine class {}. Until \
-         a suite of builds that do the same is settled this gate takes {taken} blocks (median).\n",
+        "{blocks} blocks of the whole suite in {} gates, and {} blocks with slowed heads, machine class {}. To decide a \
+         suite of builds that do the same, this gate takes {taken} blocks (median).\n",
         calibration.gates.len(),
         calibration.power.len(),
         calibration.machine.class,

@@ -26,7 +26,7 @@ const MAX_FILES: usize = 1_000;
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Crates that compute, by the beginnings of their names: with another feature they compute otherwise.
-const NUMERIC: [&str; 24] = [
+const NUMERIC: [&str; 25] = [
     "accelerate",
     "blas",
     "burn",
@@ -47,6 +47,7 @@ const NUMERIC: [&str; 24] = [
     "ort",
     "pulp",
     "rayon",
+    "rten",
     "safetensors",
     "tch",
     "tract",
