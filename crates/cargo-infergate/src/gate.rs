@@ -2,7 +2,8 @@
 //!
 //! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
 //! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for
-//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged.
+//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged. [`load`] puts load runs on
+//! the stored channel.
 //!
 //! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
 //! judged: [`Outcome::Advisory`] shows a number without deciding on it.
