@@ -70,7 +70,9 @@ pub fn judge_load() -> Vec<Arg> {
     let baseline = Arg::new("baseline")
         .long("baseline")
         .value_name("FILE")
-        .help("Load baseline to judge the run by [default: the one of this machine class and model, where there is one]")
+        .help(
+            "Load baseline to judge the run by [default: the one of this machine class and model, where there is one]",
+        )
         .value_parser(value_parser!(PathBuf));
     [vec![baseline.help_heading(JUDGING)], args(JUDGE_LOAD, JUDGING)].concat()
 }

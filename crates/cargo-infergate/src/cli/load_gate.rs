@@ -105,8 +105,7 @@ impl LoadGate {
         let config = flags::config(matches)?;
         config.policy.validate()?;
         let json = flags::path(matches, "json");
-        let baseline: Option<LoadBaseline> =
-            flags::path(matches, "baseline").map(|path| read(&path)).transpose()?;
+        let baseline: Option<LoadBaseline> = flags::path(matches, "baseline").map(|path| read(&path)).transpose()?;
         let is_asked = baseline.is_some() || json.is_some() || matches.contains_id("require_baseline");
         Ok(Self { config, baseline, json, is_asked })
     }

@@ -8,9 +8,7 @@ use infergate::text_file::read_text;
 
 use super::{flags, output, outputs};
 use crate::gate;
-use crate::receipt::{
-    Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text,
-};
+use crate::receipt::{Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;

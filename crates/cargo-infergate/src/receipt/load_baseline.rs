@@ -182,7 +182,10 @@ impl LoadBaseline {
     /// # Errors
     /// The first thing that is missing, of the wrong count, or edited.
     pub fn validate(&self) -> Result<()> {
-        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless a load receipt with `cargo xtask bless`");
+        ensure!(
+            !self.sessions.is_empty(),
+            "there are no sessions in it; bless a load receipt with `cargo xtask bless`"
+        );
         at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
         at_most(self.setup.len(), MAX_NOTES, "settings")?;
         for (at, session) in self.sessions.iter().enumerate() {
@@ -209,7 +212,8 @@ impl LoadSession {
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
         let targets = || (0..).zip(&receipt.targets);
-        let levels = receipt.levels.iter().flat_map(|level| targets().map(move |(index, target)| (level, index, target)));
+        let levels =
+            receipt.levels.iter().flat_map(|level| targets().map(move |(index, target)| (level, index, target)));
         Self {
             created: receipt.created.clone(),
             conditions: conditions(receipt),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use infergate::printable::printable;
 
+use super::load::verdict::value;
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
 use crate::gate::summary_ns;
-use super::load::verdict::value;
 use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
 
 /// Outputs, counters and medians before and after, and the number of sessions.

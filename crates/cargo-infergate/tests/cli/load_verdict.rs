@@ -151,7 +151,8 @@ fn what_does_not_fit_is_refused_in_one_line() {
 #[test]
 fn hostile_baselines_end_in_one_line() {
     let sandbox = blessed(2);
-    let sound: Value = serde_json::from_str(&fs::read_to_string(sandbox.path(BASELINE)).expect("a file")).expect("JSON");
+    let sound: Value =
+        serde_json::from_str(&fs::read_to_string(sandbox.path(BASELINE)).expect("a file")).expect("JSON");
     type Change = fn(&mut Value);
     let changes: [Change; 6] = [
         |value| value["sessions"] = json!([]),

@@ -222,7 +222,10 @@ fn a_level_that_was_not_run_is_named() {
 #[test]
 fn without_a_baseline_or_on_another_machine_time_is_advisory() {
     let alone = judge(&run(1, 100), None, &Policy::default()).expect("a verdict");
-    assert_eq!((alone.exit_code, &alone.notes[..]), (0, &[Note::NoBaseline { machine_class: run(1, 1).machine.class }][..]));
+    assert_eq!(
+        (alone.exit_code, &alone.notes[..]),
+        (0, &[Note::NoBaseline { machine_class: run(1, 1).machine.class }][..])
+    );
     assert_eq!(judge(&run(1, 100), None, &required()).expect("a verdict").exit_code, 4);
     let mut elsewhere = run(20, 300);
     elsewhere.machine.class = "macos-aarch64-apple-m3-8c".into();

@@ -108,7 +108,9 @@ fn a_baseline_that_cannot_be_used_is_refused_before_anything_is_measured() {
     let failed = |more: &[&str]| error(load(folder, "fake", &support::example("fake_load"), more));
     assert!(failed(&["--baseline=bad.json"]).contains("bad.json: not a usable file"));
     assert!(failed(&["--baseline=missing.json"]).contains("missing.json: cannot be read"));
-    assert!(failed(&["--baseline=bad.json", "--json=bad.json"]).contains("--json: bad.json is what --baseline names too"));
+    assert!(
+        failed(&["--baseline=bad.json", "--json=bad.json"]).contains("--json: bad.json is what --baseline names too")
+    );
     assert!(!folder.join("load.json").exists());
 }
 

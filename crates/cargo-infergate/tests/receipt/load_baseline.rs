@@ -47,8 +47,7 @@ fn the_golden_load_receipt_becomes_a_session_of_the_golden_baseline() {
     baseline.ensure_accepts(&receipt).expect("the same targets");
     baseline.append(&receipt);
     let (first, last) = (&baseline.sessions[0], &baseline.sessions[8]);
-    let keys =
-        |session: &LoadSession| -> Vec<String> { session.levels.iter().map(LoadSessionLevel::key).collect() };
+    let keys = |session: &LoadSession| -> Vec<String> { session.levels.iter().map(LoadSessionLevel::key).collect() };
     assert_eq!((keys(first), &first.conditions), (keys(last), &last.conditions));
     let counts: Vec<(u64, u64)> = last.levels.iter().map(|level| (level.issued, level.failed)).collect();
     assert_eq!(counts, [(5, 0), (5, 1), (3, 0), (3, 0)]);

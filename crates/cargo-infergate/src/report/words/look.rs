@@ -105,7 +105,9 @@ fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
             Some(position) => format!("what changes numbers before output token {}", position + 1),
             None => "what changes the numbers behind the tokens".into(),
         },
-        Evidence::Counter(counter) if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") => {
+        Evidence::Counter(counter)
+            if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
+        {
             "the failures of the load run, which its report lists by class".into()
         }
         Evidence::Counter(_) if row.outcome == Outcome::CounterRegressed => {
