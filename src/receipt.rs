@@ -306,6 +306,8 @@ pub enum Metric {
     E2eNs,
     /// Time of an iteration, ns: a criterion bench.
     TimeNs,
+    /// Time per output token of all users together, ns, 1 / system output throughput: a level of a load run.
+    SystemTokenNs,
 }
 
 impl Metric {
@@ -319,13 +321,14 @@ impl Metric {
         }
     }
 
-    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`.
+    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`, `system_token_ns`.
     pub fn name(self) -> &'static str {
         match self {
             Self::TtftNs => "ttft_ns",
             Self::ItlNs => "itl_ns",
             Self::E2eNs => "e2e_ns",
             Self::TimeNs => "time_ns",
+            Self::SystemTokenNs => "system_token_ns",
         }
     }
 }

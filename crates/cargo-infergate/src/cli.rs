@@ -20,6 +20,7 @@ mod harness;
 mod init;
 mod layouts;
 mod load;
+mod load_gate;
 mod lock_file;
 mod memory;
 mod output;

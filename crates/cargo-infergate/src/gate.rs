@@ -2,13 +2,15 @@
 //!
 //! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
 //! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for
-//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged.
+//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged. [`load`] puts load runs on
+//! the stored channel.
 //!
 //! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
 //! judged: [`Outcome::Advisory`] shows a number without deciding on it.
 
 mod differences;
 mod exact;
+pub mod load;
 pub mod memory;
 pub mod output;
 pub mod paired;
@@ -55,7 +57,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     if let Some(record) = &head.memory {
         rows.extend(memory::judge(record, policy.memory));
     }
-    Ok(decide(head, rows, notes))
+    Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes))
 }
 
 /// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
@@ -72,19 +74,24 @@ pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Poli
     match base {
         ReceiptOrBaseline::Baseline(baseline) => judge(&head, Some(baseline), policy),
         ReceiptOrBaseline::Receipt(receipt) => {
-            let mut verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
-            verdict.notes.insert(0, Note::OneSession);
-            if receipt.partial {
-                verdict.notes.insert(1, Note::CutShort { base: true });
-            }
-            if receipt.invalid.is_empty() {
-                return Ok(verdict);
-            }
-            let broken = receipt.invalid.iter().map(|what| Note::Broken { what: format!("the base run: {what}") });
-            verdict.notes.extend(broken);
-            Ok(verdict.at_best(Outcome::Invalid))
+            let verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
+            Ok(against_one_run(verdict, receipt.partial, &receipt.invalid))
         }
     }
+}
+
+/// A verdict whose base was one run, which may have been cut short or broken.
+fn against_one_run(mut verdict: Verdict, partial: bool, invalid: &[String]) -> Verdict {
+    verdict.notes.insert(0, Note::OneSession);
+    if partial {
+        verdict.notes.insert(1, Note::CutShort { base: true });
+    }
+    if invalid.is_empty() {
+        return verdict;
+    }
+    let broken = invalid.iter().map(|what| Note::Broken { what: format!("the base run: {what}") });
+    verdict.notes.extend(broken);
+    verdict.at_best(Outcome::Invalid)
 }
 
 /// The newest session of a baseline as the run it was.
@@ -129,13 +136,18 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
 
 /// The worst row decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
 /// say.
-fn decide(head: &Receipt, rows: Vec<VerdictRow>, mut notes: Vec<Note>) -> Verdict {
-    notes.extend(head.invalid.iter().map(|what| Note::Broken { what: what.clone() }));
+fn decide(
+    (invalid, partial): (&[String], bool),
+    is_empty: bool,
+    rows: Vec<VerdictRow>,
+    mut notes: Vec<Note>,
+) -> Verdict {
+    notes.extend(invalid.iter().map(|what| Note::Broken { what: what.clone() }));
     let judged = Verdict::of(rows, notes);
-    match (head.invalid.is_empty(), head.partial) {
+    match (invalid.is_empty(), partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
-        (true, false) if head.cases.is_empty() => judged.at_best(Outcome::Failed),
+        (true, false) if is_empty => judged.at_best(Outcome::Failed),
         (true, false) => judged,
     }
 }

@@ -12,6 +12,7 @@ mod evidence;
 mod init;
 mod llama_bench;
 mod load;
+mod load_baseline;
 mod paired;
 mod price;
 mod reason;
@@ -44,6 +45,7 @@ pub use load::{
     AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,
     ReceiveRecord, TargetRecord,
 };
+pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
@@ -130,6 +132,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("calibration-1.schema.json", schema::<Calibration>()),
         ("memory-1.schema.json", schema::<MemoryReceipt>()),
         ("load-1.schema.json", schema::<LoadReceipt>()),
+        ("load-baseline-1.schema.json", schema::<LoadBaseline>()),
         ("calibration-summary-1.schema.json", schema::<Summary>()),
         ("checkup-1.schema.json", schema::<Checkup>()),
         ("demo-1.schema.json", schema::<Demo>()),

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde::Serialize;
 
-use super::{bench, early, flags, output};
+use super::{bench, early, flags, load_gate, output};
 use crate::machine;
 use crate::receipt::{Baseline, Receipt, ensure_writable, read, write_json};
 use crate::report::blessing;
@@ -23,7 +24,7 @@ pub fn command() -> Command {
                 .long("receipt")
                 .value_name("FILE")
                 .action(ArgAction::Append)
-                .help("Bless this receipt instead of measuring; repeatable")
+                .help("Bless this receipt, of a suite or of a load run, instead of measuring; repeatable")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with_all(flags::measure_ids()),
         )
@@ -44,9 +45,15 @@ pub fn command() -> Command {
 /// Measures or reads, shows, and writes only when every receipt is good.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
-    let mut receipts: Vec<Receipt> = match matches.get_many::<PathBuf>("receipt") {
-        Some(paths) => paths.map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
-        None => {
+    let given: Vec<PathBuf> = matches.get_many::<PathBuf>("receipt").into_iter().flatten().cloned().collect();
+    if let Some(first) = given.first()
+        && load_gate::is_load(first)?
+    {
+        return load_gate::bless(matches, &config, &given);
+    }
+    let mut receipts: Vec<Receipt> = match given.is_empty() {
+        false => given.iter().map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
+        true => {
             early::baselines(&config)?;
             if !matches.get_flag("dry-run") {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
@@ -67,6 +74,14 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));
         refreshed.insert(path, after);
     }
+    write(matches, &refreshed)
+}
+
+/// Writes the baselines, each where it belongs, unless this is a dry run.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write<T: Serialize>(matches: &ArgMatches, refreshed: &BTreeMap<PathBuf, T>) -> Result<i32> {
     if let (Some(json), Some(last)) = (flags::path(matches, "json"), refreshed.values().last()) {
         write_json(&json, last)?;
     }
@@ -74,7 +89,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         output::say("dry run: no baseline was written");
         return Ok(0);
     }
-    for (path, baseline) in &refreshed {
+    for (path, baseline) in refreshed {
         write_json(path, baseline)?;
     }
     Ok(0)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{flags, gate};
+use super::{flags, gate, load_gate};
 use crate::gate::compare;
 use crate::receipt::{ReceiptOrBaseline, read_receipt_or_baseline};
 use crate::report::terminal;
@@ -16,22 +16,27 @@ pub fn command() -> Command {
         Arg::new(name).value_name(name).required(true).help(help).value_parser(value_parser!(PathBuf))
     };
     Command::new("compare")
-        .about("Compare two receipts or baselines and decide (exit code)")
+        .about("Compare two receipts or baselines, of suites or of load runs, and decide (exit code)")
         .arg(file("BASE", "Receipt or baseline to compare with"))
         .arg(file("HEAD", "Receipt or baseline to judge"))
         .args(flags::judge())
         .arg(flags::json("Write the verdict here"))
         .after_help(
             "Examples:\n  cargo xtask compare before.json after.json\n  \
-             cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json",
+             cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json\n  \
+             cargo xtask compare load-before.json load-after.json",
         )
 }
 
 /// Reads both, judges, prints.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
-    let read = |name: &str| read_receipt_or_baseline(&flags::path(matches, name).context("a file is missing")?);
-    let (base, head) = (read("BASE")?, read("HEAD")?);
+    let path = |name: &str| flags::path(matches, name).context("a file is missing");
+    let (base, head) = (path("BASE")?, path("HEAD")?);
+    if load_gate::is_load(&base)? || load_gate::is_load(&head)? {
+        return load_gate::compare(matches, &config, &base, &head);
+    }
+    let (base, head) = (read_receipt_or_baseline(&base)?, read_receipt_or_baseline(&head)?);
     let verdict = compare(&base, &head, &config.policy)?;
     let subject = match &head {
         ReceiptOrBaseline::Receipt(receipt) => terminal::subject(receipt),

@@ -40,6 +40,10 @@ const JUDGE: &[&str] = &[
 ];
 /// Of these, the ones that judge a paired run too.
 const JUDGE_BOTH: &[&str] = &["drift_tolerance", "counter_tolerance", "targets", "baselines"];
+/// And the ones that judge a load run.
+const JUDGE_LOAD: &[&str] = &["alpha", "stored_floor", "min_sessions", "require_baseline", "baselines"];
+/// Their heading.
+const JUDGING: &str = "How to judge";
 
 /// Flags of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
@@ -65,7 +69,19 @@ pub fn stored_ids() -> impl Iterator<Item = &'static str> {
 
 /// Flags of a command that judges.
 pub fn judge() -> Vec<Arg> {
-    args(JUDGE, "How to judge")
+    args(JUDGE, JUDGING)
+}
+
+/// Flags of the command that measures a load run and judges it.
+pub fn judge_load() -> Vec<Arg> {
+    let baseline = Arg::new("baseline")
+        .long("baseline")
+        .value_name("FILE")
+        .help(
+            "Load baseline to judge the run by [default: the one of this machine class and model, where there is one]",
+        )
+        .value_parser(value_parser!(PathBuf));
+    [vec![baseline.help_heading(JUDGING)], args(JUDGE_LOAD, JUDGING)].concat()
 }
 
 /// Flags of a command that runs the memory phase beside other things.

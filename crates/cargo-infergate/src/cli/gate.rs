@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench, early, flags, output, paired_gate, report};
+use super::{bench, early, flags, load_gate, output, paired_gate, report};
 use crate::config::Config;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, Verdict, read, write_json};
@@ -35,7 +35,7 @@ fn receipt() -> Arg {
     Arg::new("receipt")
         .long("receipt")
         .value_name("FILE")
-        .help("Judge this receipt instead of measuring")
+        .help("Judge this receipt, of a suite or of a load run, instead of measuring")
         .value_parser(value_parser!(PathBuf))
         .conflicts_with_all(flags::measure_ids().chain(["against", "base-bin"]))
 }
@@ -49,7 +49,13 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let json = flags::path(matches, "json");
     let folder = report::begin(matches)?;
-    let receipt = match flags::path(matches, "receipt") {
+    let given = flags::path(matches, "receipt");
+    if let Some(path) = &given
+        && load_gate::is_load(path)?
+    {
+        return load_gate::gate(matches, &config, path, folder.as_deref());
+    }
+    let receipt = match given {
         Some(path) => read::<Receipt>(&path)?,
         None => {
             early::targets(&config, matches.contains_id("worker"))?;

@@ -20,6 +20,7 @@ use infergate::config::Config as Measured;
 use infergate::load::{Arrivals, Stop};
 use infergate::process::this_program;
 
+use super::load_gate::LoadGate;
 use super::{flags as common, output, outputs, progress};
 use crate::load::Target;
 use crate::load::audit::audit;
@@ -51,6 +52,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let folder = env::current_dir().context("the current folder cannot be read")?;
     let named = target::named(matches)?;
+    let mut gate = LoadGate::from(matches)?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let targets = named.len();
     let mut target = target::open(matches, named, &cancelled)?;
@@ -62,6 +64,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref())?;
+    gate.find(&receipt)?;
     let drawer = Drawer::start();
     let levels = match &settings.loads {
         Loads::All(loads) => loads.len(),
@@ -90,7 +93,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     write_json(&out, &receipt)?;
     output::report(&report::load::text(&receipt));
     output::say(&format!("receipt: {}", out.display()));
-    Ok(exit_code(&receipt))
+    Ok(gate.finish(&receipt)?.unwrap_or_else(|| exit_code(&receipt)))
 }
 
 /// The receipt of a run that had the same prompts.

@@ -10,8 +10,9 @@ use clap::ArgMatches;
 use crate::receipt::ensure_writable;
 
 /// Flags that name files a command reads.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "receipt",
+    "baseline",
     "BASE",
     "HEAD",
     "worker",

@@ -8,7 +8,7 @@ use infergate::text_file::read_text;
 
 use super::{flags, output, outputs};
 use crate::gate;
-use crate::receipt::{Baseline, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
+use crate::receipt::{Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
@@ -29,7 +29,7 @@ pub fn command() -> Command {
         .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
         .arg(
             path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
-                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline, or the JSON of llama-bench or vLLM; of two receipts the first is the earlier run",
+                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline of either kind, or the JSON of llama-bench or vLLM; of two receipts the first is the earlier run",
             ),
         )
         .arg(
@@ -123,6 +123,14 @@ pub fn stored(folder: &Path, baseline: Option<&Baseline>, receipt: Receipt, verd
 /// As [`write`].
 pub fn paired(folder: &Path, receipt: PairedReceipt, verdict: Verdict) -> Result<()> {
     write(folder, &Inputs { paired: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
+}
+
+/// Writes the usual formats of a load run that was judged.
+///
+/// # Errors
+/// As [`write`].
+pub fn of_load(folder: &Path, receipt: LoadReceipt, verdict: Verdict) -> Result<()> {
+    write(folder, &Inputs { load: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
 }
 
 /// No files yet, and this program's name.

@@ -57,6 +57,39 @@ impl StoredLimit {
         let scale = self.std * (1.0 + 1.0 / self.sessions as f64).sqrt();
         if scale > 0.0 { student_t_upper_tail(change / scale, (self.sessions - 1) as f64) } else { None }
     }
+
+    /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
+    pub(super) fn weigh(
+        &self,
+        time: TimeEvidence,
+        head_ns: f64,
+        tests: usize,
+        policy: &Policy,
+    ) -> (TimeEvidence, Outcome) {
+        let change = head_ns.ln() - self.centre;
+        let beyond = |limit: f64| match () {
+            () if change > limit => Some(Shown::Slower),
+            () if change < -limit => Some(Shown::Faster),
+            () => None,
+        };
+        let outcome = match beyond(self.limit) {
+            Some(Shown::Slower) => Outcome::Regressed,
+            Some(Shown::Faster) => Outcome::Improved,
+            None => Outcome::WithinLimit,
+        };
+        let shown = beyond(self.half_width);
+        let p = self.p_value(if shown == Some(Shown::Faster) { -change } else { change });
+        let tests = tests as f64;
+        let level = 1.0 - 2.0 * policy.alpha / tests;
+        let time = TimeEvidence {
+            interval: Interval::of_logs(change - self.half_width, change + self.half_width, level),
+            shown,
+            p_adjusted: p.map(|p| (p * tests).min(1.0)),
+            threshold: Some(self.limit.exp()),
+            ..time
+        };
+        (time, outcome)
+    }
 }
 
 /// The time of every case, after its output was judged on the `exact` channel.
@@ -150,32 +183,12 @@ impl Stored<'_> {
 
     /// K sessions or more of this machine class: the verdict.
     fn decide(&self, time: TimeEvidence, limit: &StoredLimit, head_ns: f64, record: &CaseRecord) -> Judged {
-        let change = head_ns.ln() - limit.centre;
         let noise = self.noise(&time);
-        let outcome = match () {
-            () if change > limit.limit => Outcome::Regressed,
-            () if noise.is_some() => Outcome::Unstable,
-            () if change < -limit.limit => Outcome::Improved,
-            () => Outcome::WithinLimit,
-        };
-        let shown = match () {
-            () if change > limit.half_width => Some(Shown::Slower),
-            () if change < -limit.half_width => Some(Shown::Faster),
-            () => None,
-        };
-        let tests = self.head.cases.len() as f64;
         let processes = record.processes.len();
         let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
+        let (time, outcome) = limit.weigh(time, head_ns, self.head.cases.len(), self.policy);
+        let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
         let reasons = [noise, few, self.shorter_than_sessions(record)].into_iter().flatten().collect();
-        let p = limit.p_value(if shown == Some(Shown::Faster) { -change } else { change });
-        let level = 1.0 - 2.0 * self.policy.alpha / tests;
-        let time = TimeEvidence {
-            interval: Interval::of_logs(change - limit.half_width, change + limit.half_width, level),
-            shown,
-            p_adjusted: p.map(|p| (p * tests).min(1.0)),
-            threshold: Some(limit.limit.exp()),
-            ..time
-        };
         Judged::new(time, outcome, reasons)
     }
 
@@ -221,7 +234,8 @@ impl Stored<'_> {
     }
 }
 
-fn geometric_mean(values: &[f64]) -> Option<f64> {
+/// The mean that belongs to ratios. `None` without values, or for one that is not above zero.
+pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: Vec<f64> = values.iter().map(|&value| log_ratio(1.0, value)).collect::<Option<_>>()?;
     mean(&logs).map(f64::exp)
 }

@@ -277,12 +277,7 @@ impl LoadReceipt {
             "a limit's percentile is not between 0 and 1; the file was edited"
         );
         for scenario in &self.scenarios {
-            let Scenario { name, input_tokens, output_tokens, turns, turn_tokens } = scenario;
-            let tokens = [*input_tokens, *output_tokens, *turn_tokens];
-            ensure!(
-                tokens.iter().all(|tokens| *tokens <= MAX_TOKENS) && (1..=MAX_TURNS).contains(turns),
-                "scenario {name}: it has more tokens or turns than any run; measure again"
-            );
+            validate_scenario(scenario)?;
         }
         for audit in &self.audits {
             validate_arrivals(&audit.arrivals)?;
@@ -344,7 +339,17 @@ impl LevelRecord {
     }
 }
 
-fn validate_arrivals(arrivals: &Arrivals) -> Result<()> {
+pub(super) fn validate_scenario(scenario: &Scenario) -> Result<()> {
+    let Scenario { name, input_tokens, output_tokens, turns, turn_tokens } = scenario;
+    let tokens = [*input_tokens, *output_tokens, *turn_tokens];
+    ensure!(
+        tokens.iter().all(|tokens| *tokens <= MAX_TOKENS) && (1..=MAX_TURNS).contains(turns),
+        "scenario {name}: it has more tokens or turns than any run; measure again"
+    );
+    Ok(())
+}
+
+pub(super) fn validate_arrivals(arrivals: &Arrivals) -> Result<()> {
     match *arrivals {
         Arrivals::Closed { users } => {
             ensure!((1..=MAX_USERS).contains(&users), "{users} users are none or more than any run has; measure again");

@@ -70,6 +70,31 @@ pub enum Reason {
         /// Each session has at least.
         usual: usize,
     },
+    /// The run has far fewer requests than the baseline's sessions.
+    FewerRequests {
+        /// There are.
+        requests: u64,
+        /// Each session has at least.
+        usual: u64,
+    },
+    /// The load is another one than the baseline's.
+    OtherLoad {
+        /// What differs: `output tokens`.
+        what: String,
+        /// Base's.
+        base: String,
+        /// Head's.
+        head: String,
+    },
+    /// More requests failed than before.
+    MoreFail {
+        /// So many.
+        failed: u64,
+        /// Of so many.
+        issued: u64,
+        /// The largest share of any session.
+        most_before: f64,
+    },
     /// The last look came, and the interval is too wide.
     TooNoisy {
         /// Blocks.

@@ -5,20 +5,16 @@ use std::path::Path;
 
 use infergate::printable::printable;
 
+use super::load::verdict::value;
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
 use crate::gate::summary_ns;
-use crate::receipt::{Baseline, Receipt};
+use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
 
 /// Outputs, counters and medians before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
     let sessions = |baseline: Option<&Baseline>| baseline.map_or(0, |baseline| baseline.sessions.len());
-    let mut text = format!(
-        "\n{}\nsessions: {} -> {}\n\n",
-        printable(&path.display().to_string()),
-        sessions(before),
-        sessions(Some(after))
-    );
+    let mut text = heading(path, sessions(before), sessions(Some(after)));
     let mut table = Table::new(&["case", "median before", "this session", "change", "output", "counters"]);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
@@ -57,4 +53,31 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
         }
     }
     text
+}
+
+fn heading(path: &Path, before: usize, after: usize) -> String {
+    format!("\n{}\nsessions: {before} -> {after}\n\n", printable(&path.display().to_string()))
+}
+
+/// The newest session of a load baseline: a line a level, each number with its change against the median of the sessions before.
+pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &Path) -> String {
+    let text = heading(path, before.map_or(0, |before| before.sessions.len()), after.sessions.len());
+    let mut table =
+        Table::new(&["load", "TTFT P50", "ITL P50", "E2E P50", "system time per token", "failed", "wrong length"]);
+    for level in after.sessions.last().into_iter().flat_map(|session| &session.levels) {
+        let key = level.key();
+        let sessions = before.into_iter().flat_map(|before| &before.sessions);
+        let past: Vec<&LoadSessionLevel> =
+            sessions.flat_map(|session| &session.levels).filter(|known| known.key() == key).collect();
+        let mut cells = vec![level.name()];
+        for (at, (metric, now)) in level.times_ns().into_iter().enumerate() {
+            let was: Vec<f64> = past.iter().filter_map(|known| known.times_ns()[at].1).collect();
+            let change = crate::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
+            let change = change.map_or_else(String::new, |change| format!(", {change}"));
+            cells.push(value(metric, now) + &change);
+        }
+        cells.extend([level.failed, level.wrong_length].map(|count| format!("{count} of {}", level.issued)));
+        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+    }
+    text + &table.render()
 }

@@ -6,6 +6,7 @@ pub mod digest;
 mod limits;
 pub mod metric;
 pub mod quarters;
+pub mod verdict;
 pub mod view;
 mod winners;
 
@@ -92,7 +93,8 @@ fn whole(levels: &[LevelRecord], scenario: u32) -> Vec<(&LevelRecord, LevelSumma
     levels.iter().filter(|level| level.scenario == scenario).map(|level| (level, summarise(level))).collect()
 }
 
-fn header(receipt: &LoadReceipt) -> String {
+/// What was asked, and by which client: a line each.
+pub fn header(receipt: &LoadReceipt) -> String {
     let mut text = String::new();
     for target in &receipt.targets {
         let (name, url, api, model, http, extensions) = match target {

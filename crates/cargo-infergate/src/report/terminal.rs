@@ -144,7 +144,8 @@ pub(super) fn reason(verdict: &Verdict) -> Option<String> {
     note.map(words::note)
 }
 
-fn style(outcome: Outcome) -> Style {
+/// How an outcome looks.
+pub(super) fn style(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Advisory => Style::Dim,
         _ => match outcome.exit_code() {

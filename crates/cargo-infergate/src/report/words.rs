@@ -38,6 +38,7 @@ pub fn metric(metric: Metric) -> &'static str {
         Metric::ItlNs => "ITL",
         Metric::E2eNs => "E2E",
         Metric::TimeNs => "time",
+        Metric::SystemTokenNs => "system time per token",
     }
 }
 
@@ -135,6 +136,7 @@ fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
     let (base, head) = match (counter.base, counter.head) {
         (Some(base), Some(head)) => (base, head),
         (Some(_), None) => return Some(format!("{name} was counted before and is not counted any more")),
+        (None, _) if !row.reasons.is_empty() => return None,
         (None, _) => return Some("counters are new".into()),
     };
     if head.min <= base.max && head.max >= base.min {
@@ -205,6 +207,16 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::TooFewProcesses { processes } => format!("{processes} processes: too few for a CV"),
         Reason::ShorterThanSessions { processes, usual } => {
             format!("{processes} processes against {usual} or more in the baseline's sessions: expect more scatter")
+        }
+        Reason::FewerRequests { requests, usual } => {
+            format!("{requests} requests against {usual} or more in the baseline's sessions: expect more scatter")
+        }
+        Reason::OtherLoad { what, base, head } => {
+            format!("another load: {what} is '{head}' here and '{base}' in the baseline, so nothing is judged")
+        }
+        Reason::MoreFail { failed, issued, most_before } => {
+            let before = units::percent(Some(*most_before));
+            format!("of {issued} requests {failed} ended so, in the baseline at most {before}")
         }
         Reason::TooNoisy { blocks } => format!("too noisy to judge in {blocks} blocks"),
         Reason::OutOfTime { blocks, more } => {

@@ -14,6 +14,9 @@ mod harness;
 mod init;
 #[cfg(unix)]
 mod interrupt;
+#[path = "../gate/load_runs.rs"]
+mod load_runs;
+mod load_verdict;
 mod memory;
 mod outputs;
 mod paired;

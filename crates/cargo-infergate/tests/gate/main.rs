@@ -6,6 +6,8 @@ mod compare;
 mod exact;
 mod false_alarms;
 mod invalid;
+mod load;
+mod load_runs;
 mod memory;
 mod output;
 mod paired;

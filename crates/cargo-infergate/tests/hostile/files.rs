@@ -7,8 +7,8 @@ use cargo_infergate::gate::{self, Policy};
 use cargo_infergate::load::judge;
 use cargo_infergate::load::merge::merge;
 use cargo_infergate::receipt::{
-    Baseline, Calibration, Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline, Verdict,
-    read, read_receipt_or_baseline,
+    Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline,
+    Verdict, read, read_receipt_or_baseline,
 };
 use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::inputs::Inputs;
@@ -141,6 +141,45 @@ fn load_receipts() {
         let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
         let files = files.into_iter().map(|file| String::from_utf8(file.bytes).expect("text"));
         Ok(files.chain([text]).collect())
+    });
+}
+
+/// As the base and, appended to, as a file that is blessed.
+#[test]
+fn load_baselines() {
+    let receipt: LoadReceipt = LoadReceipt { invalid: Vec::new(), ..sound("load-1.json") };
+    survives("load-baseline-1.json", &|path| {
+        let baseline: LoadBaseline = read(path)?;
+        let verdict = gate::load::judge(&receipt, Some(&baseline), &Policy::default())?;
+        let mut shown = vec![report::load::verdict::text(&verdict)];
+        if baseline.ensure_accepts(&receipt).is_ok() {
+            let mut after = baseline.clone();
+            after.append(&receipt);
+            shown.push(report::blessing::load_changes(Some(&baseline), &after, path));
+        }
+        Ok(shown)
+    });
+}
+
+/// Judged by sound sessions, and as what they are judged by.
+#[test]
+fn judged_load_receipts() {
+    let baseline: LoadBaseline = sound("load-baseline-1.json");
+    let other: LoadReceipt = sound("load-1.json");
+    survives("load-1.json", &|path| {
+        let receipt: LoadReceipt = read(path)?;
+        let policy = Policy::default();
+        let verdicts = [
+            gate::load::judge(&receipt, Some(&baseline), &policy)?,
+            gate::load::judge(&receipt, None, &policy)?,
+            gate::load::compare(&receipt, &other, &policy)?,
+        ];
+        let mut shown = verdicts.map(|verdict| report::load::verdict::text(&verdict)).to_vec();
+        let after = LoadBaseline::from_receipt(&receipt);
+        if after.validate().is_ok() {
+            shown.push(report::blessing::load_changes(Some(&baseline), &after, path));
+        }
+        Ok(shown)
     });
 }
 

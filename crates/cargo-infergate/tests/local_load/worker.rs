@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{LoadReceipt, TargetRecord, read};
+use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
@@ -60,6 +60,58 @@ fn every_level_is_run_in_turn() {
     assert!(receipt.levels.iter().all(|level| level.requests.len() == 20));
     let (first, second) = (&receipt.levels[0].requests[0], &receipt.levels[1].requests[0]);
     assert_ne!(first.output_sha256, second.output_sha256, "no level measures what another one left in a cache");
+}
+
+/// Runs on the fake are the same to the nanosecond.
+#[test]
+fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let run = |more: &[&str]| {
+        load(folder, "fake", &support::example("fake_load"), &[&["--users=4", "--requests=40"], more].concat())
+    };
+    let last = |said: &Assert| stdout(said).lines().last().unwrap_or_default().to_owned();
+    let verdict = |name: &str| read::<Verdict>(&folder.join(name)).expect("a verdict");
+    assert!(!stdout(&run(&[]).success()).contains("verdict"), "nothing to judge by");
+    let alone = run(&["--require-baseline", "--json=verdict.json"]).code(4);
+    assert!(last(&alone).contains("not comparable (exit 4)"), "{alone}");
+    assert_eq!(verdict("verdict.json").verdict, Outcome::NotComparable);
+
+    let mut session = read::<LoadReceipt>(&folder.join("load.json")).expect("a receipt");
+    let mut baseline = LoadBaseline::from_receipt(&session);
+    for day in 2..=8 {
+        session.created = format!("2026-01-{day:02}T00:00:00Z");
+        baseline.append(&session);
+    }
+    let usual = folder.join("baselines").join(LoadBaseline::file_name(&session));
+    write_json(&usual, &baseline).expect("a file");
+    let same = run(&["--json=verdict.json"]).success();
+    assert_eq!(last(&same), "verdict: pass (exit 0)");
+    let tables = stdout(&same);
+    assert!(tables.contains("time to first token") && tables.contains("within limit"), "{tables}");
+
+    for level in baseline.sessions.iter_mut().flat_map(|session| &mut session.levels) {
+        level.ttft_p50_ns = level.ttft_p50_ns.map(|ns| ns / 2.0);
+    }
+    write_json(&folder.join("faster.json"), &baseline).expect("a file");
+    let slower = run(&["--baseline=faster.json", "--json=verdict.json"]).code(1);
+    let expected = "verdict: regressed (exit 1), load:plain/4 users: ttft_ns +100.0 %, and it fails above +10.0 %";
+    assert_eq!(last(&slower), expected);
+    assert_eq!(verdict("verdict.json").exit_code, 1);
+}
+
+#[test]
+fn a_baseline_that_cannot_be_used_is_refused_before_anything_is_measured() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    fs::write(folder.join("bad.json"), "{\"schema\": \"infergate.load-baseline/1\", \"sessions\": 3}").expect("a file");
+    let failed = |more: &[&str]| error(load(folder, "fake", &support::example("fake_load"), more));
+    assert!(failed(&["--baseline=bad.json"]).contains("bad.json: not a usable file"));
+    assert!(failed(&["--baseline=missing.json"]).contains("missing.json: cannot be read"));
+    assert!(
+        failed(&["--baseline=bad.json", "--json=bad.json"]).contains("--json: bad.json is what --baseline names too")
+    );
+    assert!(!folder.join("load.json").exists());
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Receipts, baselines and verdicts as files: read forever, refused with a sentence, written whole or not at all.
 
 mod golden;
+mod load_baseline;
+#[path = "../gate/load_runs.rs"]
+mod load_runs;
 mod refused;
 mod schemas;
 mod support;

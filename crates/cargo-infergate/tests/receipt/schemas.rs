@@ -35,6 +35,7 @@ fn golden_files_keep_to_the_schemas() {
         ("memory", "memory-1.json"),
         ("calibration", "calibration-1.json"),
         ("load", "load-1.json"),
+        ("load-baseline", "load-baseline-1.json"),
     ] {
         let schema = schema(kind);
         assert_eq!(violation(&schema, &schema, &golden_value(golden)), None, "{golden}");

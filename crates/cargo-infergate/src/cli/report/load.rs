@@ -9,8 +9,9 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge as judge_pair};
 use crate::gate::{self, memory};
 use crate::receipt::{
-    BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, PAIRED_SCHEMA, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline,
-    VERDICT_SCHEMA, Verdict, is_vllm, read, read_llama_bench, read_receipt_or_baseline, read_vllm, schema_of,
+    BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, PAIRED_SCHEMA,
+    RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, is_vllm, read, read_llama_bench,
+    read_receipt_or_baseline, read_vllm, schema_of,
 };
 use crate::report::inputs::Inputs;
 
@@ -21,6 +22,7 @@ use crate::report::inputs::Inputs;
 pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
     let mut inputs = no_inputs();
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
+    let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
         match schema_of(path)?.as_str() {
             RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
@@ -28,6 +30,7 @@ pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
+            LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
             "none" if is_vllm(path)? => inputs.vllm.push(read_vllm(path)?),
             "none" => inputs.llama_bench.extend(read_llama_bench(path)?),
             schema => bail!(
@@ -42,8 +45,15 @@ pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
         "{} receipts and baselines were given; a report has room for two, the earlier run first",
         runs.len()
     );
+    ensure!(
+        load_baseline.is_none() || inputs.load.is_some(),
+        "a load baseline is what a load run is judged by; give a load receipt beside it"
+    );
     if inputs.verdict.is_none() {
-        inputs.verdict = judged(&runs, &inputs, config)?;
+        inputs.verdict = match (&inputs.load, &load_baseline) {
+            (Some(load), Some(base)) => Some(gate::load::judge(load, Some(base), &config.policy)?),
+            _ => judged(&runs, &inputs, config)?,
+        };
     }
     let mut runs = runs.iter().rev().map(as_run).collect::<Result<Vec<Receipt>>>()?.into_iter();
     inputs.head = runs.next();

@@ -1,8 +1,8 @@
 //! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say.
 
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Outcome, OutputEvidence, TimeEvidence, Unit as Counts,
-    Verdict, VerdictRow, Witness,
+    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, TimeEvidence,
+    Unit as Counts, Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
@@ -39,13 +39,22 @@ fn times(verdict: &Verdict) -> Table {
     let rows: Vec<(&VerdictRow, &TimeEvidence)> =
         verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect();
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
+    let on_load = rows.iter().any(|(_, time)| time.metric == Metric::SystemTokenNs);
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
     let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
     let mut columns = vec![
         Column::words("case", "case"),
         Column::words("metric", "metric"),
-        Column::numbers("base", "base").about("median over base's processes of each one's median"),
-        Column::numbers("head", "head").about("median over head's processes of each one's median"),
+        Column::numbers("base", "base").about(if on_load {
+            "mean over the baseline's sessions of each one's median"
+        } else {
+            "median over base's processes of each one's median"
+        }),
+        Column::numbers("head", "head").about(if on_load {
+            "median over the level's requests, or of all its gaps"
+        } else {
+            "median over head's processes of each one's median"
+        }),
         Column::numbers("change", change).about(
             "how much longer head takes; in a paired run from pairs in the same block, so it is not head / base of \
              the columns before",
@@ -57,6 +66,8 @@ fn times(verdict: &Verdict) -> Table {
             Column::numbers("shows_from", "shows from").about("the smallest slowdown this run calls 19 times of 20"),
         );
         columns.push(Column::numbers("blocks", "blocks").about("fresh processes of each side"));
+    } else if on_load {
+        columns.push(Column::numbers("sessions", "sessions").about("of the baseline"));
     } else {
         columns.push(
             Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
@@ -77,6 +88,8 @@ fn times(verdict: &Verdict) -> Table {
         if paired {
             cells.push(limit(time.smallest_slowdown));
             cells.push(Cell::number(time.blocks.map(|n| n as f64), Unit::Count, Missing::NotGiven));
+        } else if on_load {
+            cells.push(Cell::number(time.sessions.map(|n| n as f64), Unit::Count, Missing::NoBase));
         } else {
             cells.push(of_hardware(time.limit_fraction));
         }

@@ -33,6 +33,7 @@ pub fn how_sure(inputs: &Inputs) -> Option<String> {
         (Some(paired), ..) if paired.blocks.is_empty() => None,
         (Some(paired), ..) => Some(paired_words(paired, inputs.verdict.as_ref())),
         (None, Some(_), Some(verdict)) => stored_words(verdict),
+        (None, None, Some(verdict)) if inputs.load.is_some() => stored_words(verdict),
         _ => None,
     }
 }
@@ -98,11 +99,17 @@ fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
                 "its TTFT and ITL in the table: the one that moved says whether prompt or tokens are slower".into()
             }
             (Metric::E2eNs | Metric::TimeNs, _) => "what runs in it".into(),
+            (Metric::SystemTokenNs, _) => "what requests share: batch size, scheduler, queue".into(),
         },
         Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
             Some(position) => format!("what changes numbers before output token {}", position + 1),
             None => "what changes the numbers behind the tokens".into(),
         },
+        Evidence::Counter(counter)
+            if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
+        {
+            "the failures of the load run, which its report lists by class".into()
+        }
         Evidence::Counter(_) if row.outcome == Outcome::CounterRegressed => {
             "what is allocated for each prompt or token".into()
         }

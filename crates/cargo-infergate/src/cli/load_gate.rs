@@ -1,0 +1,168 @@
+//! Load receipts in the commands that bless and judge.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::ArgMatches;
+
+use super::{bless, flags, output, report as pages};
+use crate::config::Config;
+use crate::gate::load::{compare as compare_runs, judge};
+use crate::receipt::{
+    LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of, write_json,
+};
+use crate::report::{self, blessing};
+
+/// Whether the file at `path` is a load receipt or a baseline of them.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn is_load(path: &Path) -> Result<bool> {
+    Ok([LOAD_SCHEMA, LOAD_BASELINE_SCHEMA].contains(&schema_of(path)?.as_str()))
+}
+
+/// `compare`: a load receipt with another one, or with a load baseline.
+///
+/// # Errors
+/// Files of other kinds, or that cannot be judged.
+pub fn compare(matches: &ArgMatches, config: &Config, base: &Path, head: &Path) -> Result<i32> {
+    ensure_no_targets(matches)?;
+    let head: LoadReceipt = read(head)?;
+    let verdict = match schema_of(base)?.as_str() {
+        LOAD_BASELINE_SCHEMA => judge(&head, Some(&read(base)?), &config.policy)?,
+        _ => compare_runs(&read(base)?, &head, &config.policy)?,
+    };
+    show(&verdict, Some(&head), flags::path(matches, "json").as_deref())
+}
+
+/// `gate --receipt`: a load receipt against the baseline of its machine class.
+///
+/// # Errors
+/// Files that cannot be read, judged or written.
+pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Option<&Path>) -> Result<i32> {
+    ensure_no_targets(matches)?;
+    let receipt: LoadReceipt = read(receipt)?;
+    let verdict = judge(&receipt, usual(config, &receipt)?.as_ref(), &config.policy)?;
+    let code = show(&verdict, Some(&receipt), flags::path(matches, "json").as_deref())?;
+    if let Some(folder) = folder {
+        pages::of_load(folder, receipt, verdict)?;
+    }
+    Ok(code)
+}
+
+/// `bless --receipt`: each receipt as a session.
+///
+/// # Errors
+/// A run that must not become a session; files that cannot be read or written.
+pub fn bless(matches: &ArgMatches, config: &Config, paths: &[PathBuf]) -> Result<i32> {
+    let mut receipts: Vec<LoadReceipt> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
+    receipts.sort_by(|a, b| a.created.cmp(&b.created));
+    let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
+    for receipt in &receipts {
+        receipt.ensure_blessable()?;
+        let path = config.baselines.join(LoadBaseline::file_name(receipt));
+        let before = match refreshed.remove(&path) {
+            Some(before) => Some(before),
+            None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
+        };
+        let after = appended(before.as_ref(), receipt).with_context(|| format!("{}: not blessed", path.display()))?;
+        output::report(&blessing::load_changes(before.as_ref(), &after, &path));
+        refreshed.insert(path, after);
+    }
+    bless::write(matches, &refreshed)
+}
+
+fn appended(before: Option<&LoadBaseline>, receipt: &LoadReceipt) -> Result<LoadBaseline> {
+    let after = match before {
+        None => LoadBaseline::from_receipt(receipt),
+        Some(before) => {
+            before.ensure_accepts(receipt)?;
+            let mut after = before.clone();
+            after.append(receipt);
+            after
+        }
+    };
+    after.validate()?;
+    Ok(after)
+}
+
+/// What `load` judges its run by.
+pub struct LoadGate {
+    config: Config,
+    baseline: Option<LoadBaseline>,
+    json: Option<PathBuf>,
+    /// A verdict is wanted, also without a baseline.
+    is_asked: bool,
+}
+
+impl LoadGate {
+    /// Reads the baseline of `--baseline`, before anything is measured.
+    ///
+    /// # Errors
+    /// One that cannot be read; settings out of range.
+    pub fn from(matches: &ArgMatches) -> Result<Self> {
+        let config = flags::config(matches)?;
+        config.policy.validate()?;
+        let json = flags::path(matches, "json");
+        let baseline: Option<LoadBaseline> = flags::path(matches, "baseline").map(|path| read(&path)).transpose()?;
+        let is_asked = baseline.is_some() || json.is_some() || matches.contains_id("require_baseline");
+        Ok(Self { config, baseline, json, is_asked })
+    }
+
+    /// Finds the usual baseline of a run that begins as `receipt`, where none was given.
+    ///
+    /// # Errors
+    /// One that cannot be read; a verdict that was asked for on a part of a load.
+    pub fn find(&mut self, receipt: &LoadReceipt) -> Result<()> {
+        if !receipt.shards.is_empty() {
+            ensure!(
+                !self.is_asked,
+                "one shard of a load gets no verdict; leave out --baseline, --require-baseline and --json, put the shards \
+                 together with `cargo xtask load merge`, and compare that receipt"
+            );
+            return Ok(());
+        }
+        if self.baseline.is_none() {
+            self.baseline = usual(&self.config, receipt)?;
+        }
+        Ok(())
+    }
+
+    /// Shows and writes the verdict on `receipt` and gives its exit code; `None` where there is nothing to judge by.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&self, receipt: &LoadReceipt) -> Result<Option<i32>> {
+        if self.baseline.is_none() && !self.is_asked {
+            return Ok(None);
+        }
+        let verdict = judge(receipt, self.baseline.as_ref(), &self.config.policy)?;
+        show(&verdict, None, self.json.as_deref()).map(Some)
+    }
+}
+
+/// The baseline at the usual place, where there is one.
+fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>> {
+    let path = config.baselines.join(LoadBaseline::file_name(receipt));
+    flags::is_there(&path).then(|| read(&path)).transpose()
+}
+
+/// Writes and prints a verdict, below what was measured where that was not printed before; gives its exit code.
+fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>) -> Result<i32> {
+    if let Some(json) = json {
+        write_json(json, verdict)?;
+    }
+    let header = measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::load::header(receipt)));
+    output::report(&(header + &report::load::verdict::text(verdict)));
+    Ok(verdict.exit_code)
+}
+
+/// Targets name cases. Those of `infergate.toml` are a suite's.
+fn ensure_no_targets(matches: &ArgMatches) -> Result<()> {
+    ensure!(
+        !matches.contains_id("targets"),
+        "--targets: they limit the cases of a suite; limits of a load run are --slo and --until-slo of `cargo xtask load`"
+    );
+    Ok(())
+}

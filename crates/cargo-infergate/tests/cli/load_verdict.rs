@@ -1,0 +1,182 @@
+//! Load receipts in `compare`, `bless`, `gate --receipt` and `report`, as a user gives them.
+
+use std::fs;
+
+use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
+use infergate::load::{Failure, FailureClass};
+use serde_json::{Value, json};
+
+use crate::load_runs::run;
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+
+const BASELINE: &str = "baselines/linux-x86_64-amd-epyc-2/load/small-chat.json";
+
+fn save(sandbox: &Sandbox, name: &str, receipt: &LoadReceipt) {
+    write_json(&sandbox.path(name), receipt).expect("a file");
+}
+
+/// A sandbox with a baseline of so many sessions.
+fn blessed(sessions: u32) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (1..=sessions).map(|day| format!("{day}.json")).collect();
+    for (day, name) in (1..).zip(&names) {
+        save(&sandbox, name, &run(day, 100));
+    }
+    let flags = names.iter().flat_map(|name| ["--receipt", name]);
+    sandbox.run(&["bless"].into_iter().chain(flags).collect::<Vec<_>>()).success();
+    sandbox
+}
+
+fn verdict(sandbox: &Sandbox, name: &str) -> Verdict {
+    read(&sandbox.path(name)).expect("a verdict")
+}
+
+#[test]
+fn bless_shows_and_appends_sessions_below_the_machine_class() {
+    let sandbox = Sandbox::new();
+    save(&sandbox, "1.json", &run(1, 100));
+    save(&sandbox, "2.json", &run(2, 110));
+    let said = sandbox.run(&["bless", "--receipt", "2.json", "--receipt", "1.json"]).success();
+    for words in [BASELINE, "sessions: 0 -> 1", "sessions: 1 -> 2", "chatbot/2 users", "110 ms, +10.0 %", "0 of 40"] {
+        assert!(stdout(&said).contains(words), "{words} is not in {}", stdout(&said));
+    }
+    let baseline = read::<LoadBaseline>(&sandbox.path(BASELINE)).expect("a baseline");
+    let days: Vec<&str> = baseline.sessions.iter().map(|session| session.created.as_str()).collect();
+    assert_eq!(days, ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"], "the oldest first");
+    let text = fs::read_to_string(sandbox.path(BASELINE)).expect("a file");
+    assert!(!text.contains("secret.example"), "{text}");
+
+    let twice = error(sandbox.run(&["bless", "--receipt", "1.json"]));
+    assert!(twice.contains("not blessed: the session of 2026-01-01T00:00:00Z is in it already"), "{twice}");
+    save(&sandbox, "3.json", &run(3, 100));
+    let said = sandbox.run(&["bless", "--receipt", "3.json", "--dry-run"]).success();
+    assert!(stderr(&said).contains("dry run: no baseline was written"), "{}", stderr(&said));
+    save(&sandbox, "3.json", &LoadReceipt { partial: true, ..run(3, 100) });
+    assert!(error(sandbox.run(&["bless", "--receipt", "3.json"])).contains("cut short"));
+    assert_eq!(fs::read_to_string(sandbox.path(BASELINE)).expect("a file"), text, "nothing was written since");
+}
+
+#[test]
+fn the_same_run_passes_and_a_slower_one_fails() {
+    let sandbox = blessed(8);
+    save(&sandbox, "same.json", &run(20, 100));
+    save(&sandbox, "slow.json", &run(21, 150));
+    let same = sandbox.run(&["compare", BASELINE, "same.json", "--json", "verdict.json"]).success();
+    for words in ["model small", "chatbot/2 users", "TTFT P50", "20.0 ms (50.0 tok/s)", "+10.0 %", "within limit"] {
+        assert!(stdout(&same).contains(words), "{words} is not in {}", stdout(&same));
+    }
+    assert_eq!(decision(&same), "verdict: pass (exit 0)");
+    assert_eq!(verdict(&sandbox, "verdict.json").verdict, Outcome::Pass);
+    let slow = sandbox.run(&["compare", BASELINE, "slow.json", "--json", "verdict.json"]).code(1);
+    let expected = "verdict: regressed (exit 1), load:chatbot/2 users: ttft_ns +50.0 %, and it fails above +10.0 %";
+    assert_eq!(decision(&slow), expected);
+    let rows = verdict(&sandbox, "verdict.json").rows;
+    assert_eq!(rows.iter().filter(|row| row.outcome == Outcome::Regressed).count(), 4);
+
+    let gate = sandbox.run(&["gate", "--receipt", "slow.json", "--report", "pages"]).code(1);
+    assert_eq!(decision(&gate), expected, "gate finds the baseline");
+    let page = fs::read_to_string(sandbox.path("pages/comment.md")).expect("a page");
+    assert!(page.contains("infergate: regressed") && page.contains("load:chatbot/2 users is slower"), "{page}");
+    sandbox.run(&["report", BASELINE, "slow.json", "--out", "again"]).success();
+    let page = fs::read_to_string(sandbox.path("again/comment.md")).expect("a page");
+    assert!(page.contains("infergate: regressed"), "report judges too: {page}");
+}
+
+#[test]
+fn below_eight_sessions_and_between_two_runs_time_is_shown_and_not_judged() {
+    let sandbox = blessed(7);
+    save(&sandbox, "slow.json", &run(20, 150));
+    for base in [BASELINE, "1.json"] {
+        let said = sandbox.run(&["compare", base, "slow.json"]).success();
+        assert_eq!(decision(&said), "verdict: pass (exit 0), time is shown and not judged");
+        assert!(stdout(&said).contains("+50.0 %") && stdout(&said).contains("are missing"), "{}", stdout(&said));
+    }
+}
+
+#[test]
+fn a_new_failure_fails_whatever_the_times() {
+    let sandbox = blessed(1);
+    let mut failing = run(20, 100);
+    failing.levels[0].requests[30].failure =
+        Some(Failure { class: FailureClass::Status5xx, status: Some(500), detail: "status 500".into() });
+    save(&sandbox, "failing.json", &failing);
+    let said = sandbox.run(&["compare", "1.json", "failing.json"]).code(1);
+    assert_eq!(
+        decision(&said),
+        "verdict: counter regressed (exit 1), load:chatbot/2 users: failed_requests is 1 instead of 0, +1; \
+         of 40 requests 1 ended so, in the baseline at most 0.0 %"
+    );
+}
+
+#[test]
+fn another_scenario_is_not_comparable_where_a_baseline_is_required() {
+    let sandbox = blessed(8);
+    let mut other = run(20, 100);
+    other.scenarios[0].name = "agent".into();
+    save(&sandbox, "other.json", &other);
+    let said = sandbox.run(&["compare", BASELINE, "other.json"]).success();
+    let named = "another load: scenario is 'agent' here and 'chatbot' in the baseline";
+    assert!(stdout(&said).contains(named), "{}", stdout(&said));
+    let said = sandbox.run(&["compare", BASELINE, "other.json", "--require-baseline"]).code(4);
+    assert!(decision(&said).contains("not comparable (exit 4)") && decision(&said).contains(named), "{said}");
+    let elsewhere = sandbox.run(&["gate", "--receipt", "other.json", "--require-baseline", "--baselines=none"]).code(4);
+    assert!(decision(&elsewhere).contains("no baseline"), "{elsewhere}");
+}
+
+#[test]
+fn an_invalid_run_gives_no_verdict() {
+    let sandbox = blessed(8);
+    let invalid = LoadReceipt { invalid: vec!["the client used 99 % of its core".into()], ..run(20, 150) };
+    save(&sandbox, "invalid.json", &invalid);
+    let said = sandbox.run(&["compare", BASELINE, "invalid.json"]).code(3);
+    assert!(decision(&said).contains("invalid (exit 3)") && decision(&said).contains("99 % of its core"), "{said}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_one_line() {
+    let sandbox = blessed(1);
+    sandbox.receipt("fake", "suite.json");
+    for files in [["suite.json", "1.json"], ["1.json", "suite.json"], [BASELINE, "suite.json"], ["1.json", BASELINE]] {
+        let line = error(sandbox.run(&["compare", files[0], files[1]]));
+        assert!(line.contains("is needed; give another file"), "{line}");
+    }
+    let line = error(sandbox.run(&["compare", "1.json", "1.json", "--targets", "* ttft_ms < 5"]));
+    assert!(line.contains("--targets: they limit the cases of a suite"), "{line}");
+    let line = error(sandbox.run(&["bless", "--receipt", "1.json", "--receipt", "suite.json"]));
+    assert!(line.contains("suite.json") && line.contains("is needed"), "{line}");
+    let line = error(sandbox.run(&["report", BASELINE, "--out", "pages"]));
+    assert!(line.contains("give a load receipt beside it"), "{line}");
+}
+
+#[test]
+fn hostile_baselines_end_in_one_line() {
+    let sandbox = blessed(2);
+    let sound: Value =
+        serde_json::from_str(&fs::read_to_string(sandbox.path(BASELINE)).expect("a file")).expect("JSON");
+    type Change = fn(&mut Value);
+    let changes: [Change; 6] = [
+        |value| value["sessions"] = json!([]),
+        |value| value["sessions"][0]["created"] = json!({ "deep": [1] }),
+        |value| value["sessions"][0]["levels"][0]["ttft_p50_ns"] = json!(-1e308),
+        |value| value["sessions"][1]["levels"][0]["issued"] = json!(u64::MAX),
+        |value| value["sessions"][1]["created"] = json!("x".repeat(70_000)),
+        |value| {
+            value["sessions"][1]["created"] = json!("x\n\u{1b}[2Jverdict: pass\u{202e}");
+            value["sessions"][1]["levels"] = json!([]);
+        },
+    ];
+    for change in changes {
+        let mut value = sound.clone();
+        change(&mut value);
+        sandbox.write("bad.json", &value.to_string());
+        let line = error(sandbox.run(&["compare", "bad.json", "1.json"]));
+        assert!(line.contains("bad.json: not a usable file"), "{line}");
+        sandbox.write(BASELINE, &value.to_string());
+        for arguments in [["gate", "--receipt", "1.json"], ["bless", "--receipt", "1.json"]] {
+            let line = error(sandbox.run(&arguments));
+            assert!(line.contains("small-chat.json: not a usable file"), "{line}");
+        }
+    }
+    sandbox.write("bad.json", "{\"schema\": \"infergate.load-baseline/1\", \"sessions\": [");
+    assert!(error(sandbox.run(&["compare", "bad.json", "1.json"])).contains("not JSON"));
+}
