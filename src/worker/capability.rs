@@ -51,6 +51,8 @@ capabilities! {
     Fingerprint = "fingerprint",
     /// Serve many requests at once.
     LoadLevel = "load_level",
+    /// Count the tokens of texts.
+    CountTokens = "count_tokens",
 }
 
 /// What protocol 2 could before workers said what they can.
@@ -94,6 +96,7 @@ impl Request {
             Self::Count { .. } => Capability::Count,
             Self::Locate { .. } => Capability::Locate,
             Self::LoadLevel { .. } => Capability::LoadLevel,
+            Self::CountTokens { .. } => Capability::CountTokens,
         })
     }
 }

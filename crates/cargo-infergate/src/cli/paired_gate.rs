@@ -19,7 +19,7 @@ use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Keys that hold for a paired gate alone.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "threshold",
     "anchor",
     "anchor_limit",
@@ -35,6 +35,7 @@ const KEYS: [&str; 16] = [
     "server.model",
     "server.api",
     "server.ignore_eos",
+    "server.min_tokens",
     "server.check_output",
 ];
 

@@ -1,5 +1,6 @@
 //! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,6 +53,16 @@ pub struct Endpoint {
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
+    texts: Option<RefCell<Vec<AnswerText>>>,
+}
+
+/// What a request was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerText {
+    /// The request's number.
+    pub request: u64,
+    /// The answer, reasoning and tool calls included.
+    pub text: String,
 }
 
 /// How one attempt ended, if not well.
@@ -106,7 +117,17 @@ impl Endpoint {
             Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
-        Ok(Self { dial, path, headers, http, wanted, limits })
+        Ok(Self { dial, path, headers, http, wanted, limits, texts: None })
+    }
+
+    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts).
+    pub fn keep_texts(&mut self) {
+        self.texts = Some(RefCell::default());
+    }
+
+    /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.texts.as_ref().map(RefCell::take).unwrap_or_default()
     }
 
     /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
@@ -200,9 +221,15 @@ impl Endpoint {
         }
         ensure_stream(&response)?;
         let mut completion = Completion::new(output_tokens);
+        if self.texts.is_some() {
+            completion = completion.keeping_text();
+        }
         let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+        if let Some((texts, text)) = self.texts.as_ref().zip(completion.into_text()) {
+            texts.borrow_mut().push(AnswerText { request: record.request, text });
+        }
         if is_over {
             *connection = Some(open);
         }

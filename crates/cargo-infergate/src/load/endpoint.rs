@@ -4,16 +4,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate::worker::WorkerError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use super::Target;
-use super::client::Endpoint;
+use super::client::{AnswerText, Endpoint};
 use super::cpu::thread_cpu_ns;
 use super::live::Live;
 use super::plan::LevelPlan;
 use super::runner::run_level;
 use super::stamped::RunClock;
+use super::tokenizer::Tokenizer;
 use crate::receipt::{LevelRecord, TargetRecord};
 
 /// What a level gave.
@@ -47,6 +49,11 @@ impl Client {
         self.clock.now_ns()
     }
 
+    /// The texts of answers that its endpoints kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.endpoints.iter().flat_map(Endpoint::take_texts).collect()
+    }
+
     /// Runs one level. Each level opens its own connections.
     pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
         let cpu_before = thread_cpu_ns();
@@ -73,14 +80,16 @@ impl Client {
 }
 
 /// Servers that were asked for by their URLs.
-pub struct EndpointTarget {
+pub struct EndpointTarget<'a> {
     /// Their client.
     pub client: Client,
     /// What the receipt says of each.
     pub records: Vec<TargetRecord>,
+    /// What counts the tokens of answers whose texts the client keeps, where one was named.
+    pub tokenizer: Option<Tokenizer<'a>>,
 }
 
-impl Target for EndpointTarget {
+impl Target for EndpointTarget<'_> {
     fn records(&self) -> Vec<TargetRecord> {
         self.records.clone()
     }
@@ -90,6 +99,14 @@ impl Target for EndpointTarget {
     }
 
     fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
-        Ok(self.client.run_level(plan, live))
+        let mut outcome = self.client.run_level(plan, live);
+        if let Some(tokenizer) = &mut self.tokenizer {
+            match tokenizer.count(&mut outcome.level.requests, self.client.take_texts()) {
+                // Who ends the run wants what there was before.
+                Err(WorkerError::Interrupted(_)) if live.is_cancelled() => {}
+                counted => counted?,
+            }
+        }
+        Ok(outcome)
     }
 }

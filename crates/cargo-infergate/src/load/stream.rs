@@ -21,6 +21,8 @@ const SPARE_PIECES: u64 = 64;
 pub struct Completion {
     events: Events,
     hash: Sha256,
+    /// The output so far, where it is kept.
+    text: Option<String>,
     asked_tokens: u64,
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
@@ -37,6 +39,7 @@ impl Completion {
         Self {
             events: Events::default(),
             hash: Sha256::new(),
+            text: None,
             asked_tokens: asked_tokens.into(),
             read_bytes: 0,
             counted: None,
@@ -44,6 +47,16 @@ impl Completion {
             finish: None,
             done: false,
         }
+    }
+
+    /// The same, and the text of the output is kept, reasoning and tool calls included.
+    pub fn keeping_text(self) -> Self {
+        Self { text: Some(String::new()), ..self }
+    }
+
+    /// The text, where it is kept.
+    pub fn into_text(self) -> Option<String> {
+        self.text
     }
 
     /// `[DONE]` came: nothing more is expected.
@@ -130,6 +143,9 @@ impl Completion {
         let mut is_output = false;
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
+            if let Some(text) = &mut self.text {
+                text.push_str(piece.text);
+            }
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
             }
