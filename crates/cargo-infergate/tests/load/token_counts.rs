@@ -1,8 +1,6 @@
 //! Tokens of answers, counted by a tokenizer where the server does not, and beside its own count where it does.
 
 use std::io::Write;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use cargo_infergate::load::client::{AnswerText, Limits};
 use cargo_infergate::load::judge;
@@ -12,10 +10,7 @@ use cargo_infergate::load::summary::{Counted, summarise};
 use cargo_infergate::load::token_counts::{TokenCounts, compare};
 use cargo_infergate::receipt::LoadReceipt;
 use cargo_infergate::report;
-use infergate::engine::LoadRequest;
 use infergate::load::{Failure, FailureClass, RequestRecord};
-use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
-use tempfile::TempDir;
 
 use crate::command::Place;
 use crate::faults::{answer, next_request, server};
@@ -164,36 +159,50 @@ fn a_tokenizer_that_is_none_is_refused_before_the_run() {
     assert!(line.contains("this model has no tokenizer"), "{line}");
     let line = place.refused(&["--target=local:fake", &fake, "--tokenizer=fake"]);
     assert!(line.contains("a local engine's tokens are known one by one"), "{line}");
-    #[cfg(unix)]
-    {
-        let old = format!("--worker={}", worker_script("protocol-2").display());
-        let line = place.refused(&[&[&url, &old, "--tokenizer=m"], &SMALL[..]].concat());
+}
+
+/// Workers that are scripts.
+#[cfg(unix)]
+mod scripts {
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::AtomicBool;
+
+    use infergate::engine::LoadRequest;
+    use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
+    use tempfile::TempDir;
+
+    use super::{SMALL, without_usage};
+    use crate::command::Place;
+
+    fn script(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers").join(format!("{name}.sh"))
+    }
+
+    #[test]
+    fn an_old_worker_is_refused_before_the_run() {
+        let place = Place::new();
+        let (target, old) = (format!("--target={}", without_usage()), format!("--worker={}", script("protocol-2").display()));
+        let line = place.refused(&[&[&target, &old, "--tokenizer=m"], &SMALL[..]].concat());
         assert!(line.contains("cannot count the tokens of a text; build it with a newer infergate"), "{line}");
     }
-}
 
-#[cfg(unix)]
-fn worker_script(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers").join(format!("{name}.sh"))
-}
-
-#[cfg(unix)]
-#[test]
-fn counts_that_cannot_be_are_refused() {
-    static NEVER: AtomicBool = AtomicBool::new(false);
-    let count = |answer: &str| {
-        let folder = TempDir::new().expect("a folder");
-        let path = folder.path().join("answer.json");
-        std::fs::write(&path, format!("{{\"ok\":{{\"tokens\":{answer}}}}}\n")).expect("a file");
-        let load = LoadRequest { model: path.display().to_string(), ..LoadRequest::default() };
-        let file = WorkerFile::open(&worker_script("level")).expect("a file");
-        let (mut client, _) = Client::spawn(&file, &load, Patience::default(), &NEVER).expect("says hello");
-        client.load(&load, None).expect("loads");
-        client.count_tokens(&["one two".to_owned(), String::new()])
-    };
-    assert_eq!(count("[2,0]").expect("counts"), [2, 0]);
-    for (answer, why) in [("[2]", "of 1 texts where 2 were given"), ("[2,9]", "9 tokens in a text of 0 bytes")] {
-        let error = count(answer).expect_err(why);
-        assert!(matches!(error, WorkerError::Protocol(_)) && error.to_string().contains(why), "{error:?}");
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let count = |answer: &str| {
+            let folder = TempDir::new().expect("a folder");
+            let path = folder.path().join("answer.json");
+            std::fs::write(&path, format!("{{\"ok\":{{\"tokens\":{answer}}}}}\n")).expect("a file");
+            let load = LoadRequest { model: path.display().to_string(), ..LoadRequest::default() };
+            let file = WorkerFile::open(&script("level")).expect("a file");
+            let (mut client, _) = Client::spawn(&file, &load, Patience::default(), &NEVER).expect("says hello");
+            client.load(&load, None).expect("loads");
+            client.count_tokens(&["one two".to_owned(), String::new()])
+        };
+        assert_eq!(count("[2,0]").expect("counts"), [2, 0]);
+        for (answer, why) in [("[2]", "of 1 texts where 2 were given"), ("[2,9]", "9 tokens in a text of 0 bytes")] {
+            let error = count(answer).expect_err(why);
+            assert!(matches!(error, WorkerError::Protocol(_)) && error.to_string().contains(why), "{error:?}");
+        }
     }
 }
