@@ -112,9 +112,15 @@ impl Completion {
         if record.chunk_ns.is_empty() {
             return Err(wrong(0));
         }
+        let pieces = record.chunk_ns.len() as u64;
         match record.output_tokens {
             Some(tokens) if tokens > asked => Err(wrong(tokens)),
             Some(tokens) if exact && tokens < asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
+            // Pieces alone are no count, but here the server itself says that the model ended the answer.
+            None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
+                FailureClass::WrongLength,
+                format!("the model ended the answer after {pieces} pieces where {asked} tokens were asked for"),
+            )),
             _ => Ok(()),
         }
     }
