@@ -178,13 +178,13 @@ pub fn lengths(long: (&str, f64), short: (&str, f64)) -> String {
 
 /// Tokens that no server counted.
 pub fn counted(how: Counted, targets: &[String]) -> String {
-    let whose = if targets.is_empty() { "The server".to_owned() } else { targets.join(" and ") };
+    let whose = if targets.is_empty() { "the server".to_owned() } else { targets.join(" and ") };
     match how {
         Counted::Tokenizer => {
-            format!("{whose}: sends no usage; tokens were counted in the texts of the answers by a tokenizer")
+            format!("No usage came from {whose}; tokens were counted in the texts of the answers by a tokenizer")
         }
         Counted::Pieces | Counted::Usage => {
-            format!("{whose}: sends no usage; tokens were counted as pieces of the stream, and a piece can hold several")
+            format!("No usage came from {whose}; tokens were counted as pieces of the stream, and a piece can hold several")
         }
     }
 }
