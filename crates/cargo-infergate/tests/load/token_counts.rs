@@ -38,7 +38,7 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
                 assert_eq!(outcome.is_ok(), number == 1, "{outcome:?}");
             }
             let texts = endpoint.take_texts();
-            assert_eq!(endpoint.take_texts(), [], "they are given once");
+            assert!(endpoint.take_texts().is_empty(), "they are given once");
             texts
         });
         let expected = AnswerText { request: 1, text: "a \u{e9}".into() };
@@ -137,7 +137,7 @@ fn a_run_counts_by_the_tokenizer_of_the_bench_target() {
     let worker = format!("--worker={}", support::example("fake_load").display());
     let targets = [format!("--target=A={}", without_usage()), format!("--target=B={}", with_usage())];
     let (_, said, error) =
-        place.run(&[&[&targets[0], &targets[1], &worker, "--tokenizer=fake", "--out=load.json"], &SMALL[..]].concat());
+        place.run(&[&["--tokenizer=fake", "--out=load.json", &targets[0], &targets[1], &worker], &SMALL[..]].concat());
     assert!(said.contains("2 users, A") && said.contains("the server sends no usage"), "{said}{error}");
     assert!(said.contains("the same number in 20 of 20 answers"), "{said}");
     let level = &place.receipt("load.json").levels[0];
@@ -155,7 +155,7 @@ fn a_tokenizer_that_is_none_is_refused_before_the_run() {
     let place = Place::new();
     let fake = format!("--worker={}", support::example("fake_load").display());
     let url = format!("--target={}", without_usage());
-    let line = place.refused(&[&[&url, &fake, "--tokenizer=fake:wordless"], &SMALL[..]].concat());
+    let line = place.refused(&[&["--tokenizer=fake:wordless", &url, &fake], &SMALL[..]].concat());
     assert!(line.contains("this model has no tokenizer"), "{line}");
     let line = place.refused(&["--target=local:fake", &fake, "--tokenizer=fake"]);
     assert!(line.contains("a local engine's tokens are known one by one"), "{line}");
@@ -182,7 +182,7 @@ mod scripts {
     fn an_old_worker_is_refused_before_the_run() {
         let place = Place::new();
         let (target, old) = (format!("--target={}", without_usage()), format!("--worker={}", script("protocol-2").display()));
-        let line = place.refused(&[&[&target, &old, "--tokenizer=m"], &SMALL[..]].concat());
+        let line = place.refused(&[&["--tokenizer=m", &target, &old], &SMALL[..]].concat());
         assert!(line.contains("cannot count the tokens of a text; build it with a newer infergate"), "{line}");
     }
 
