@@ -34,10 +34,10 @@ pub mod slo;
 pub mod stamped;
 pub mod stream;
 pub mod summary;
-pub mod token_counts;
-pub mod tokenizer;
 #[cfg(feature = "tls")]
 mod tls;
+pub mod token_counts;
+pub mod tokenizer;
 pub mod url;
 
 use std::sync::Arc;

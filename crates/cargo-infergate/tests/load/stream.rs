@@ -150,7 +150,8 @@ fn more_than_was_asked_for_is_the_wrong_length() {
 /// A server that was asked for answers of full length, and sends no usage.
 #[test]
 fn an_answer_that_the_model_ended_is_too_short_where_its_full_length_was_asked_for() {
-    let end = |reason: &str| format!("data: {{\"choices\":[{{\"text\":\"\",\"finish_reason\":\"{reason}\"}}]}}\n\n{DONE}");
+    let end =
+        |reason: &str| format!("data: {{\"choices\":[{{\"text\":\"\",\"finish_reason\":\"{reason}\"}}]}}\n\n{DONE}");
     let outcome = |pieces: usize, reason: &str, exact: bool| {
         let mut record = RequestRecord::default();
         let mut completion = Completion::new(8);

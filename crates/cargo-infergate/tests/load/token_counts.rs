@@ -181,7 +181,8 @@ mod scripts {
     #[test]
     fn an_old_worker_is_refused_before_the_run() {
         let place = Place::new();
-        let (target, old) = (format!("--target={}", without_usage()), format!("--worker={}", script("protocol-2").display()));
+        let (target, old) =
+            (format!("--target={}", without_usage()), format!("--worker={}", script("protocol-2").display()));
         let line = place.refused(&[&["--tokenizer=m", &target, &old], &SMALL[..]].concat());
         assert!(line.contains("cannot count the tokens of a text; build it with a newer infergate"), "{line}");
     }

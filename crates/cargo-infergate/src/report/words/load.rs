@@ -184,7 +184,9 @@ pub fn counted(how: Counted, targets: &[String]) -> String {
             format!("No usage came from {whose}; tokens were counted in the texts of the answers by a tokenizer")
         }
         Counted::Pieces | Counted::Usage => {
-            format!("No usage came from {whose}; tokens were counted as pieces of the stream, and a piece can hold several")
+            format!(
+                "No usage came from {whose}; tokens were counted as pieces of the stream, and a piece can hold several"
+            )
         }
     }
 }
