@@ -118,7 +118,7 @@ step_endpoints() {
     ready "$ours/v1/models" "$results/serve.log"
     name=$("$python" -c 'import json, sys, urllib.request; print(json.load(urllib.request.urlopen(sys.argv[1]))["data"][0]["id"])' "$ours/v1/models")
     load --target "llama-cpp-python=$url" --model llama-cpp-python=smollm2 --target "infergate-serve=$ours" --model "infergate-serve=$name" \
-        --api completions --min-tokens --users 1,2,4 --requests 120 --input-tokens 64 --output-tokens 32 \
+        --api completions --min-tokens --users 1,2,4 --requests 80 --input-tokens 64 --output-tokens 32 \
         --tokenizer "$model" "${worker[@]}" --out docs/gallery/endpoints.json
     "${command[@]}" report docs/gallery/endpoints.json --out docs/gallery/endpoints --format md,html
 }

@@ -61,8 +61,10 @@ pub struct Endpoint {
 pub struct AnswerText {
     /// The request's number.
     pub request: u64,
-    /// The answer, reasoning and tool calls included.
-    pub text: String,
+    /// Each piece of it, reasoning and tool calls included.
+    pub pieces: Vec<String>,
+    /// The number of tokens asked for, where the server says that the answer was ended by it.
+    pub limit_tokens: Option<u64>,
 }
 
 /// How one attempt ended, if not well.
@@ -222,13 +224,14 @@ impl Endpoint {
         ensure_stream(&response)?;
         let mut completion = Completion::new(output_tokens);
         if self.texts.is_some() {
-            completion = completion.keeping_text();
+            completion = completion.keeping_texts();
         }
         let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
-        if let Some((texts, text)) = self.texts.as_ref().zip(completion.into_text()) {
-            texts.borrow_mut().push(AnswerText { request: record.request, text });
+        if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
+            let limit_tokens = completion.limit_tokens();
+            texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
         }
         if is_over {
             *connection = Some(open);

@@ -101,7 +101,7 @@ impl Target for EndpointTarget<'_> {
     fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
         let mut outcome = self.client.run_level(plan, live);
         if let Some(tokenizer) = &mut self.tokenizer {
-            match tokenizer.count(&mut outcome.level.requests, self.client.take_texts()) {
+            match tokenizer.count(&mut outcome.level.requests, &self.client.take_texts()) {
                 // Who ends the run wants what there was before.
                 Err(WorkerError::Interrupted(_)) if live.is_cancelled() => {}
                 counted => counted?,

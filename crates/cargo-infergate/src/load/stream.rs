@@ -21,8 +21,8 @@ const SPARE_PIECES: u64 = 64;
 pub struct Completion {
     events: Events,
     hash: Sha256,
-    /// The output so far, where it is kept.
-    text: Option<String>,
+    /// Each piece of the output so far, where they are kept.
+    texts: Option<Vec<String>>,
     asked_tokens: u64,
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
@@ -39,7 +39,7 @@ impl Completion {
         Self {
             events: Events::default(),
             hash: Sha256::new(),
-            text: None,
+            texts: None,
             asked_tokens: asked_tokens.into(),
             read_bytes: 0,
             counted: None,
@@ -49,14 +49,19 @@ impl Completion {
         }
     }
 
-    /// The same, and the text of the output is kept, reasoning and tool calls included.
-    pub fn keeping_text(self) -> Self {
-        Self { text: Some(String::new()), ..self }
+    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included.
+    pub fn keeping_texts(self) -> Self {
+        Self { texts: Some(Vec::new()), ..self }
     }
 
-    /// The text, where it is kept.
-    pub fn into_text(self) -> Option<String> {
-        self.text
+    /// The texts of its pieces, where they are kept.
+    pub fn take_texts(&mut self) -> Option<Vec<String>> {
+        self.texts.take()
+    }
+
+    /// The number of tokens asked for, where the server says that the answer was ended by it.
+    pub fn limit_tokens(&self) -> Option<u64> {
+        (self.finish == Some(Reason::Length)).then_some(self.asked_tokens)
     }
 
     /// `[DONE]` came: nothing more is expected.
@@ -149,8 +154,8 @@ impl Completion {
         let mut is_output = false;
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
-            if let Some(text) = &mut self.text {
-                text.push_str(piece.text);
+            if let Some(texts) = &mut self.texts {
+                texts.push(piece.text.to_owned());
             }
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);

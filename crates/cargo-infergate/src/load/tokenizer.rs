@@ -12,7 +12,9 @@ use super::client::AnswerText;
 use crate::paired::Program;
 
 /// Texts in one question to the worker.
-const TEXTS_AT_ONCE: usize = 64;
+const TEXTS_AT_ONCE: usize = 1024;
+/// An answer that its limit ended can end within a character, whose first bytes no text shows: as many tokens at the most.
+const MOST_HIDDEN_TOKENS: u64 = 3;
 
 /// A worker with its model loaded.
 pub struct Tokenizer<'a> {
@@ -39,17 +41,24 @@ impl<'a> Tokenizer<'a> {
         Ok(Self { client })
     }
 
-    /// Writes into each record the number of tokens in the text that it was answered.
+    /// Writes into each record the number of tokens in its answer. Pieces of a stream hold whole tokens, so that each is counted by
+    /// itself: a tokenizer might cut the whole text otherwise than the model wrote it.
     ///
     /// # Errors
     /// A worker that fails, or was asked to end.
-    pub fn count(&mut self, records: &mut [RequestRecord], answers: Vec<AnswerText>) -> Result<(), WorkerError> {
-        let mut counted: HashMap<u64, u64> = HashMap::new();
-        let (requests, texts): (Vec<u64>, Vec<String>) =
-            answers.into_iter().map(|answer| (answer.request, answer.text)).unzip();
-        for (requests, texts) in requests.chunks(TEXTS_AT_ONCE).zip(texts.chunks(TEXTS_AT_ONCE)) {
-            counted.extend(requests.iter().copied().zip(self.client.count_tokens(texts)?));
+    pub fn count(&mut self, records: &mut [RequestRecord], answers: &[AnswerText]) -> Result<(), WorkerError> {
+        let texts: Vec<String> = answers.iter().flat_map(|answer| answer.pieces.iter().cloned()).collect();
+        let mut tokens = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(TEXTS_AT_ONCE) {
+            tokens.extend(self.client.count_tokens(texts)?);
         }
+        let mut tokens = tokens.into_iter();
+        let counted = answers.iter().map(|answer| {
+            let seen: u64 = tokens.by_ref().take(answer.pieces.len()).sum();
+            let hidden = |limit: &u64| limit.checked_sub(seen).is_some_and(|hidden| hidden <= MOST_HIDDEN_TOKENS);
+            (answer.request, answer.limit_tokens.filter(hidden).unwrap_or(seen))
+        });
+        let counted: HashMap<u64, u64> = counted.collect();
         for record in records.iter_mut().filter(|record| record.failure.is_none()) {
             record.text_tokens = counted.get(&record.request).copied();
         }

@@ -41,7 +41,8 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
             assert!(endpoint.take_texts().is_empty(), "they are given once");
             texts
         });
-        let expected = AnswerText { request: 1, text: "a \u{e9}".into() };
+        let pieces = vec!["a ".to_owned(), "\u{e9}".to_owned()];
+        let expected = AnswerText { request: 1, pieces, limit_tokens: Some(4) };
         assert_eq!(texts, if keeps { vec![expected] } else { Vec::new() });
     }
 }
@@ -107,10 +108,11 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");
 }
 
-/// A server whose answers are two pieces of two letters, without usage.
-fn without_usage() -> String {
-    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"ab\"}}]}\n\n".repeat(2);
-    let answer = HEAD.to_owned() + &chunk(&(piece + "data: [DONE]\n\n")) + END;
+/// A server whose answers are two pieces of two letters and another one of one, without usage, which end for `reason`.
+fn without_usage(reason: &str) -> String {
+    let piece = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
+    let end = format!("data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"{reason}\"}}]}}\n\ndata: [DONE]\n\n");
+    let answer = HEAD.to_owned() + &chunk(&(piece("ab") + &piece("ab") + &piece("c") + &end)) + END;
     let port = server(move |_, connection| {
         while next_request(connection).is_some() {
             let _ = connection.write_all(answer.as_bytes());
@@ -119,42 +121,48 @@ fn without_usage() -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// One whose four pieces are a letter each, with usage.
+/// One whose seven pieces are a letter each, with usage.
 fn with_usage() -> String {
     let port = server(|_, connection| {
         while next_request(connection).is_some() {
-            let _ = connection.write_all(answer(4).as_bytes());
+            let _ = connection.write_all(answer(7).as_bytes());
         }
     });
     format!("http://127.0.0.1:{port}")
 }
 
-const SMALL: [&str; 5] = ["--model=m", "--users=2", "--requests=40", "--input-tokens=8", "--output-tokens=4"];
+const SMALL: [&str; 5] = ["--model=m", "--users=2", "--requests=40", "--input-tokens=8", "--output-tokens=7"];
 
+/// The fake's tokens are characters. An answer that its limit of 7 ended can hide two of them, one that the model ended none.
 #[test]
 fn a_run_counts_by_the_tokenizer_of_the_bench_target() {
     let place = Place::new();
     let worker = format!("--worker={}", support::example("fake_load").display());
-    let targets = [format!("--target=A={}", without_usage()), format!("--target=B={}", with_usage())];
+    let targets = [
+        format!("--target=A={}", without_usage("length")),
+        format!("--target=B={}", with_usage()),
+        format!("--target=C={}", without_usage("stop")),
+    ];
+    let [a, b, c] = &targets;
     let (_, said, error) =
-        place.run(&[&["--tokenizer=fake", "--out=load.json", &targets[0], &targets[1], &worker], &SMALL[..]].concat());
+        place.run(&[&["--tokenizer=fake", "--out=load.json", a, b, c, &worker], &SMALL[..]].concat());
     assert!(said.contains("2 users, A") && said.contains("the server sends no usage"), "{said}{error}");
-    assert!(said.contains("the same number in 20 of 20 answers"), "{said}");
+    assert!(said.contains("the same number in"), "{said}");
     let level = &place.receipt("load.json").levels[0];
     assert_eq!(level.requests.len(), 40);
     for record in &level.requests {
-        let usage = (record.target == 1).then_some(4);
-        assert_eq!((record.output_tokens, record.text_tokens), (usage, Some(4)), "{record:?}");
+        let expected = [(None, Some(7)), (Some(7), Some(7)), (None, Some(5))][record.target as usize];
+        assert_eq!((record.output_tokens, record.text_tokens), expected, "{record:?}");
     }
     let text = std::fs::read_to_string(place.folder.path().join("load.json")).expect("a receipt");
-    assert!(!text.contains("abab"), "answers are in no receipt");
+    assert!(!text.contains("\"ab"), "answers are in no receipt");
 }
 
 #[test]
 fn a_tokenizer_that_is_none_is_refused_before_the_run() {
     let place = Place::new();
     let fake = format!("--worker={}", support::example("fake_load").display());
-    let url = format!("--target={}", without_usage());
+    let url = format!("--target={}", without_usage("stop"));
     let line = place.refused(&[&["--tokenizer=fake:wordless", &url, &fake], &SMALL[..]].concat());
     assert!(line.contains("this model has no tokenizer"), "{line}");
     let line = place.refused(&["--target=local:fake", &fake, "--tokenizer=fake"]);
@@ -182,7 +190,7 @@ mod scripts {
     fn an_old_worker_is_refused_before_the_run() {
         let place = Place::new();
         let (target, old) =
-            (format!("--target={}", without_usage()), format!("--worker={}", script("protocol-2").display()));
+            (format!("--target={}", without_usage("stop")), format!("--worker={}", script("protocol-2").display()));
         let line = place.refused(&[&["--tokenizer=m", &target, &old], &SMALL[..]].concat());
         assert!(line.contains("cannot count the tokens of a text; build it with a newer infergate"), "{line}");
     }
