@@ -17,7 +17,7 @@ for name in slower changed leak; do
     report $folder/$name.json --out $folder/$name --format comment,md
 done
 report $folder/pass-verdict.json --out $folder/pass --format comment
-# Load runs, as scripts/gallery_load.sh measured them.
-for name in users scenarios servers; do
+# Load runs, as scripts/gallery_load.sh and scripts/llama_cpp_server.sh measured them.
+for name in users scenarios endpoints; do
     if [ -f $folder/$name.json ]; then report $folder/$name.json --out $folder/$name --format md,html; fi
 done

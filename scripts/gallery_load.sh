@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures the load runs of docs/gallery/ anew: users.json (percentiles by the number of users), scenarios.json (four scenarios to
-# 32 users) and servers.json (two servers side by side). `bash scripts/gallery_load.sh [COMMAND]`, where the command is
-# `cargo xtask` if none is given. It takes long, and wants a quiet machine. SPEC names another model, WORKER a bench binary that was
-# built already, SERVE and OTHER the URLs of two servers that run already, with MODEL and OTHER_MODEL as they know it.
+# Measures the load runs of docs/gallery/ anew: users.json (percentiles by the number of users) and scenarios.json (four scenarios to
+# 32 users). `bash scripts/gallery_load.sh [COMMAND]`, where the command is `cargo xtask` if none is given. It takes long, and wants a
+# quiet machine. SPEC names another model, WORKER a bench binary that was built already. endpoints.json, two servers side by side, is
+# from `bash scripts/llama_cpp_server.sh endpoints`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra command <<< "${1:-cargo xtask}"
@@ -17,11 +17,3 @@ load "${local[@]}" --users 1,10,20,30,40,50 --requests 300 --input-tokens 64 --o
 
 # The four default scenarios, made to fit this context: the whole of them takes hours on two cores.
 load "${local[@]}" --context 192 --users 1,8,32 --requests 80 --out $folder/scenarios.json
-
-if [ -n "${SERVE:-}" ] && [ -n "${OTHER:-}" ]; then
-    load --target "infergate=$SERVE" --target "other=$OTHER" --model "infergate=${MODEL:-$spec}" \
-        --model "other=${OTHER_MODEL:-default}" --users 1,2,4 --requests 160 --input-tokens 64 --output-tokens 32 \
-        --out $folder/servers.json
-else
-    echo "servers.json is left as it is: SERVE and OTHER name no two servers" >&2
-fi

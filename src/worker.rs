@@ -40,6 +40,7 @@
 //! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
 //! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
 //! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
+//! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
 //!
 //! # Times are checked
 //! The sum of the times in an answer cannot be more than the asking side waited for it, and not far less: a case whose
@@ -178,6 +179,11 @@ pub enum Request {
         /// Which, and when.
         plan: LevelPlan,
     },
+    /// How many tokens do texts have?
+    CountTokens {
+        /// The texts.
+        texts: Vec<String>,
+    },
 }
 
 fn one() -> usize {
@@ -255,6 +261,13 @@ pub struct PreparedReply {
     /// What one iteration gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+}
+
+/// Answer to [`Request::CountTokens`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountedTokens {
+    /// Tokens of each text.
+    pub tokens: Vec<u64>,
 }
 
 /// Answer to [`Request::Turn`].

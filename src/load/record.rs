@@ -38,8 +38,11 @@ pub struct RequestRecord {
     pub ended_ns: u64,
     /// Prompt tokens; `None` where nobody counted them.
     pub input_tokens: Option<u64>,
-    /// Output tokens, by the server's usage or a tokenizer's count; `None` where neither is known.
+    /// Output tokens, by the server's usage or the engine; `None` where it says nothing.
     pub output_tokens: Option<u64>,
+    /// Output tokens by a tokenizer's count of the answer's text; `None` where no tokenizer was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_tokens: Option<u64>,
     /// SHA-256 of the output, hex: of the token ids as little-endian u32 where they are known, else of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_sha256: Option<String>,

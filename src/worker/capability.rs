@@ -53,6 +53,8 @@ capabilities! {
     Text = "text",
     /// Serve many requests at once.
     LoadLevel = "load_level",
+    /// Count the tokens of texts.
+    CountTokens = "count_tokens",
 }
 
 /// What protocol 2 could before workers said what they can.
@@ -97,6 +99,7 @@ impl Request {
             Self::Locate { .. } => Capability::Locate,
             Self::Text { .. } => Capability::Text,
             Self::LoadLevel { .. } => Capability::LoadLevel,
+            Self::CountTokens { .. } => Capability::CountTokens,
         })
     }
 }

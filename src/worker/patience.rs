@@ -59,6 +59,7 @@ impl Patience {
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
             Request::LoadLevel { plan } => self.level(plan),
+            Request::CountTokens { .. } => self.first,
         }
     }
 

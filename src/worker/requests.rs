@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::honesty::ensure_waited_for;
 use super::{
-    Capability, Client, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply, WorkerError,
+    Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply,
+    WorkerError,
 };
 use crate::case::{Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
@@ -15,6 +16,9 @@ use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Output, ProcessSamp
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
 const MOST_ENTRIES: usize = 1000;
+/// No vocabulary has tokens that are less than a byte; a normalizer may put something in front of a text, or write a byte as two.
+const MOST_TOKENS_PER_BYTE: u64 = 2;
+const MOST_TOKENS_BESIDE: u64 = 4;
 
 impl Client<'_> {
     /// Loads the model.
@@ -205,6 +209,23 @@ impl Client<'_> {
         self.ensure_few("places", sites.as_array().map_or(0, Vec::len))?;
         self.ensure_plain(&sites)?;
         serde_json::from_value(sites).map_err(|error| self.broken(&format!("does not say where the leak is ({error})")))
+    }
+
+    /// How many tokens each of `texts` has by the loaded model's tokenizer, without special tokens.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); a model without a tokenizer.
+    pub fn count_tokens(&mut self, texts: &[String]) -> Result<Vec<u64>, WorkerError> {
+        let (CountedTokens { tokens }, _) = self.ask(&Request::CountTokens { texts: texts.to_vec() })?;
+        if tokens.len() != texts.len() {
+            let (given, asked) = (tokens.len(), texts.len());
+            return Err(self.broken(&format!("counted the tokens of {given} texts where {asked} were given")));
+        }
+        let most = |text: &str| MOST_TOKENS_PER_BYTE * text.len() as u64 + MOST_TOKENS_BESIDE;
+        if let Some((text, tokens)) = texts.iter().zip(&tokens).find(|(text, tokens)| **tokens > most(text)) {
+            return Err(self.broken(&format!("counted {tokens} tokens in a text of {} bytes", text.len())));
+        }
+        Ok(tokens)
     }
 
     fn ensure_few(&self, what: &str, entries: usize) -> Result<(), WorkerError> {

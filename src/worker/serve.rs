@@ -7,7 +7,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::wire::{Wire, hello, to_answer};
-use super::{Capability, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, standard_streams};
+use super::{
+    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, standard_streams,
+};
 use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
@@ -126,6 +128,7 @@ impl Worker<'_> {
                 // Whoever asks ends this process when the level is not wanted any more.
                 to_answer(&load::run_level(loaded.engine.as_mut(), clock, &plan, &AtomicBool::new(false))?)
             }
+            Request::CountTokens { texts } => to_answer(&self.loaded()?.count_tokens(&texts)?),
         }
     }
 
@@ -158,6 +161,14 @@ impl LoadedEngine {
     fn once_more(&mut self, case: Case) -> Result<(&mut dyn Engine, &Prepared)> {
         self.sampler.forget();
         Ok((self.engine.as_mut(), find(&self.prepared, case)?))
+    }
+
+    fn count_tokens(&self, texts: &[String]) -> Result<CountedTokens> {
+        let count = |text: &String| -> Result<u64> {
+            let ids = self.engine.tokenize(text)?;
+            Ok(ids.context("this model has no tokenizer, so tokens of a text cannot be counted by it")?.len() as u64)
+        };
+        Ok(CountedTokens { tokens: texts.iter().map(count).collect::<Result<_>>()? })
     }
 
     fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, iterations: usize) -> Result<Vec<Vec<u64>>> {

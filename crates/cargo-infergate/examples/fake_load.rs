@@ -1,7 +1,8 @@
 //! `FakeEngine` on virtual time as a worker that serves several requests at once: what the tests of load run instead of a model.
 //!
 //! Words in the model spec make it wrong: `fake:changes` gives another token where requests share a step, `fake:fails` fails
-//! after some steps, `fake:alone` cannot serve more than one sequence.
+//! after some steps, `fake:alone` cannot serve more than one sequence, `fake:wordless` has no tokenizer. That of the others makes a
+//! token of each character.
 
 use std::process::ExitCode;
 
@@ -27,6 +28,11 @@ impl Engine for Fake {
 
     fn next(&mut self) -> Result<TokenId> {
         self.engine.next()
+    }
+
+    fn tokenize(&self, text: &str) -> Result<Option<Vec<TokenId>>> {
+        let vocab = u32::try_from(self.engine.info().vocab_tokens)?;
+        Ok((self.word != "wordless").then(|| text.chars().map(|letter| u32::from(letter) % vocab).collect()))
     }
 
     fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {

@@ -62,6 +62,8 @@ pub struct ServerConfig {
     pub api: Api,
     /// Whether requests ask for answers of their full length, an extension.
     pub ignore_eos: bool,
+    /// Whether requests say that an answer must not be shorter than asked for, another extension.
+    pub min_tokens: bool,
     /// Whether its answers are compared.
     pub check_output: bool,
 }
@@ -76,6 +78,7 @@ impl Default for ServerConfig {
             model: "default".into(),
             api: Api::Chat,
             ignore_eos: false,
+            min_tokens: false,
             check_output: true,
         }
     }
@@ -209,6 +212,7 @@ impl Settings for Config {
             ("server.model", Value::Text(text)) => self.server.model = text,
             ("server.api", Value::Text(text)) => self.server.api = api(&text)?,
             ("server.ignore_eos", Value::Switch(on)) => self.server.ignore_eos = on,
+            ("server.min_tokens", Value::Switch(on)) => self.server.min_tokens = on,
             ("server.check_output", Value::Switch(on)) => self.server.check_output = on,
             ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),

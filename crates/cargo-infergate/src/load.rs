@@ -1,7 +1,8 @@
 //! Load: many requests at once against a server, by a client that measures its own accuracy.
 //!
 //! `client` sends one request, `runner` many of them, `stream` reads an answer, `summary` derives every number, `audit` drives
-//! the client against a server whose times are known, `judge` says whether a run's numbers can be used. `shard` divides a load
+//! the client against a server whose times are known, `judge` says whether a run's numbers can be used. `tokenizer` counts
+//! the tokens of answers, `token_counts` puts that beside the server's own count. `shard` divides a load
 //! among machines, `merge` puts their receipts together.
 
 pub mod audit;
@@ -36,6 +37,8 @@ pub mod stream;
 pub mod summary;
 #[cfg(feature = "tls")]
 mod tls;
+pub mod token_counts;
+pub mod tokenizer;
 pub mod url;
 
 use std::sync::Arc;

@@ -237,6 +237,13 @@ pub const KEYS: &[Key] = &[
         "Send ignore_eos, an extension: every answer has its full length",
     ),
     key(
+        "server.min_tokens",
+        Kind::Switch,
+        Some("false"),
+        "",
+        "Send min_tokens, an extension, with the number of output tokens",
+    ),
+    key(
         "server.check_output",
         Kind::Switch,
         Some("true"),

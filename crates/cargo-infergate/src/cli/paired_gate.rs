@@ -20,7 +20,7 @@ use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Keys that hold for a paired gate alone.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "threshold",
     "anchor",
     "anchor_limit",
@@ -36,6 +36,7 @@ const KEYS: [&str; 16] = [
     "server.model",
     "server.api",
     "server.ignore_eos",
+    "server.min_tokens",
     "server.check_output",
 ];
 

@@ -83,6 +83,7 @@ fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> 
     words.extend(["--ready-s".into(), asked.ready_s.to_string().into()]);
     words.extend(asked.check_output.then(|| "--check-output".into()));
     words.extend(asked.ignore_eos.then(|| "--ignore-eos".into()));
+    words.extend(asked.min_tokens.then(|| "--min-tokens".into()));
     Ok(words)
 }
 
@@ -94,7 +95,7 @@ pub fn worker_command() -> clap::Command {
         .hide(true)
         .args(["scenarios", "api", "model", "ready"].map(text))
         .arg(text("ready-s").value_parser(value_parser!(u64)))
-        .args(["check-output", "ignore-eos"].map(switch))
+        .args(["check-output", "ignore-eos", "min-tokens"].map(switch))
         .arg(Arg::new("url").long("url"))
         // The word that makes any program a worker comes behind all others.
         .arg(switch(infergate::worker::WORKER_ARGUMENT.trim_start_matches('-')))
@@ -121,7 +122,7 @@ pub fn serve(matches: &ArgMatches) -> Result<i32> {
         model: text("model"),
         limit_field: "max_tokens",
         ignore_eos: matches.get_flag("ignore-eos"),
-        min_tokens: false,
+        min_tokens: matches.get_flag("min-tokens"),
         usage: true,
     };
     let scenarios = serde_json::from_str(&text("scenarios")).context("the scenarios cannot be read")?;

@@ -1,5 +1,6 @@
 //! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -53,6 +54,18 @@ pub struct Endpoint {
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
+    texts: Option<RefCell<Vec<AnswerText>>>,
+}
+
+/// What a request was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerText {
+    /// The request's number.
+    pub request: u64,
+    /// Each piece of it, reasoning and tool calls included.
+    pub pieces: Vec<String>,
+    /// The number of tokens asked for, where the server says that the answer was ended by it.
+    pub limit_tokens: Option<u64>,
 }
 
 /// How one attempt ended, if not well.
@@ -107,7 +120,17 @@ impl Endpoint {
             Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
-        Ok(Self { dial, path, headers, http, wanted, limits })
+        Ok(Self { dial, path, headers, http, wanted, limits, texts: None })
+    }
+
+    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts).
+    pub fn keep_texts(&mut self) {
+        self.texts = Some(RefCell::default());
+    }
+
+    /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.texts.as_ref().map(RefCell::take).unwrap_or_default()
     }
 
     /// How long what was read lay in the system; `None` where there is no system.
@@ -206,9 +229,16 @@ impl Endpoint {
         }
         ensure_stream(&response)?;
         let mut completion = Completion::new(output_tokens);
+        if self.texts.is_some() {
+            completion = completion.keeping_texts();
+        }
         let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+        if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
+            let limit_tokens = completion.limit_tokens();
+            texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
+        }
         if is_over {
             *connection = Some(open);
         }

@@ -4,17 +4,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate::worker::WorkerError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use super::Target;
-use super::client::Endpoint;
+use super::client::{AnswerText, Endpoint};
 use super::cpu::thread_cpu_ns;
 use super::kernel_time::ReceiveDelays;
 use super::live::Live;
 use super::plan::LevelPlan;
 use super::runner::run_level;
 use super::stamped::RunClock;
+use super::tokenizer::Tokenizer;
 use crate::receipt::{ErrorNs, LevelRecord, ReceiveRecord, TargetRecord};
 
 /// What a level gave.
@@ -46,6 +48,11 @@ impl Client {
     /// Nanoseconds since its clock started.
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// The texts of answers that its endpoints kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.endpoints.iter().flat_map(Endpoint::take_texts).collect()
     }
 
     /// Runs one level. Each level opens its own connections.
@@ -86,14 +93,16 @@ impl Client {
 }
 
 /// Servers that were asked for by their URLs.
-pub struct EndpointTarget {
+pub struct EndpointTarget<'a> {
     /// Their client.
     pub client: Client,
     /// What the receipt says of each.
     pub records: Vec<TargetRecord>,
+    /// What counts the tokens of answers whose texts the client keeps, where one was named.
+    pub tokenizer: Option<Tokenizer<'a>>,
 }
 
-impl Target for EndpointTarget {
+impl Target for EndpointTarget<'_> {
     fn records(&self) -> Vec<TargetRecord> {
         self.records.clone()
     }
@@ -103,6 +112,14 @@ impl Target for EndpointTarget {
     }
 
     fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
-        Ok(self.client.run_level(plan, live))
+        let mut outcome = self.client.run_level(plan, live);
+        if let Some(tokenizer) = &mut self.tokenizer {
+            match tokenizer.count(&mut outcome.level.requests, &self.client.take_texts()) {
+                // Who ends the run wants what there was before.
+                Err(WorkerError::Interrupted(_)) if live.is_cancelled() => {}
+                counted => counted?,
+            }
+        }
+        Ok(outcome)
     }
 }

@@ -3,6 +3,7 @@
 use infergate::load::Arrivals;
 
 use super::summary::{LevelSummary, summarise, summarise_target};
+use super::token_counts::{TokenCounts, compare};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
 
 /// The part of a measured gap that the client's own error may be.
@@ -11,6 +12,9 @@ const MAX_ERROR_SHARE: f64 = 0.10;
 const MAX_CPU_SHARE: f64 = 0.90;
 /// How far the number in flight may be from the number of users, and Little's law from being kept.
 const MAX_OFF: f64 = 0.05;
+/// The part of answers whose tokens the server and the tokenizer may count differently: the tokens that a model chose for a text
+/// are not always those that its tokenizer would choose.
+const MAX_APART: f64 = 0.01;
 
 /// Every reason why the numbers of `receipt` cannot be used, one sentence each.
 pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
@@ -87,6 +91,15 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
         reasons.push(format!(
             "{:.1} requests were in flight in the mean, not the users asked for; answers are too short to keep them busy",
             share * f64::from(summary.users.unwrap_or(0))
+        ));
+    }
+    let counts = compare(&level.requests);
+    if let Some(TokenCounts { both, apart, most_apart, .. }) =
+        counts.filter(|counts| counts.apart as f64 > MAX_APART * counts.both as f64)
+    {
+        reasons.push(format!(
+            "the server's usage and the tokenizer are more than one token apart on {apart} of {both} answers, by up to \
+             {most_apart}; name the server's own model by --tokenizer"
         ));
     }
     if let Some(ratio) = summary.little.filter(|ratio| (ratio - 1.0).abs() > MAX_OFF) {

@@ -21,6 +21,8 @@ const SPARE_PIECES: u64 = 64;
 pub struct Completion {
     events: Events,
     hash: Sha256,
+    /// Each piece of the output so far, where they are kept.
+    texts: Option<Vec<String>>,
     asked_tokens: u64,
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
@@ -37,6 +39,7 @@ impl Completion {
         Self {
             events: Events::default(),
             hash: Sha256::new(),
+            texts: None,
             asked_tokens: asked_tokens.into(),
             read_bytes: 0,
             counted: None,
@@ -44,6 +47,21 @@ impl Completion {
             finish: None,
             done: false,
         }
+    }
+
+    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included.
+    pub fn keeping_texts(self) -> Self {
+        Self { texts: Some(Vec::new()), ..self }
+    }
+
+    /// The texts of its pieces, where they are kept.
+    pub fn take_texts(&mut self) -> Option<Vec<String>> {
+        self.texts.take()
+    }
+
+    /// The number of tokens asked for, where the server says that the answer was ended by it.
+    pub fn limit_tokens(&self) -> Option<u64> {
+        (self.finish == Some(Reason::Length)).then_some(self.asked_tokens)
     }
 
     /// `[DONE]` came: nothing more is expected.
@@ -99,9 +117,15 @@ impl Completion {
         if record.chunk_ns.is_empty() {
             return Err(wrong(0));
         }
+        let pieces = record.chunk_ns.len() as u64;
         match record.output_tokens {
             Some(tokens) if tokens > asked => Err(wrong(tokens)),
             Some(tokens) if exact && tokens < asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
+            // Pieces alone are no count, but here the server itself says that the model ended the answer.
+            None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
+                FailureClass::WrongLength,
+                format!("the model ended the answer after {pieces} pieces where {asked} tokens were asked for"),
+            )),
             _ => Ok(()),
         }
     }
@@ -130,6 +154,9 @@ impl Completion {
         let mut is_output = false;
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
+            if let Some(texts) = &mut self.texts {
+                texts.push(piece.text.to_owned());
+            }
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
             }

@@ -32,6 +32,8 @@ pub struct Values {
 pub enum Counted {
     /// By the server's usage.
     Usage,
+    /// By a tokenizer, in the texts of the answers, for no usage came.
+    Tokenizer,
     /// As pieces, for no usage came: a piece that holds several tokens counts as one.
     Pieces,
 }
@@ -200,10 +202,11 @@ pub fn steady_window(level: &LevelRecord) -> Option<Window> {
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
 }
 
-/// Output tokens of a request: by usage, by the counts of its pieces, or one a piece.
+/// Output tokens of a request: by usage, by a tokenizer, by the counts of its pieces, or one a piece.
 pub fn tokens(record: &RequestRecord) -> u64 {
     let pieces = record.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
-    record.output_tokens.unwrap_or(if pieces > 0 { pieces } else { record.chunk_ns.len() as u64 })
+    let counted = record.output_tokens.or(record.text_tokens);
+    counted.unwrap_or(if pieces > 0 { pieces } else { record.chunk_ns.len() as u64 })
 }
 
 /// `t_1 - t_0`, nanoseconds.
@@ -245,8 +248,15 @@ fn class_of(record: &RequestRecord) -> Option<FailureClass> {
 }
 
 fn counted(measured: &[&RequestRecord]) -> Option<Counted> {
-    let all = measured.iter().all(|record| record.output_tokens.is_some() || !record.chunk_tokens.is_empty());
-    (!measured.is_empty()).then_some(if all { Counted::Usage } else { Counted::Pieces })
+    let by_usage = |record: &&RequestRecord| record.output_tokens.is_some() || !record.chunk_tokens.is_empty();
+    let how = if measured.iter().all(by_usage) {
+        Counted::Usage
+    } else if measured.iter().all(|record| by_usage(record) || record.text_tokens.is_some()) {
+        Counted::Tokenizer
+    } else {
+        Counted::Pieces
+    };
+    (!measured.is_empty()).then_some(how)
 }
 
 fn system_tokens_per_s(completed: &[&RequestRecord], window: Window) -> Option<f64> {

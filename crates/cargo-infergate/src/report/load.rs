@@ -21,6 +21,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use crate::load::judge::load;
 use crate::load::summary::{Counted, LevelSummary, scaling_efficiency, summarise, summarise_target};
+use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
 use metric::Metric;
 
@@ -197,8 +198,20 @@ fn words(rows: &[Row<'_>]) -> String {
             let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
         }
     }
-    if rows.iter().any(|row| row.summary.counted == Some(Counted::Pieces)) {
+    let counted = |how| rows.iter().any(|row| row.summary.counted == Some(how));
+    if counted(Counted::Pieces) {
         text += "tokens are counted as pieces of the stream: the server sends no usage\n";
+    }
+    if counted(Counted::Tokenizer) {
+        text += "tokens are counted in the texts of the answers by the tokenizer that was named: the server sends no usage\n";
+    }
+    let counts = compare(rows.iter().flat_map(|row| row.requests.iter().copied()));
+    if let Some(TokenCounts { both, same, apart, .. }) = counts {
+        let _ = writeln!(
+            text,
+            "tokens by the server's usage and by the tokenizer: the same number in {same} of {both} answers, more than one apart \
+             in {apart}"
+        );
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

@@ -187,8 +187,11 @@ impl Worker {
         all.into_iter().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
     }
 
-    /// The words of the SHA-256 of what the server says to the prompt that is always the same.
+    /// The words of the SHA-256 of what the server says to the prompt that is always the same. Another prompt goes before it: a
+    /// server that keeps the last one computes only what is new, and numbers of another batch can end in another text.
     fn output(&mut self, scenario: usize) -> Result<Vec<u32>> {
+        self.ask(scenario, self.asked)?;
+        self.asked += 1;
         let record = self.ask(scenario, PREPARED)?;
         if !self.job.check_output {
             return Ok(Vec::new());

@@ -1,6 +1,10 @@
 //! Two builds of a server: `gate --against REV --server`, and two that run already.
 #![cfg(unix)]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
 use cargo_infergate::receipt::{Outcome, Verdict, read};
 
 use crate::revisions::{commit, empty_repository};
@@ -42,6 +46,58 @@ fn a_server_that_says_something_else_is_a_changed_output() {
     for case in ["chat/ttft", "chat/itl"] {
         assert!(subjects.iter().any(|subject| subject == case), "{case}: {subjects:?}");
     }
+}
+
+/// A server that says `word` and then its own: another one where it was asked the same just before, as from a cache.
+fn with_cache(word: &'static str) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let last = Arc::new(Mutex::new(String::new()));
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let last = last.clone();
+            std::thread::spawn(move || answer(connection, word, &last));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn answer(connection: TcpStream, word: &str, last: &Mutex<String>) -> Option<()> {
+    let mut connection = BufReader::new(connection);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if connection.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        connection.read_exact(&mut body).ok()?;
+        let body = String::from_utf8(body).ok()?;
+        let second = if *last.lock().ok()? == body { "cached" } else { "computed" };
+        *last.lock().ok()? = body;
+        let piece = |text| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
+        let events = piece(word) + &piece(second) + "data: [DONE]\n\n";
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n", events.len());
+        connection.get_mut().write_all((head + &events).as_bytes()).ok()?;
+    }
+}
+
+/// Computed again from a cache an answer can differ in its last bits, and so in its text: that is no server that is not deterministic.
+#[test]
+fn a_server_that_keeps_the_last_prompt_is_asked_another_one_between() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (with_cache("one"), with_cache("other"));
+    let said = sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]).code(1);
+    assert!(stdout(&said).contains("output changed"), "{}", stdout(&said));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Load on a server, by scripted servers in memory and on loopback. Time is tokio's own and paused wherever it matters.
 
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+
 mod audit;
 mod client;
 mod command;
@@ -21,4 +24,5 @@ mod slo;
 mod stream;
 mod summary;
 mod targets;
+mod token_counts;
 mod url;

@@ -147,6 +147,24 @@ fn more_than_was_asked_for_is_the_wrong_length() {
     assert_eq!(whole(&endless).1, Err(FailureClass::WrongLength), "a stream without an end is ended");
 }
 
+/// A server that was asked for answers of full length, and sends no usage.
+#[test]
+fn an_answer_that_the_model_ended_is_too_short_where_its_full_length_was_asked_for() {
+    let end =
+        |reason: &str| format!("data: {{\"choices\":[{{\"text\":\"\",\"finish_reason\":\"{reason}\"}}]}}\n\n{DONE}");
+    let outcome = |pieces: usize, reason: &str, exact: bool| {
+        let mut record = RequestRecord::default();
+        let mut completion = Completion::new(8);
+        let text = chat("{\"content\":\"a\"}").repeat(pieces) + &end(reason);
+        completion.read(1, text.as_bytes(), &mut record).expect("sound events");
+        completion.finish(1, exact, &mut record).map_err(|failure| failure.class)
+    };
+    assert_eq!(outcome(3, "stop", true), Err(FailureClass::WrongLength));
+    assert_eq!(outcome(3, "stop", false), Ok(()));
+    assert_eq!(outcome(3, "length", true), Ok(()), "a piece can hold several tokens");
+    assert_eq!(outcome(8, "stop", true), Ok(()));
+}
+
 #[test]
 fn an_endless_stream_of_comments_is_ended() {
     let comments = ": ping\n".repeat(10_000);

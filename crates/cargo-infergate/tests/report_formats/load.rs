@@ -211,6 +211,22 @@ fn what_is_not_known_says_why() {
 }
 
 #[test]
+fn tokens_that_no_server_counted_are_said_to_be_so() {
+    assert!(findings(&of(even()), "load_levels").is_empty());
+    let mut receipt = even();
+    let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
+    requests.for_each(|request| request.output_tokens = None);
+    let said = |receipt: &LoadReceipt| findings(&of(receipt.clone()), "load_levels")[0].said.clone();
+    assert!(said(&receipt).contains("counted as pieces of the stream"), "{}", said(&receipt));
+    let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
+    requests.for_each(|request| request.text_tokens = Some(7));
+    assert!(said(&receipt).contains("by a tokenizer"), "{}", said(&receipt));
+    // 6 gaps of 10 ms in place of 3 of 20.
+    let report = of(receipt);
+    assert_eq!(number(table(&report, "load_levels", "levels"), 0, "decode_speed"), Some(100.0));
+}
+
+#[test]
 fn an_open_loop_is_told_by_its_rate() {
     let mut receipt = even();
     for (level, requests_per_s) in receipt.levels.iter_mut().zip([2.5, 5.0]) {

@@ -75,6 +75,10 @@ fn target() -> Vec<Arg> {
         arg("no-usage")
             .action(ArgAction::SetTrue)
             .help("Do not ask for token counts: some servers refuse stream_options"),
+        arg("tokenizer").value_name("SPEC").help(
+            "Count the tokens of answers by this model's tokenizer, in the engine of the bench target, behind each level: for a server \
+             that sends no usage, and beside the usage of one that does",
+        ),
         arg("price")
             .value_name("[NAME=]IN,OUT")
             .action(ArgAction::Append)
@@ -91,9 +95,9 @@ fn target() -> Vec<Arg> {
     ]
 }
 
-/// What a local engine is built and started by.
+/// What a local engine, or that of `--tokenizer`, is built and started by.
 fn local() -> Vec<Arg> {
-    let heading = "Local engine";
+    let heading = "Local engine, or tokenizer";
     let keys = [
         "threads",
         "dtype",

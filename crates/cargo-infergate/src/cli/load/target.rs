@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ArgMatches;
+use infergate::engine::LoadRequest;
 use infergate::text_file::read_text;
 
 use crate::cli::{bench_target, early, flags};
@@ -17,8 +18,9 @@ use crate::load::connection::Http;
 use crate::load::dial::Network;
 use crate::load::endpoint::{Client, EndpointTarget};
 use crate::load::local::LocalTarget;
+use crate::load::tokenizer::Tokenizer;
 use crate::load::url::Url;
-use crate::paired::ensure_not;
+use crate::paired::{Program, ensure_not};
 use crate::receipt::{MAX_TARGETS, Price, TargetRecord};
 
 /// A key is a line.
@@ -64,6 +66,10 @@ pub fn named(matches: &ArgMatches) -> Result<Vec<Named>> {
 pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
+        ensure!(
+            !matches.contains_id("tokenizer"),
+            "--tokenizer: a local engine's tokens are known one by one; leave it out"
+        );
         return Ok(Box::new(local(matches, spec, cancelled)?));
     }
     let shared_prefix_tokens = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
@@ -85,7 +91,12 @@ pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a Atomic
         endpoints.push(endpoint);
         records.push(record);
     }
-    Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records }))
+    let tokenizer = matches.get_one::<String>("tokenizer");
+    let tokenizer = tokenizer.map(|spec| tokenizer_of(matches, spec, cancelled)).transpose()?;
+    if tokenizer.is_some() {
+        endpoints.iter_mut().for_each(Endpoint::keep_texts);
+    }
+    Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }
 
 fn endpoint(
@@ -143,6 +154,20 @@ fn local<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Res
         "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
     );
     ensure!(!matches.contains_id("price"), "--price: the tokens of a local engine have none; leave it out");
+    let (program, request) = worker(matches, spec, cancelled)?;
+    let slots = matches.get_one::<u32>("slots").copied().unwrap_or(1);
+    Ok(LocalTarget::open(&program, &request, slots, cancelled)?)
+}
+
+/// The tokenizer of the model `spec`, by the engine of the bench target.
+fn tokenizer_of<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
+    let (program, request) = worker(matches, spec, cancelled)?;
+    Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
+}
+
+/// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
+/// empty.
+fn worker(matches: &ArgMatches, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
     let mut config = flags::config(matches)?;
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
@@ -150,8 +175,7 @@ fn local<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Res
     early::check(&config)?;
     let program = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     ensure_not(cancelled)?;
-    let slots = matches.get_one::<u32>("slots").copied().unwrap_or(1);
-    Ok(LocalTarget::open(&program, &config.measured.load_request(), slots, cancelled)?)
+    Ok((program, config.measured.load_request()))
 }
 
 /// What stands behind `NAME=` in `text`; `None` where it is another one's, or nobody's.

@@ -5,6 +5,7 @@ use infergate::printable::printable_within;
 
 use crate::load::judge::load;
 use crate::load::slo::Limit;
+use crate::load::summary::Counted;
 use crate::report::load::metric::Metric;
 use crate::report::load::smoothness;
 use crate::report::model::Unit;
@@ -175,6 +176,21 @@ pub fn lengths(long: (&str, f64), short: (&str, f64)) -> String {
         Unit::Plain.show(short.1),
         short.0
     )
+}
+
+/// Tokens that no server counted.
+pub fn counted(how: Counted, targets: &[String]) -> String {
+    let whose = if targets.is_empty() { "the server".to_owned() } else { targets.join(" and ") };
+    match how {
+        Counted::Tokenizer => {
+            format!("No usage came from {whose}; tokens were counted in the texts of the answers by a tokenizer")
+        }
+        Counted::Pieces | Counted::Usage => {
+            format!(
+                "No usage came from {whose}; tokens were counted as pieces of the stream, and a piece can hold several"
+            )
+        }
+    }
 }
 
 /// Pairs beyond those that are compared.

@@ -1,10 +1,13 @@
 //! Every level in one line: how many requests, how many at once, what came out of all of them together.
 
+use super::found;
+use crate::load::summary::Counted;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
-use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
+use crate::report::words::load as words;
 
 /// A line a level, and a target where there are several.
 pub fn section(inputs: &Inputs) -> Option<Section> {
@@ -41,5 +44,23 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         ]);
         table.row(cells);
     }
-    (!table.rows.is_empty()).then(|| Section::new("load_levels", "Levels").with(table))
+    if table.rows.is_empty() {
+        return None;
+    }
+    let section = Section::new("load_levels", "Levels").with(table);
+    let ways = [(Counted::Tokenizer, Tone::Plain), (Counted::Pieces, Tone::Warn)];
+    let findings: Vec<Finding> = ways.into_iter().filter_map(|(how, tone)| counted(&view, how, tone)).collect();
+    Some(if findings.is_empty() { section } else { section.with(Block::Findings(findings)) })
+}
+
+/// The answers whose tokens no server counted, by what was done in its place.
+fn counted(view: &View<'_>, how: Counted, tone: Tone) -> Option<Finding> {
+    let points = || view.digest.points.iter().filter(|point| point.counted == Some(how));
+    let answers: usize = points().map(|point| point.measured).sum();
+    let mut targets: Vec<usize> = points().filter_map(|point| point.target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let targets: Vec<String> = targets.into_iter().map(|target| view.target(target)).collect();
+    let figures = [("answers without usage".to_owned(), answers as f64, Unit::Count)];
+    if answers == 0 { None } else { found(tone, words::counted(how, &targets), &figures) }
 }

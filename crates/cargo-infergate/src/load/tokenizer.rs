@@ -1,0 +1,67 @@
+//! Counts the tokens of answers by a model's tokenizer. The model is loaded by a worker, for the command links no engine. The worker
+//! waits while a level runs, and counts behind it.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+use infergate::engine::LoadRequest;
+use infergate::load::RequestRecord;
+use infergate::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
+
+use super::client::AnswerText;
+use crate::paired::Program;
+
+/// Texts in one question to the worker.
+const TEXTS_AT_ONCE: usize = 1024;
+/// An answer that its limit ended can end within a character, whose first bytes no text shows: as many tokens at the most.
+const MOST_HIDDEN_TOKENS: u64 = 3;
+
+/// A worker with its model loaded.
+pub struct Tokenizer<'a> {
+    client: Client<'a>,
+}
+
+impl<'a> Tokenizer<'a> {
+    /// Starts `program` and loads the model.
+    ///
+    /// # Errors
+    /// A worker that does not start, load or count; a model without a tokenizer.
+    pub fn open(program: &Program, request: &LoadRequest, cancelled: &'a AtomicBool) -> Result<Self, WorkerError> {
+        let file = WorkerFile::open(&program.path)?.behind(program.launcher.clone());
+        let (mut client, _) = Client::spawn(&file, request, Patience::default(), cancelled)?;
+        if !client.can(Capability::CountTokens) {
+            return Err(WorkerError::Refused(format!(
+                "{}: the bench target cannot count the tokens of a text; build it with a newer infergate",
+                program.path.display()
+            )));
+        }
+        client.load(request, None)?;
+        // Before anything is measured: a model may have no tokenizer.
+        client.count_tokens(&["a".to_owned()])?;
+        Ok(Self { client })
+    }
+
+    /// Writes into each record the number of tokens in its answer. Pieces of a stream hold whole tokens, so that each is counted by
+    /// itself: a tokenizer might cut the whole text otherwise than the model wrote it.
+    ///
+    /// # Errors
+    /// A worker that fails, or was asked to end.
+    pub fn count(&mut self, records: &mut [RequestRecord], answers: &[AnswerText]) -> Result<(), WorkerError> {
+        let texts: Vec<String> = answers.iter().flat_map(|answer| answer.pieces.iter().cloned()).collect();
+        let mut tokens = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(TEXTS_AT_ONCE) {
+            tokens.extend(self.client.count_tokens(texts)?);
+        }
+        let mut tokens = tokens.into_iter();
+        let counted = answers.iter().map(|answer| {
+            let seen: u64 = tokens.by_ref().take(answer.pieces.len()).sum();
+            let hidden = |limit: &u64| limit.checked_sub(seen).is_some_and(|hidden| hidden <= MOST_HIDDEN_TOKENS);
+            (answer.request, answer.limit_tokens.filter(hidden).unwrap_or(seen))
+        });
+        let counted: HashMap<u64, u64> = counted.collect();
+        for record in records.iter_mut().filter(|record| record.failure.is_none()) {
+            record.text_tokens = counted.get(&record.request).copied();
+        }
+        Ok(())
+    }
+}
