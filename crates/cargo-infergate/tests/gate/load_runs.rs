@@ -66,6 +66,7 @@ fn level(percent: u64) -> LevelRecord {
         began_ns: 0,
         wall_ns: 20 * after_ns[3],
         client_cpu_ns: None,
+        received: None,
         issued: requests.len() as u64,
         requests,
         batch: None,
