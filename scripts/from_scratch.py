@@ -52,12 +52,13 @@ class Shell:
     """Runs commands, and remembers how long each took."""
 
     def __init__(self, place):
+        self.place = place
         self.environment = environment(place)
         self.steps = []
 
     def run(self, folder, *command, expected=0):
         """Runs one that has to end with the exit code `expected`. Gives what it said on stdout and on stderr."""
-        shown = " ".join(str(word) for word in command)
+        shown = " ".join(str(word) for word in command).replace(f"{self.place}{os.sep}", "")
         print(f"\n$ {shown}", flush=True)
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=folder, env=self.environment, text=True, stdin=subprocess.DEVNULL,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 /// Prompt and answer together.
 pub const CONTEXT_TOKENS: usize = 1024;
 
-/// Arithmetic for one token: some tens of microseconds.
+/// Arithmetic for one token: a few microseconds.
 const ROUNDS: u64 = 20_000;
 
 /// Speaks in bytes: the next one is the sum of all before it.
