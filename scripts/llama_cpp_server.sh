@@ -92,8 +92,8 @@ min_tokens = true
 
 [[scenario]]
 name = "chat"
-input_tokens = 64
-output_tokens = 24
+input_tokens = 32
+output_tokens = 16
 TOML
     llama --n_threads 1 --n_threads_batch 1
     base=$url
