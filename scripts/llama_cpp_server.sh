@@ -6,7 +6,8 @@
 #   endpoints  this server and serve_candle side by side; writes docs/gallery/endpoints.json, which scripts/gallery.sh reports
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
-# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`.
+# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48) and USERS (1,4)
+# set the size of load, BUDGET (5m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -68,9 +69,9 @@ if [ -n "${WORKER:-}" ]; then worker=(--worker "$WORKER"); fi
 
 step_load() {
     llama --n_threads 2 --n_threads_batch 2
-    "$python" scripts/llama_cpp_check.py prompts > "$results/prompts.jsonl"
+    "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-48}" > "$results/prompts.jsonl"
     load --target "$url" --model smollm2 --api completions --dataset "$results/prompts.jsonl" --input-tokens 32 --output-tokens 48 \
-        --users 1,4 --requests 48 --tokenizer "$model" "${worker[@]}" --out "$results/load.json"
+        --users "${USERS:-1,4}" --requests "${PROMPTS:-48}" --tokenizer "$model" "${worker[@]}" --out "$results/load.json"
     "$python" scripts/llama_cpp_check.py compare "$results/load.json" "$results/prompts.jsonl" "$url"
 }
 
