@@ -2,6 +2,7 @@
 //!
 //! As in [`infergate::stats`], which is here too, every function refuses what it cannot answer with `None`.
 
+mod beta;
 mod holm;
 mod order;
 mod proportion;
@@ -9,6 +10,7 @@ mod signed_rank;
 mod simulate;
 mod student;
 
+pub use beta::{beta_cdf, beta_quantile};
 pub use holm::holm_adjusted;
 pub use infergate::stats::*;
 pub use order::median_interval;

@@ -221,8 +221,24 @@ fn clopper_pearson_equals_scipy() {
     }
     assert_eq!(clopper_pearson(0, 0, 0.95), None);
     assert_eq!(clopper_pearson(2, 1, 0.95), None);
+    assert_eq!(clopper_pearson(u64::MAX - 1, u64::MAX, 0.95), None);
     for confidence in [0.0, 1.0, -0.1, 1.5, f64::NAN] {
         assert_eq!(clopper_pearson(1, 2, confidence), None, "{confidence}");
+    }
+}
+
+/// `scipy.stats.beta.ppf` and `isf` of SciPy 1.17.1, for which `binomtest`'s search is too coarse.
+#[test]
+fn many_trials_are_as_exact_as_few() {
+    for (hits, trials, confidence, low, high) in [
+        (1, 1_000_000, 0.95, 2.53178076637942e-08, 5.571630655166939e-06),
+        (500_000, 1_000_000, 0.95, 0.49901951919531184, 0.5009804808046882),
+        (3, 50_000_000, 0.999, 2.9940770538625823e-09, 2.786804335440267e-07),
+        (25_000_000, 50_000_000, 0.95, 0.49986139962092047, 0.5001386003790795),
+    ] {
+        let (got_low, got_high) = clopper_pearson(hits, trials, confidence).expect("an interval");
+        assert_close(Some(got_low), low, 1e-9);
+        assert_close(Some(got_high), high, 1e-9);
     }
 }
 

@@ -1,10 +1,10 @@
 //! How often something happened, and how often it may happen.
 
-use statrs::distribution::{Beta, ContinuousCDF};
+use super::beta::beta_quantile;
 
 /// The exact two-sided interval of a proportion at `confidence` (0.95) after `hits` of `trials` (Clopper and Pearson
-/// 1934): the ends are quantiles of beta distributions. `None` without trials, for more hits than trials, or for a
-/// confidence outside (0, 1).
+/// 1934): the ends are quantiles of beta distributions. `None` without trials and from 10^8 on, for more hits than trials, or
+/// for a confidence outside (0, 1).
 pub fn clopper_pearson(hits: u64, trials: u64, confidence: f64) -> Option<(f64, f64)> {
     if trials == 0 || hits > trials || !(confidence > 0.0 && confidence < 1.0) {
         return None;
@@ -12,7 +12,8 @@ pub fn clopper_pearson(hits: u64, trials: u64, confidence: f64) -> Option<(f64, 
     let tail = (1.0 - confidence) / 2.0;
     let (hits, misses) = (hits as f64, (trials - hits) as f64);
     // The extremes have closed forms, and no beta distribution.
-    let low = if hits == 0.0 { 0.0 } else { Beta::new(hits, misses + 1.0).ok()?.inverse_cdf(tail) };
-    let high = if misses == 0.0 { 1.0 } else { Beta::new(hits + 1.0, misses).ok()?.inverse_cdf(1.0 - tail) };
+    let low = if hits == 0.0 { 0.0 } else { beta_quantile(tail, hits, misses + 1.0)? };
+    // The mirror image of the lower end of the misses: as exact near 1 as that is near 0.
+    let high = if misses == 0.0 { 1.0 } else { 1.0 - beta_quantile(tail, misses, hits + 1.0)? };
     Some((low, high))
 }

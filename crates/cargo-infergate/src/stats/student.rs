@@ -1,24 +1,36 @@
 //! Student's t distribution.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use super::beta::{beta_cdf, beta_quantile};
 
-/// P(T <= t) for `freedom` degrees of freedom. `None` when `t` is NaN or `freedom` is not above zero.
+/// P(T <= t) for `freedom` degrees of freedom. `None` when `t` is NaN, or `freedom` is not above zero or above 10^8.
 pub fn student_t_cdf(t: f64, freedom: f64) -> Option<f64> {
-    (!t.is_nan()).then(|| standard(freedom)).flatten().map(|distribution| distribution.cdf(t))
+    if t.is_nan() {
+        return None;
+    }
+    // freedom / (freedom + T^2) has a beta distribution. Written so that no square overflows.
+    let beyond = beta_cdf(1.0 / (1.0 + t / freedom * t), freedom / 2.0, 0.5)? / 2.0;
+    Some(if t < 0.0 { beyond } else { 1.0 - beyond })
 }
 
-/// P(T > t) for `freedom` degrees of freedom, accurate in the far tail. `None` when `t` is NaN or `freedom` is not above
-/// zero.
+/// P(T > t) for `freedom` degrees of freedom, accurate in the far tail. `None` as for [`student_t_cdf`].
 pub fn student_t_upper_tail(t: f64, freedom: f64) -> Option<f64> {
     student_t_cdf(-t, freedom)
 }
 
-/// The t with P(T <= t) = `p` for `freedom` degrees of freedom. `None` when `p` is not strictly between 0 and 1 or
-/// `freedom` is not above zero.
+/// The t with P(T <= t) = `p` for `freedom` degrees of freedom. `None` when `p` is not strictly between 0 and 1, or `freedom`
+/// is not above zero or above 10^8.
 pub fn student_t_quantile(p: f64, freedom: f64) -> Option<f64> {
-    (p > 0.0 && p < 1.0).then(|| standard(freedom)).flatten().map(|distribution| distribution.inverse_cdf(p))
-}
-
-fn standard(freedom: f64) -> Option<StudentsT> {
-    if freedom.is_finite() { StudentsT::new(0.0, 1.0, freedom).ok() } else { None }
+    if p == 0.5 {
+        return student_t_cdf(0.0, freedom).map(|_| 0.0);
+    }
+    // From the side of the distribution whose end is near zero, where numbers are dense.
+    let tail = 2.0 * p.min(1.0 - p);
+    let t_squared = if tail < 0.5 {
+        let x = beta_quantile(tail, freedom / 2.0, 0.5)?;
+        freedom * (1.0 - x) / x
+    } else {
+        let x = beta_quantile(1.0 - tail, 0.5, freedom / 2.0)?;
+        freedom * x / (1.0 - x)
+    };
+    Some(if p < 0.5 { -t_squared.sqrt() } else { t_squared.sqrt() })
 }
