@@ -13,7 +13,6 @@ pub fn clopper_pearson(hits: u64, trials: u64, confidence: f64) -> Option<(f64, 
     let (hits, misses) = (hits as f64, (trials - hits) as f64);
     // The extremes have closed forms, and no beta distribution.
     let low = if hits == 0.0 { 0.0 } else { beta_quantile(tail, hits, misses + 1.0)? };
-    // The mirror image of the lower end of the misses: as exact near 1 as that is near 0.
-    let high = if misses == 0.0 { 1.0 } else { 1.0 - beta_quantile(tail, misses, hits + 1.0)? };
+    let high = if misses == 0.0 { 1.0 } else { beta_quantile(1.0 - tail, hits + 1.0, misses)? };
     Some((low, high))
 }
