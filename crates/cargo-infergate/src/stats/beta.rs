@@ -1,20 +1,19 @@
 //! The incomplete beta function and its inverse. Both end for every argument, which a search with Newton's steps does not.
 
 use std::f64::consts::PI;
+use std::ops::RangeInclusive;
 
-use statrs::function::gamma::ln_gamma;
-
-/// Above the largest sum of parameters that [`fraction`] is asked for: it takes some times the root of it in steps.
-const MAX_SUM: f64 = 1e8;
+/// Parameters, and their sum: [`fraction`] takes some times the root of the larger one in steps.
+const PARAMETERS: RangeInclusive<f64> = 1e-6..=1e8;
 /// The last bits of a quantile would be those of this machine's logarithms.
 const UNSEARCHED_BITS: u32 = 12;
 /// From here on Stirling's series is as exact as a number can be.
 const STIRLING_FROM: f64 = 16.0;
 
-/// P(X <= x) of a beta distribution with parameters `a` and `b`. `None` for an `x` outside 0 to 1, for a parameter that is not
-/// above zero, and for a sum of parameters above 10^8.
+/// P(X <= x) of a beta distribution with parameters `a` and `b`. `None` for an `x` outside 0 to 1, for a parameter
+/// below 10^-6, and for a sum of parameters above 10^8.
 pub fn beta_cdf(x: f64, a: f64, b: f64) -> Option<f64> {
-    if !((0.0..=1.0).contains(&x) && a > 0.0 && b > 0.0 && a + b <= MAX_SUM) {
+    if !((0.0..=1.0).contains(&x) && [a, b, a + b].iter().all(|value| PARAMETERS.contains(value))) {
         return None;
     }
     if x == 0.0 || x == 1.0 {
@@ -57,12 +56,15 @@ fn scaled_density(x: f64, a: f64, b: f64) -> f64 {
 
 /// ln gamma(z + 1) less Stirling's approximation of it: (z + 1/2) ln z - z + ln(2 pi) / 2.
 fn stirling_error(z: f64) -> f64 {
-    if z < STIRLING_FROM {
-        return ln_gamma(z + 1.0) - (z + 0.5) * z.ln() + z - 0.5 * (2.0 * PI).ln();
+    let (mut z, mut steps) = (z, 0.0);
+    while z < STIRLING_FROM {
+        // What the error of z has above that of z + 1.
+        steps += (z + 0.5) * (1.0 / z).ln_1p() - 1.0;
+        z += 1.0;
     }
     let square = z * z;
-    (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / square) / square) / square) / square)
-        / z
+    let series = 1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / square) / square) / square;
+    steps + (1.0 / 12.0 - series / square) / z
 }
 
 /// value ln(value / mean) + mean - value, by its series where the two are near each other.

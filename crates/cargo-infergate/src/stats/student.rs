@@ -2,7 +2,7 @@
 
 use super::beta::{beta_cdf, beta_quantile};
 
-/// P(T <= t) for `freedom` degrees of freedom. `None` when `t` is NaN, or `freedom` is not above zero or above 10^8.
+/// P(T <= t) for `freedom` degrees of freedom. `None` when `t` is NaN, or for a `freedom` below 10^-5 or above 10^8.
 pub fn student_t_cdf(t: f64, freedom: f64) -> Option<f64> {
     if t.is_nan() {
         return None;
@@ -17,8 +17,8 @@ pub fn student_t_upper_tail(t: f64, freedom: f64) -> Option<f64> {
     student_t_cdf(-t, freedom)
 }
 
-/// The t with P(T <= t) = `p` for `freedom` degrees of freedom. `None` when `p` is not strictly between 0 and 1, or `freedom`
-/// is not above zero or above 10^8.
+/// The t with P(T <= t) = `p` for `freedom` degrees of freedom. `None` when `p` is not strictly between 0 and 1, or for a
+/// `freedom` below 10^-5 or above 10^8.
 pub fn student_t_quantile(p: f64, freedom: f64) -> Option<f64> {
     if p == 0.5 {
         return student_t_cdf(0.0, freedom).map(|_| 0.0);
