@@ -11,6 +11,7 @@ report() { "${command[@]}" report "$@"; }
 
 report "$baseline" --out $folder/latency --format md,html \
     --targets 'prefill/p128 ttft_ms < 2500' --targets 'prefill/p512 ttft_ms < 5000' --targets 'decode/* tokens_per_s > 20'
+report $folder/smollm2.json --out $folder/smollm2 --format md,html --targets 'decode/* tokens_per_s > 20'
 report $folder/gpt2-busy.json --out $folder/busy --format md
 report $folder/memory.json --out $folder/memory --format md
 for name in slower changed leak; do
