@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Drives load clients in turn against infergate's scripted server; scripts/load_peers.sh calls it.
 
-    load_peers.py COMMAND FOLDER USERS REQUESTS PEER...
+    load_peers.py COMMAND FOLDER USERS REQUESTS ROUNDS PEER...
 
-Each client runs twice, with REQUESTS and with three times as many. What both runs have in common, such as the start of Python,
-falls out of the difference: tokens that the server's own log says it sent, divided by the processor time of the client and of all
+In each round each client runs twice, with REQUESTS and with three times as many. What both runs have in common, such as the start
+of Python, falls out of the difference: tokens that the server's own log says it sent, divided by the processor time of the client and of all
 processes it started. Server and client have a core each.
 """
 import glob
 import json
 import os
+import statistics
 import subprocess
 import sys
 
@@ -100,19 +101,25 @@ def in_flight(times):
     return sum(max(0, min(span[1], end) - max(span[0], begin)) for span in spans) / (end - begin)
 
 
-def main(program, folder, users, requests, peers):
+def main(program, folder, users, requests, rounds, peers):
     program = os.path.abspath(program)
     write_tokenizer(os.path.join(folder, "tokenizer"))
     print(f"{users} users, {requests} and {3 * requests} requests of {TOKENS} tokens, {TTFT_NS // 10**6} ms and {ITL_NS // 10**6} ms apart")
-    print(f"{'client':<10} {'tokens':>9} {'CPU s':>8} {'tokens per CPU-second':>23} {'in flight':>10}")
-    for peer in peers:
-        few_tokens, few_s, _ = run(peer, program, folder, users, requests)
-        tokens, seconds, flying = run(peer, program, folder, users, 3 * requests)
-        tokens, seconds = tokens - few_tokens, seconds - few_s
-        print(f"{peer:<10} {tokens:>9} {seconds:>8.2f} {tokens / seconds:>23,.0f} {flying:>10.0f}", flush=True)
+    print(f"tokens per CPU-second in each of {rounds} rounds")
+    found = {peer: [] for peer in peers}
+    flying = {}
+    for _ in range(rounds):
+        for peer in peers:
+            few_tokens, few_s, _ = run(peer, program, folder, users, requests)
+            tokens, seconds, flying[peer] = run(peer, program, folder, users, 3 * requests)
+            found[peer].append((tokens - few_tokens) / (seconds - few_s))
+    print(f"{'client':<10} {'median':>9}  {'in flight':>9}  rounds")
+    for peer, rates in found.items():
+        each = " ".join(f"{rate:,.0f}" for rate in rates)
+        print(f"{peer:<10} {statistics.median(rates):>9,.0f}  {flying[peer]:>9.0f}  {each}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 6:
+    if len(sys.argv) < 7:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]), sys.argv[6:])

@@ -2,7 +2,7 @@
 # How many streamed tokens a core of each load client takes: infergate's beside those of others, as far as PyPI has them at a
 # reasonable size, against the same server with scripted token times, in turn, in one run.
 # `bash scripts/load_peers.sh [PEER...]`, of infergate, sglang and aiperf; all of them where none is named. USERS (500) and REQUESTS
-# (1500) set the load. The packages go to target/load-peers. Needs Linux, two cores, python3 with pip and venv, and cargo.
+# (1500) set the load, ROUNDS (5) how often. The packages go to target/load-peers. Needs Linux, two cores, python3 with pip and venv, and cargo.
 #   sglang  its Rust client, taken out of the wheel (39 MB): the Python one needs torch, as guidellm and vLLM do (gigabytes)
 #   aiperf  with all it depends on (about 600 MB)
 set -euo pipefail
@@ -31,4 +31,4 @@ for peer in "${peers[@]}"; do
     *) echo "error: there is no peer $peer, only infergate, sglang and aiperf" >&2; exit 2 ;;
     esac
 done
-python3 scripts/load_peers.py target/release/cargo-infergate "$folder" "${USERS:-500}" "${REQUESTS:-1500}" "${peers[@]}"
+python3 scripts/load_peers.py target/release/cargo-infergate "$folder" "${USERS:-500}" "${REQUESTS:-1500}" "${ROUNDS:-5}" "${peers[@]}"

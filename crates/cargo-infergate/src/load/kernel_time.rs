@@ -103,8 +103,19 @@ mod linux {
                 ready!(self.inner.poll_read_ready(context))?;
                 // SAFETY: nothing is written into it but by the read below.
                 let room = unsafe { buffer.unfilled_mut() };
-                let socket = self.inner.as_raw_fd();
-                match self.inner.try_io(Interest::READABLE, || receive(socket, room)) {
+                let (socket, length) = (self.inner.as_raw_fd(), room.len());
+                let mut read = Err(io::ErrorKind::WouldBlock.into());
+                // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
+                // in vain, as its own streams do.
+                let _ = self.inner.try_io(Interest::READABLE, || {
+                    read = receive(socket, room);
+                    match read {
+                        Ok((0, _)) => Ok(()),
+                        Ok((bytes, _)) if bytes == length => Ok(()),
+                        _ => Err(io::ErrorKind::WouldBlock.into()),
+                    }
+                });
+                match read {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(error) => return Poll::Ready(Err(error)),
                     Ok((bytes, received)) => {
