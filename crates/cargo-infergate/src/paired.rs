@@ -7,7 +7,7 @@
 
 mod block;
 mod order;
-mod pairs;
+pub mod pairs;
 mod pilot;
 
 use std::collections::BTreeMap;
@@ -146,8 +146,7 @@ impl<'a> PairedRun<'a> {
         let pilot = pilot::run(request, progress, cancelled)?;
         let order = Order::new(request.load.seed);
         let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
-        let turn_tokens = pilot.turn_tokens;
-        let pairs = Pairs::default();
+        let (turn_tokens, pairs) = (pilot.turn_tokens, pilot.pairs);
         Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, pairs, block_ns })
     }
 
@@ -239,7 +238,7 @@ impl<'a> PairedRun<'a> {
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases)?;
         let mut record = BlockRecord { started_first, ran_first, anchor_place, cases: Vec::new() };
         if done == 0 {
-            self.pairs = Pairs::default();
+            self.pairs.forget_blocks();
         }
         let pairs = self.pairs.next(&self.timed(), cases);
         for (at, case) in self.planned(cases).into_iter().enumerate() {

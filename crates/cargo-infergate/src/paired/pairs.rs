@@ -14,6 +14,9 @@ use infergate::case::Case;
 /// A case takes at most this long of a block while all are open.
 pub const BLOCK_NS: f64 = 5e9;
 
+/// The same where a pair costs more than is measured of it: a server's start takes seconds of each block, and is to be worth it.
+pub const BLOCK_OF_REQUESTS_NS: f64 = 4.0 * BLOCK_NS;
+
 /// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
 pub const AIM: f64 = 0.008;
 
@@ -31,6 +34,8 @@ pub fn wanted(single_std: f64) -> usize {
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     seen: BTreeMap<Case, Seen>,
+    /// The time that a pair takes, by the time that is measured of it; 1 for a case that is not here.
+    costs: BTreeMap<Case, f64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -42,6 +47,16 @@ struct Seen {
 }
 
 impl Pairs {
+    /// A pair of `case` takes `cost` times as long as what is measured of it.
+    pub fn cost(&mut self, case: Case, cost: f64) {
+        self.costs.insert(case, cost);
+    }
+
+    /// Forgets the blocks: the next one is the first of another gate.
+    pub fn forget_blocks(&mut self) {
+        self.seen.clear();
+    }
+
     /// Takes note of a block.
     pub fn note(&mut self, block: &BlockCase) {
         let pairs = block.base_ns.len() as f64;
@@ -49,8 +64,9 @@ impl Pairs {
             block.base_ns.iter().chain(&block.head_ns).chain(&block.anchor_ns).map(|ns| *ns as f64).sum::<f64>();
         let mad = block.log_ratios().and_then(|ratios| median_absolute_deviation(&ratios));
         if let (Some(mad), true) = (mad, pairs > 0.0) {
+            let cost = self.costs.get(&block.id).copied().unwrap_or(1.0);
             let seen = self.seen.entry(block.id).or_default();
-            seen.pair_ns.push(sum_ns / pairs);
+            seen.pair_ns.push(sum_ns / pairs * cost);
             seen.single_std.push(1.4826 * mad);
         }
     }

@@ -1,11 +1,12 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use anyhow::ensure;
 
 use super::block::{Pair, Who};
-use super::pairs::{AIM, BLOCK_NS, error, wanted};
+use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
@@ -62,6 +63,8 @@ pub struct Pilot {
     pub workers: Workers,
     /// Tokens of one turn of a generation.
     pub turn_tokens: TurnTokens,
+    /// What a pair of each case costs.
+    pub pairs: Pairs,
     /// The time a block will take, nanoseconds.
     pub block_ns: u64,
 }
@@ -117,6 +120,7 @@ pub fn run(
         .flatten()
         .all(|started| started.record.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
+    let mut pairs = Pairs::default();
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
     let outputs = |said: &[PreparedReply]| {
@@ -143,8 +147,9 @@ pub fn run(
         };
         if timed {
             divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
-            let seen = sample(&mut pair, &plan, &turn_tokens)?;
-            sampling_ns += decide(&mut plan, &seen, request);
+            let (seen, cost) = sample(&mut pair, &plan, &turn_tokens, stepwise)?;
+            pairs.cost(case, cost);
+            sampling_ns += decide(&mut plan, &seen, cost, request);
         }
         planned.push(plan);
     }
@@ -179,7 +184,7 @@ pub fn run(
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
     };
     let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns + anchor_load_ns;
-    Ok(Pilot { receipt, workers, turn_tokens, block_ns })
+    Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })
 }
 
 /// A paired run looks at its cases together: with each further one, each has to show more.
@@ -295,12 +300,22 @@ fn divide(
     Ok(())
 }
 
-/// A few pairs, by which the rest is decided.
-fn sample(pair: &mut Pair, plan: &PairedCase, turn_tokens: &TurnTokens) -> Result<BlockCase, WorkerError> {
+/// A few pairs, by which the rest is decided, and what a pair costs: the time it takes by the time that is measured of it. One of
+/// an engine that is not `stepwise` is a whole request, of which a gap between tokens is a small part.
+fn sample(
+    pair: &mut Pair,
+    plan: &PairedCase,
+    turn_tokens: &TurnTokens,
+    stepwise: bool,
+) -> Result<(BlockCase, f64), WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
+    let begun = Instant::now();
     let mut seen = pair.measure(&one, Side::Base, 0, turn_tokens)?;
-    let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0);
+    let took_ns = begun.elapsed().as_nanos() as f64;
+    let times_ns = pair_times_ns(&seen);
+    let cost = if stepwise { 1.0 } else { (took_ns / times_ns.iter().sum::<f64>().max(1.0)).max(1.0) };
+    let pair_ns = median(&times_ns).unwrap_or(1.0).max(1.0) * cost;
     one.pairs =
         ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, PILOT_PAIRS).saturating_sub(seen.base_ns.len());
     if one.pairs > 0 {
@@ -308,7 +323,7 @@ fn sample(pair: &mut Pair, plan: &PairedCase, turn_tokens: &TurnTokens) -> Resul
         seen.base_ns.extend(more.base_ns);
         seen.head_ns.extend(more.head_ns);
     }
-    Ok(seen)
+    Ok((seen, cost))
 }
 
 fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
@@ -316,14 +331,15 @@ fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
 }
 
 /// Pairs a block and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
-fn decide(plan: &mut PairedCase, seen: &BlockCase, request: &PairedRequest) -> f64 {
-    let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0);
+fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
+    let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
     let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
     let least = within(LEAST_BLOCK_NS).max(LEAST_PAIRS);
-    plan.pairs = wanted(single_std).max(least).min(within(BLOCK_NS)).next_multiple_of(2);
+    let most = within(if cost > 1.0 { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
+    plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
     let process_std = if plan.id.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD };
     expect(plan, process_std.hypot(error(single_std, plan.pairs)), request.threshold);
     plan.pairs as f64 * pair_ns

@@ -11,6 +11,7 @@ mod load_runs;
 mod memory;
 mod output;
 mod paired;
+mod pairs;
 mod properties;
 mod stored;
 mod support;

@@ -1,0 +1,66 @@
+//! How many pairs a block takes.
+
+use cargo_infergate::paired::pairs::{BLOCK_NS, Pairs};
+use cargo_infergate::receipt::{BlockCase, Output, PairedCase};
+use infergate::case::Case;
+
+/// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
+const SAMPLE_NS: u64 = 10_000_000;
+
+fn planned(id: Case) -> PairedCase {
+    let output = Output {
+        sha256: String::new(),
+        ids: Vec::new(),
+        top2_margins: Vec::new(),
+        fingerprint: None,
+        prompt_sha256: None,
+    };
+    PairedCase {
+        id,
+        threshold: 1.02,
+        pairs: 4,
+        iterations_per_sample: 1,
+        base_output: output.clone(),
+        head_output: output,
+        timed: true,
+        expected_std: None,
+        throughput: None,
+    }
+}
+
+fn next(cost: Option<f64>) -> usize {
+    let id: Case = "decode/p128".parse().expect("a case");
+    let base_ns: Vec<u64> = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
+    let mut pairs = Pairs::default();
+    if let Some(cost) = cost {
+        pairs.cost(id, cost);
+    }
+    pairs.note(&BlockCase::new(id, base_ns, vec![SAMPLE_NS; 20]));
+    pairs.next(&[planned(id)], &[id])[&id]
+}
+
+#[test]
+fn pairs_that_cost_more_than_is_measured_of_them_are_fewer() {
+    let cheap = next(None);
+    assert!(cheap > 40, "noisy pairs of 20 ms are worth taking more of: {cheap}");
+    assert_eq!(next(Some(1.0)), cheap);
+    // A gap between tokens of a server costs a whole request.
+    let dear = next(Some(100.0));
+    let most = (BLOCK_NS / (100.0 * 2.0 * SAMPLE_NS as f64)) as usize + 2;
+    assert!(dear < cheap && dear <= most.max(4), "{dear} pairs, at most {most} fit a block");
+}
+
+#[test]
+fn what_a_pair_costs_stays_known_when_another_gate_begins() {
+    let id: Case = "decode/p128".parse().expect("a case");
+    let mut pairs = Pairs::default();
+    pairs.cost(id, 100.0);
+    let block =
+        BlockCase::new(id, (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect(), vec![SAMPLE_NS; 20]);
+    pairs.note(&block);
+    let before = pairs.next(&[planned(id)], &[id])[&id];
+    pairs.forget_blocks();
+    assert_eq!(pairs.next(&[planned(id)], &[id])[&id], 4, "as planned, since nothing was seen");
+    pairs.note(&block);
+    assert_eq!(pairs.next(&[planned(id)], &[id])[&id], before);
+}
