@@ -1,6 +1,7 @@
 //! The machine: which one it is, as far as that decides how fast it can be.
 
 pub mod cpu;
+pub mod system;
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,8 +12,7 @@ use cpu::Cpu;
 
 /// Looks at the machine this process runs on. Host name, clock speed and kernel build stay out of it.
 pub fn detect() -> Machine {
-    let mut system = sysinfo::System::new().ok();
-    let cpu = detect_cpu(system.as_mut());
+    let cpu = detect_cpu();
     let logical_cores = thread::available_parallelism().map_or(1, usize::from);
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     Machine {
@@ -22,7 +22,7 @@ pub fn detect() -> Machine {
         cpu_vendor: cpu.vendor.clone(),
         cpu_model: cpu.model_with_numbers(),
         logical_cores,
-        memory_bytes: system.as_mut().map_or(0, installed_memory_bytes),
+        memory_bytes: system::installed_memory_bytes().unwrap_or(0),
         libc: libc_version(),
         instruction_set: instruction_set().map(str::to_owned),
         devices: Vec::new(),
@@ -50,21 +50,12 @@ impl Machine {
 }
 
 /// Linux tells more in `/proc/cpuinfo` than the brand; elsewhere the brand is all there is.
-fn detect_cpu(system: Option<&mut sysinfo::System>) -> Cpu {
+fn detect_cpu() -> Cpu {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpu::parse_cpuinfo(&text).unwrap_or_else(|| {
-        let brand = system.and_then(|system| {
-            system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
-            system.cpus().first().map(|cpu| (cpu.vendor_id().to_owned(), cpu.brand().to_owned()))
-        });
-        let (vendor, brand) = brand.unwrap_or_default();
+        let (vendor, brand) = system::brand().unwrap_or_default();
         Cpu::from_brand(&vendor, &brand)
     })
-}
-
-fn installed_memory_bytes(system: &mut sysinfo::System) -> u64 {
-    system.refresh_memory();
-    system.total_memory()
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

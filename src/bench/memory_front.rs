@@ -27,6 +27,7 @@ const TEST_RUNS: usize = 1;
 
 /// The whole of a memory bench target's `main`. The exit code is the verdict's: 1 for a leak. Errors go to stderr as one
 /// line; exit code 2 then.
+#[inline]
 pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match start(factory) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
@@ -37,6 +38,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     }
 }
 
+#[inline]
 fn start(factory: &dyn EngineFactory) -> Result<i32> {
     if super::is_worker() {
         return super::work(factory).map(|()| 0);
@@ -54,6 +56,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 }
 
 /// This program again, as the worker: what keeps the records is no part of what is followed.
+#[inline]
 fn follow(config: &Config, test: bool) -> Result<i32> {
     let (commit, dirty) = build_info::git(Path::new("."));
     let request = MemoryRequest {

@@ -118,6 +118,16 @@ fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
     (Outcome::Inconclusive, Some(note))
 }
 
+/// `1 allocation`, `2.5 allocations`.
+pub fn allocations(count: f64) -> String {
+    format!("{} allocation{}", plain(count), if count == 1.0 { "" } else { "s" })
+}
+
+/// With one decimal where it is no whole number.
+fn plain(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+}
+
 fn heap_finding(record: &MemoryRecord) -> Finding {
     let live_bytes = asked(record, &record.runs.live_bytes);
     if live_bytes.is_empty() && !record.runs.is_empty() {
@@ -130,8 +140,8 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
     };
     let blocks = heap_trend(asked(record, &record.runs.live_blocks)).map(|blocks| blocks.per_run);
     let (verdict, note) = if heap.leaks {
-        let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {blocks:.1} allocations"));
-        (Outcome::Leak, Some(format!("the heap grows by {:.1} bytes a run{blocks}", heap.per_run)))
+        let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
+        (Outcome::Leak, Some(format!("the heap grows by {} bytes a run{blocks}", plain(heap.per_run))))
     } else {
         (Outcome::Pass, None)
     };

@@ -51,6 +51,7 @@ pub struct MemoryRequest {
 ///
 /// # Errors
 /// When nothing can be followed: a case beyond the context, a model that does not load, a worker that dies before the runs.
+#[inline]
 pub fn run(
     request: &MemoryRequest,
     keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
@@ -81,6 +82,7 @@ pub fn run(
     Ok(receipt)
 }
 
+#[inline]
 fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<MemoryReceipt, WorkerError> {
     let before = client.memory(None)?;
     let loaded = client.load(&request.load, request.prompt_text.as_deref())?;
@@ -118,6 +120,7 @@ fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<Me
 }
 
 /// Exact counters of each case, where the worker counts.
+#[inline]
 fn count(
     request: &MemoryRequest,
     client: &mut Client,
@@ -148,6 +151,7 @@ fn count(
 }
 
 /// One generation, then many.
+#[inline]
 fn follow(
     request: &MemoryRequest,
     client: &mut Client,

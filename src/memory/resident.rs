@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 #[cfg(feature = "bench")]
-use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
-
-#[cfg(feature = "bench")]
 use super::allocator::heap;
+#[cfg(feature = "bench")]
+use crate::machine::system;
 use crate::receipt::MemorySample;
 
 /// Where Linux describes this process.
@@ -22,7 +21,7 @@ pub fn sample(proc_self: &Path) -> MemorySample {
     MemorySample {
         live_bytes: heap.map(|heap| heap.live_bytes),
         live_blocks: heap.map(|heap| heap.live_blocks),
-        rss_bytes: resident_set_bytes(proc_self).or_else(resident_set_by_sysinfo),
+        rss_bytes: resident_set_bytes(proc_self).or_else(system::resident_set_bytes),
         ..of_process(proc_self)
     }
 }
@@ -65,24 +64,13 @@ fn resident_set_bytes(proc: &Path) -> Option<u64> {
     Some(kib_field(&status, "VmRSS:")?.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0)))
 }
 
-/// This process's, without swap, where there is no /proc.
-#[cfg(feature = "bench")]
-fn resident_set_by_sysinfo() -> Option<u64> {
-    let pid = sysinfo::get_current_pid().ok()?;
-    // A new one each time: one that is kept grows with what it has seen.
-    let mut system = System::new().ok()?;
-    let only_memory = ProcessRefreshKind::nothing().with_memory().without_tasks();
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, only_memory);
-    system.process(pid).map(sysinfo::Process::memory).filter(|bytes| *bytes > 0)
-}
-
 /// The largest resident set since the process began.
 pub fn peak_rss_bytes(proc_self: &Path) -> Option<u64> {
     kib_field(&fs::read_to_string(proc_self.join("status")).ok()?, "VmHWM:")
 }
 
 /// `Name:   123 kB` in a file of /proc, as bytes.
-fn kib_field(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -176,6 +176,8 @@ fn frames(printed: &str) -> Vec<String> {
         // What called the run is nobody's leak either.
         in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE));
         let plumbing = place.as_ref().map_or(name.contains("alloc::"), |(file, _)| is_plumbing(file));
+        // The compiler places these at the line of the program's `#[global_allocator]`.
+        let plumbing = plumbing || name.contains("__rust_alloc") || name.contains("__rust_realloc");
         if in_run && !plumbing && frames.len() < SHOWN_FRAMES {
             frames.push(place.map_or(name.to_owned(), |(file, line)| format!("{name} at {}:{line}", short(&file))));
         }

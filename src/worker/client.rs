@@ -1,4 +1,7 @@
 //! The other side of the protocol: a worker process, asked line by line.
+//!
+//! What reads answers is `#[inline]`, here, in the requests and in the memory phase: it is compiled where it is called, and a bench
+//! target, which only answers, does not wait for a quarter of this crate.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +52,7 @@ impl<'a> Client<'a> {
     ///
     /// # Errors
     /// When it cannot be started or does not speak this protocol.
+    #[inline]
     pub fn spawn(
         file: &WorkerFile,
         request: &LoadRequest,
@@ -84,6 +88,7 @@ impl<'a> Client<'a> {
         Ok((client, hello))
     }
 
+    #[inline]
     fn hello(&mut self) -> Result<Hello, WorkerError> {
         // What it can do first: the rest of another version's hello may look different.
         let (hello, _): (Value, _) = self.ask(&Request::Hello)?;

@@ -13,6 +13,7 @@ impl Client<'_> {
     /// # Errors
     /// As [`load`](Self::load), a worker that cannot, [`WorkerError::Invalid`] where a request did not get the output that its
     /// prompt gives alone, or for times that cannot be true.
+    #[inline]
     pub fn load_level(&mut self, plan: &LevelPlan) -> Result<LoadLevel, WorkerError> {
         let (level, waited): (LoadLevel, _) = self.ask(&Request::LoadLevel { plan: plan.clone() })?;
         check(plan, &level).map_err(|wrong| self.broken(&format!("gave a level of load {wrong}")))?;

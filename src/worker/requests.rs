@@ -25,6 +25,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// The engine's own, or a worker that died, hangs or breaks the protocol.
+    #[inline]
     pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded, WorkerError> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
         let (loaded, waited): (Value, _) = self.ask(&request)?;
@@ -40,6 +41,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load); [`WorkerError::Invalid`] for times that cannot be true.
+    #[inline]
     pub fn ttft(&mut self, prompt_tokens: usize) -> Result<TtftParts, WorkerError> {
         let (parts, waited): (TtftParts, _) = self.ask(&Request::Ttft { prompt_tokens })?;
         // The load's time belongs to an earlier answer.
@@ -52,6 +54,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply, WorkerError> {
         self.prepare_as(case, known, None)
     }
@@ -61,11 +64,13 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn prepare_beside(&mut self, case: Case, other: &Output) -> Result<PreparedReply, WorkerError> {
         let feed = self.can(Capability::Fingerprint).then(|| other.path());
         self.prepare_as(case, None, feed)
     }
 
+    #[inline]
     fn prepare_as(
         &mut self,
         case: Case,
@@ -98,6 +103,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>, WorkerError> {
         if !self.can(Capability::Text) {
             return Ok(None);
@@ -110,6 +116,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`ttft`](Self::ttft).
+    #[inline]
     pub fn sample(&mut self, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
         self.sample_slowed(case, count, iterations, 0.0)
     }
@@ -118,6 +125,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`sample`](Self::sample).
+    #[inline]
     pub fn sample_slowed(
         &mut self,
         case: Case,
@@ -155,6 +163,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`ttft`](Self::ttft).
+    #[inline]
     pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
         let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case, tokens, slowdown })?;
         let given = reply.step_ns.len();
@@ -169,6 +178,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState, WorkerError> {
         let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case })?;
         self.ensure_few("sentences", state.missing.len())?;
@@ -180,6 +190,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn inference(&mut self, case: Case) -> Result<InferenceMemory, WorkerError> {
         Ok(self.ask(&Request::Inference { case })?.0)
     }
@@ -188,6 +199,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load); a worker that does not count.
+    #[inline]
     pub fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase, WorkerError> {
         let (counted, _): (CountedCase, _) = self.ask(&Request::Count { case, repeats })?;
         self.ensure_few("counters", counted.counters.len())?;
@@ -204,6 +216,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load).
+    #[inline]
     pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
         let (sites, _): (Value, _) = self.ask(&Request::Locate { case, runs })?;
         self.ensure_few("places", sites.as_array().map_or(0, Vec::len))?;
@@ -215,6 +228,7 @@ impl Client<'_> {
     ///
     /// # Errors
     /// As [`load`](Self::load); a model without a tokenizer.
+    #[inline]
     pub fn count_tokens(&mut self, texts: &[String]) -> Result<Vec<u64>, WorkerError> {
         let (CountedTokens { tokens }, _) = self.ask(&Request::CountTokens { texts: texts.to_vec() })?;
         if tokens.len() != texts.len() {
