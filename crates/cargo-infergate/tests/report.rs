@@ -38,7 +38,7 @@ one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 
             slope 0 B a run, counts from 51.2 KiB, the smallest leak to be seen 51.2 KiB a run
             noise 0 B (MAD around the line), autocorrelation 0.00
 
-where it leaks: 20.0 KiB a run in 1.0 allocations, allocated in
+where it leaks: 20.0 KiB a run in 1 allocation, allocated in
   push at src/cache.rs:12
 
 case          allocations per token   peak live bytes
@@ -46,9 +46,9 @@ decode/p128              700 to 702              4096
 prefill/p8                        —               128
 
 - shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup
-- generate/p128-o64: the heap grows by 20480.0 bytes a run in 1.0 allocations
+- generate/p128-o64: the heap grows by 20480 bytes a run in 1 allocation
 
-verdict: leak (exit 1), generate/p128-o64: the heap grows by 20480.0 bytes a run in 1.0 allocations
+verdict: leak (exit 1), generate/p128-o64: the heap grows by 20480 bytes a run in 1 allocation
 ";
 
 const VERDICT: &str = "

@@ -11,7 +11,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words;
 use crate::receipt::{CountedCase, Counter, Evidence, MemoryReceipt, MemoryRecord, Verdict, Witness};
-use infergate::memory::leak::{asked, resident_trend};
+use infergate::memory::leak::{allocations, asked, resident_trend};
 
 /// Blocks of a plot.
 const PLOT_WIDTH: usize = 50;
@@ -140,10 +140,10 @@ fn sites(record: &MemoryRecord) -> String {
     for (at, site) in record.sites.iter().enumerate() {
         let _ = writeln!(
             text,
-            "\n{} {} a run in {:.1} allocations, allocated in",
+            "\n{} {} a run in {}, allocated in",
             if at == 0 { "where it leaks:" } else { "also:" },
             units::bytes(Some(site.bytes_per_run)),
-            site.blocks_per_run
+            allocations(site.blocks_per_run)
         );
         for frame in &site.frames {
             let _ = writeln!(text, "  {}", printable(frame));

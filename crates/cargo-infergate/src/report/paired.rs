@@ -28,7 +28,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
 }
 
 fn revision(side: &SideRecord) -> String {
-    let commit = side.build.commit.as_deref().map_or("a given binary", |commit| commit.get(..10).unwrap_or(commit));
+    let commit = side.build.commit.as_deref().map_or("an unknown commit", |commit| commit.get(..10).unwrap_or(commit));
     let changed = if side.build.dirty == Some(true) { " with changes" } else { "" };
     printable(&format!("{commit}{changed}")).into_owned()
 }

@@ -39,6 +39,8 @@ pub enum Missing {
     NotMeasured,
     /// This channel does not give it.
     NotGiven,
+    /// It is shown and not judged.
+    NoLimit,
     /// The engine does not say.
     EngineSilent,
     /// The operating system does not say.

@@ -76,7 +76,8 @@ fn times(verdict: &Verdict) -> Table {
     columns.push(Column::words("verdict", "verdict"));
     let mut table = Table::new("times", "Time", columns);
     for (row, time) in rows {
-        let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, Missing::NotGiven);
+        let none = if row.outcome == Outcome::Advisory { Missing::NoLimit } else { Missing::NotGiven };
+        let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
         let mut cells = vec![
             Cell::text(words::compared(row, time)),
             Cell::text(words::metric(time.metric)),

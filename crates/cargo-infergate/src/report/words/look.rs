@@ -19,11 +19,13 @@ pub fn sides(inputs: &Inputs) -> Option<String> {
 
 /// A build in a few words: its commit's first digits.
 pub fn build(build: &Build) -> String {
-    let Some(id) = commit(build) else { return "a given binary".into() };
+    let Some(id) = commit(build) else { return "an unknown commit".into() };
     let changed = if build.dirty == Some(true) { " with changes that are in no commit" } else { "" };
     format!("{}{changed}", &id[..id.len().min(10)])
 }
 
+/// Cases that a command names; of more it runs the whole suite.
+const MOST_CASES: usize = 3;
 /// Subjects that one line names.
 const MOST_SUBJECTS: usize = 8;
 
@@ -44,8 +46,9 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
         format!(" An interval holds the true change in {} of runs.", units::level(level))
     });
     format!(
-        "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes; a change is the middle of the \
-         blocks' own changes.{level} Where nothing changed, at most {} of suites are called regressed.",
+        "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
+         within each block, so it can differ from the ratio of the two times.{level} The rule calls at most {} of suites \
+         regressed where nothing changed.",
         units::level(LEVEL)
     )
 }
@@ -102,6 +105,7 @@ fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
             (Metric::SystemTokenNs, _) => "what requests share: batch size, scheduler, queue".into(),
         },
         Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
+            Some(0) => "what changes numbers while the prompt is read".into(),
             Some(position) => format!("what changes numbers before output token {}", position + 1),
             None => "what changes the numbers behind the tokens".into(),
         },
@@ -132,11 +136,12 @@ pub fn summary(verdict: &Verdict) -> Option<String> {
         return None;
     }
     let row = verdict.rows.iter().find(|row| row.outcome == verdict.verdict)?;
-    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
-    let more = match failed.saturating_sub(1) {
-        0 => String::new(),
-        1 => "; one more is below".into(),
-        more => format!("; {more} more are below"),
+    let others: Vec<_> =
+        verdict.rows.iter().filter(|other| other.outcome.exit_code() != 0 && !std::ptr::eq(*other, row)).collect();
+    let more = match others.as_slice() {
+        [] => String::new(),
+        [other] => format!("; the other one is {}", other.subject),
+        more => format!("; {} more are below", more.len()),
     };
     let slower = row.time().filter(|_| row.outcome == Outcome::Regressed).and_then(|time| slower(row, time));
     Some(format!("{}{more}", slower.unwrap_or_else(|| words::decided(row))))
@@ -169,20 +174,31 @@ pub fn nothing_changed(verdict: &Verdict) -> String {
     }
 }
 
-/// The command that gives this verdict again; `None` where it cannot be known.
+/// What is safe in a command; `None` for anything else.
+fn plain(word: String) -> Option<String> {
+    word.chars().all(|c| c.is_ascii_alphanumeric() || "/:-_.".contains(c)).then_some(word)
+}
+
+/// The command that gives this verdict again; `None` where it cannot be known, as for a model that is a file somewhere.
 pub fn repeat(inputs: &Inputs) -> Option<String> {
     let program = &inputs.program;
     let Some(paired) = &inputs.paired else {
         let receipt = inputs.memory.as_ref()?;
-        let (case, runs, threads) = (receipt.memory.case, receipt.memory.asked_runs, receipt.threads);
-        return Some(format!("{program} memory --case {case} --runs {runs} --threads {threads}"));
+        let case = plain(receipt.memory.case.to_string())?;
+        let (runs, threads) = (receipt.memory.asked_runs, receipt.threads);
+        let model = plain(receipt.engine.model.clone()).filter(|model| model.starts_with("synthetic:"))?;
+        return Some(format!("{program} memory --model {model} --case {case} --runs {runs} --threads {threads}"));
     };
     let base = commit(&paired.base.build)?;
     let head = commit(&paired.head.build)?;
     if base == head {
         return None;
     }
-    Some(format!("git checkout {head}\n{program} gate --against {base}"))
+    let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
+    let cases: Option<String> =
+        named.iter().map(|case| plain(case.id.to_string()).map(|id| format!(" --cases {id}"))).collect();
+    let cases = cases.unwrap_or_default();
+    Some(format!("git checkout {head}\n{program} gate --against {base}{cases}"))
 }
 
 /// The command that finds the commit, for the first case that got slower.

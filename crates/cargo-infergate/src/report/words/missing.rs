@@ -13,6 +13,7 @@ pub fn reason(missing: Missing) -> String {
         Missing::Undefined => "not defined here".into(),
         Missing::NotMeasured => "not measured".into(),
         Missing::NotGiven => "this kind of comparison does not give it".into(),
+        Missing::NoLimit => "advisory: it is shown and not judged, so it has no limit".into(),
         Missing::EngineSilent => "the engine does not say".into(),
         Missing::SystemSilent => "this operating system does not say".into(),
         Missing::NotCounted => "not counted".into(),
