@@ -76,13 +76,9 @@ def run(peer, program, folder, users, requests):
     pipe = subprocess.PIPE
     server = subprocess.Popen(script, stdin=pipe, stdout=pipe, text=True, preexec_fn=on_core(1))
     url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-    if peer == "aiperf":
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    else:
-        environment = dict(os.environ)
     with open(os.path.join(folder, f"{peer}.log"), "w") as log:
         command = arguments(peer, program, folder, url, users, requests)
-        client = subprocess.Popen(command, stdout=log, stderr=log, env=environment, preexec_fn=on_core(0))
+        client = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=on_core(0))
         _, status, used = os.wait4(client.pid, 0)
     sent, _ = server.communicate()
     times = list(json.loads(sent).values())

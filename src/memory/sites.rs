@@ -22,6 +22,9 @@ const SHOWN_SITES: usize = 5;
 /// tables alone keeps no paths in the names of inlined functions.
 const PLUMBING: &[&str] = &["/library/alloc/", "/library/core/", "/library/std/", "/hashbrown-", "/rayon-core-"];
 
+/// The same by the names of functions, where a build keeps no lines of its dependencies.
+const PLUMBING_NAMES: &[&str] = &["alloc::", "hashbrown::", "rayon_core::"];
+
 static ON: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
@@ -175,7 +178,8 @@ fn frames(printed: &str) -> Vec<String> {
         let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
         // What called the run is nobody's leak either.
         in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE));
-        let plumbing = place.as_ref().map_or(name.contains("alloc::"), |(file, _)| is_plumbing(file));
+        let by_name = || PLUMBING_NAMES.iter().any(|part| name.contains(part));
+        let plumbing = place.as_ref().map_or_else(by_name, |(file, _)| is_plumbing(file));
         // The compiler places these at the line of the program's `#[global_allocator]`.
         let plumbing = plumbing || name.contains("__rust_alloc") || name.contains("__rust_realloc");
         if in_run && !plumbing && frames.len() < SHOWN_FRAMES {

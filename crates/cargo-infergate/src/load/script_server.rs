@@ -122,14 +122,14 @@ async fn answer(connection: &mut TcpStream, script: Script) -> Option<Vec<u64>> 
     for token in 0..script.output_tokens {
         let after_ns = script.ttft_ns + u64::from(token) * script.itl_ns;
         sleep_until(began + Duration::from_nanos(after_ns)).await;
-        let piece = chunk("data: {\"choices\":[{\"index\":0,\"text\":\" token\"}]}\n\n");
+        let piece = chunk("data: {\"object\":\"text_completion\",\"choices\":[{\"index\":0,\"text\":\" token\"}]}\n\n");
         times.push(shared_clock_ns()?);
         connection.write_all(piece.as_bytes()).await.ok()?;
     }
     let tokens = script.output_tokens;
     let last = format!(
-        "data: {{\"choices\":[{{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}}]}}\n\n\
-         data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":{tokens}}}}}\n\ndata: [DONE]\n\n"
+        "data: {{\"object\":\"text_completion\",\"choices\":[{{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}}]}}\n\n\
+         data: {{\"object\":\"text_completion\",\"choices\":[],\"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":{tokens}}}}}\n\ndata: [DONE]\n\n"
     );
     connection.write_all((chunk(&last) + "0\r\n\r\n").as_bytes()).await.ok()?;
     Some(times)
