@@ -120,12 +120,15 @@ fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
 
 /// `1 allocation`, `2.5 allocations`.
 pub fn allocations(count: f64) -> String {
-    format!("{} allocation{}", plain(count), if count == 1.0 { "" } else { "s" })
+    let count = plain(count);
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} allocation{plural}")
 }
 
-/// With one decimal where it is no whole number.
+/// To one decimal, which is left out where it is 0.
 fn plain(number: f64) -> String {
-    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
 fn heap_finding(record: &MemoryRecord) -> Finding {

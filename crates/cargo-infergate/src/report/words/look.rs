@@ -140,7 +140,7 @@ pub fn summary(verdict: &Verdict) -> Option<String> {
         verdict.rows.iter().filter(|other| other.outcome.exit_code() != 0 && !std::ptr::eq(*other, row)).collect();
     let more = match others.as_slice() {
         [] => String::new(),
-        [other] => format!("; the other one is {}", other.subject),
+        [other] => format!("; {} failed, too", other.subject),
         more => format!("; {} more are below", more.len()),
     };
     let slower = row.time().filter(|_| row.outcome == Outcome::Regressed).and_then(|time| slower(row, time));
