@@ -7,8 +7,14 @@ pub fn student_t_cdf(t: f64, freedom: f64) -> Option<f64> {
     if t.is_nan() {
         return None;
     }
-    // freedom / (freedom + T^2) has a beta distribution. Written so that no square overflows.
-    let beyond = beta_cdf(1.0 / (1.0 + t / freedom * t), freedom / 2.0, 0.5)? / 2.0;
+    // T^2 / (freedom + T^2) has a beta distribution, and so has what it lacks to 1. The smaller of the two is taken, because
+    // numbers are dense near 0. Written so that no square overflows.
+    let share = t / freedom * t;
+    let beyond = if share < 1.0 {
+        0.5 - beta_cdf(share / (1.0 + share), 0.5, freedom / 2.0)? / 2.0
+    } else {
+        beta_cdf(1.0 / (1.0 + share), freedom / 2.0, 0.5)? / 2.0
+    };
     Some(if t < 0.0 { beyond } else { 1.0 - beyond })
 }
 
