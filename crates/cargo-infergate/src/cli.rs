@@ -4,6 +4,7 @@ mod bench;
 mod bench_target;
 mod bisect;
 mod bless;
+mod built_packages;
 mod calibrate;
 mod checkout_folder;
 mod command_program;

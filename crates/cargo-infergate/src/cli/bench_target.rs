@@ -202,19 +202,33 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
         return Ok(executable);
     }
     if said.iter().any(|line| line.contains("no bench target named")) {
-        let text = format!(
-            "{} has no bench target '{}'; compare with a revision that has one, or give --base-bin and --head-bin",
-            place.name, target.target
-        );
-        return Err(WorkerError::NotComparable(text).into());
+        return Err(no_such_target(target, place).into());
     }
     let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
     bail!("{} does not build: {why}; the compiler's last lines are above", place.name)
 }
 
+/// A checkout without the bench target.
+pub fn no_such_target(target: &BenchTarget, place: &Place) -> WorkerError {
+    WorkerError::NotComparable(format!(
+        "{} has no bench target '{}'; compare with a revision that has one, or give --base-bin and --head-bin",
+        place.name, target.target
+    ))
+}
+
 /// The executable, `None` when the build failed, and the lines cargo said in another checkout.
 fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<PathBuf>, Vec<String>)> {
     finish(command(target, place, &["bench", "--no-run"])?, target)
+}
+
+/// What cargo says of each package of the bench target, which is built already.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value>> {
+    let mut cargo = command(target, place, &["bench", "--no-run"])?;
+    let said = cargo.stderr(Stdio::null()).output().context("cargo cannot be started; is it installed?")?;
+    Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
 fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<PathBuf>, Vec<String>)> {

@@ -70,6 +70,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut tree = Tree::checkout(&bad, Slot::Step, &config)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
     let outcome = base.build(&config).and_then(|good| {
+        tree.take_packages(&config, Some(&base));
         let mut search = Search { config: &config, good, budget, cancelled: &cancelled, steps: Vec::new() };
         let found = search.run(&base.commit, &mut tree);
         Ok((search.steps, found?))

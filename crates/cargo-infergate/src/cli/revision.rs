@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{checkout_folder, harness, lock_file};
+use super::{built_packages, checkout_folder, harness, lock_file, output};
 use crate::config::Config;
 use crate::paired::Program;
 
@@ -132,10 +132,11 @@ impl Tree {
     /// for the verdict then.
     ///
     /// # Errors
-    /// As [`harness::lay`].
+    /// As [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
     pub fn lay_harness(&self, config: &Config) -> Result<Option<String>> {
         let (place, name) = (self.place()?, &config.bench.target);
-        let why = if bench_target::is_missing(&config.bench, &place)? {
+        let missing = bench_target::is_missing(&config.bench, &place)?;
+        let why = if missing {
             format!("base has no bench target '{name}'")
         } else if bench_target::is_foreign(&config.bench, &place)? {
             format!("base's bench target '{name}' does not use infergate")
@@ -144,7 +145,25 @@ impl Tree {
         };
         let here = env::current_dir().context("the current folder cannot be read")?;
         let laid = harness::lay(&config.bench, &here, &self.folder()?)?;
+        if missing && laid.is_none() {
+            return Err(bench_target::no_such_target(&config.bench, &place).into());
+        }
         Ok(laid.map(|what| format!("{why}: {what}")))
+    }
+
+    /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
+    /// What cannot be copied is built.
+    pub fn take_packages(&self, config: &Config, from: Option<&Self>) {
+        if self.target.exists() || self.toolchain.is_some() {
+            return;
+        }
+        let copied = from.map(Self::place).transpose().and_then(|place| {
+            let messages = bench_target::messages(&config.bench, place.as_ref())?;
+            built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
+        });
+        if let Err(error) = copied {
+            output::say(&format!("packages are built again: {error:#}"));
+        }
     }
 
     /// Builds the bench target of this revision with its own flags and toolchain.

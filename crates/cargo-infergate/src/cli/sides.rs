@@ -109,13 +109,16 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         }
         _ => None,
     };
+    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
+    let built_here = flags::path(matches, "worker").is_none();
+    if built_here {
+        [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().for_each(|tree| tree.take_packages(config, None));
+    }
     let base = tree.build(config)?;
     let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
     let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
-    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let head_memory = memory::worker(config, matches, &head, config.measured.memory.runs)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let built_here = flags::path(matches, "worker").is_none();
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
         let here = bench_target::lock_file(Path::new("."))?;
@@ -164,6 +167,7 @@ fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tre
     change(&changed)?;
     let changed = changed.by_toolchain(toolchain);
     let base = tree.build(config)?;
+    changed.take_packages(config, Some(&tree));
     let head = changed.build(config)?;
     let base_memory = tree.build_memory(config)?;
     let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);

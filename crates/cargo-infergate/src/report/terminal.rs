@@ -127,7 +127,8 @@ pub(super) fn remarks(rows: &[VerdictRow]) -> Vec<String> {
     grouped.into_iter().map(|(subjects, said)| format!("{}: {said}", names(subjects))).collect()
 }
 
-/// Why, where the decision was not to pass: the first row that decided, or what broke the whole run.
+/// Why, where the decision was not to pass: the first row that decided, and the first of each other failure; or what broke the
+/// whole run.
 pub(super) fn reason(verdict: &Verdict) -> Option<String> {
     if verdict.exit_code == 0 {
         let judged = verdict.rows.iter().any(|row| row.time().is_some() && row.outcome != Outcome::Advisory);
@@ -136,12 +137,25 @@ pub(super) fn reason(verdict: &Verdict) -> Option<String> {
         return (!judged && !memory_alone).then(|| "time is shown and not judged".into());
     }
     if let Some(row) = verdict.rows.iter().find(|row| row.outcome == verdict.verdict) {
-        return Some(words::decided(row));
+        return Some(format!("{}{}", words::decided(row), other_failures(verdict)));
     }
     let is_broken = |note: &&Note| matches!(note, Note::Broken { .. });
     let broken = verdict.notes.iter().filter(|_| verdict.verdict == Outcome::Invalid).find(is_broken);
     let note = broken.or(verdict.notes.last());
     note.map(words::note)
+}
+
+/// What else fails the build beside the outcome that named the verdict: the first row of each.
+fn other_failures(verdict: &Verdict) -> String {
+    let mut text = String::new();
+    let mut said = vec![verdict.verdict];
+    for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1) {
+        if !said.contains(&row.outcome) {
+            let _ = write!(text, "; also {}: {}", row.outcome.words(), words::decided(row));
+            said.push(row.outcome);
+        }
+    }
+    text
 }
 
 /// How an outcome looks.

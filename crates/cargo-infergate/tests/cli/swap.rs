@@ -53,6 +53,32 @@ fn strsim(version: &str, distance: usize) -> Sandbox {
     another("strsim", version, &format!("pub fn levenshtein(_: &str, _: &str) -> usize {{\n    {distance}\n}}\n"))
 }
 
+/// What `gate --against HEAD` says from where base is built.
+fn of_base(sandbox: &Sandbox) -> String {
+    let said = stderr(&run(sandbox, &["gate", "--against=HEAD", "--cases=decode/p8"]));
+    said.split("building the bench target of").nth(1).expect("base is built").to_owned()
+}
+
+#[test]
+fn base_takes_what_head_built_of_other_peoples_packages() {
+    let sandbox = on_a_dependency();
+    let said = of_base(&sandbox);
+    assert!(said.contains("Compiling engine") && !said.contains("Compiling strsim"), "{said}");
+}
+
+#[test]
+fn base_builds_what_lies_in_its_repository_from_its_own_sources() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = steps::STEP_NS;\n");
+    let package = "[package]\nname = 'steps'\nversion = '0.1.0'\nedition = '2021'\n[workspace]\n";
+    sandbox.write("steps/Cargo.toml", package);
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\nsteps = {{ path = 'steps' }}\n"));
+    commit(&sandbox, "steps/src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "steps");
+    sandbox.write("steps/src/lib.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let said = run(&sandbox, &["gate", "--against=HEAD", "--cases=decode/p8"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +5.0 %"), "{}", stdout(&said));
+}
+
 #[test]
 fn a_slower_dependency_is_called_and_named() {
     let sandbox = on_a_dependency();

@@ -79,6 +79,7 @@ pub fn run(
     output::say(&format!("good: {}", asked.label(0)));
     let good = base.build(config)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
+    tree.take_packages(config, Some(&base));
     let mut search = Search { config, good, budget, cancelled, steps: Vec::new() };
     let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;
