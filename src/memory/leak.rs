@@ -12,6 +12,7 @@ pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
 
+use crate::case::Case;
 use crate::outcome::Outcome;
 use crate::receipt::MemoryRecord;
 
@@ -134,7 +135,10 @@ fn plain(number: f64) -> String {
 fn heap_finding(record: &MemoryRecord) -> Finding {
     let live_bytes = asked(record, &record.runs.live_bytes);
     if live_bytes.is_empty() && !record.runs.is_empty() {
-        let note = "the heap is not counted, since infergate's CountingAllocator is not in the process";
+        let note = match record.case {
+            Case::Bench(_) => "the heap is not counted: the program is followed from outside, by its resident memory",
+            _ => "the heap is not counted, since infergate's CountingAllocator is not in the process",
+        };
         return finding(Witness::Heap, unseen(record), Some(note.into()));
     }
     let Some(heap) = heap_trend(live_bytes) else {

@@ -253,6 +253,19 @@ fn what_is_not_seen_is_said() {
     assert!(row(&few, Witness::Resident).note.is_some_and(|note| note.contains("at least 20")));
 }
 
+/// Nobody can put an allocator into a server from outside, so nobody is told to.
+#[test]
+fn of_a_server_only_the_resident_memory_can_be_seen() {
+    let without_heap = |case: &str| {
+        let mut record = record(100, |_| (1e9, 2e9));
+        record.runs.live_bytes.clear();
+        record.case = case.parse().expect("a case");
+        row(&record, Witness::Heap).note.expect("a note")
+    };
+    assert!(without_heap("bench:chat/ttft").contains("followed from outside"));
+    assert!(without_heap("generate/p128-o64").contains("CountingAllocator"));
+}
+
 #[test]
 fn growth_without_a_trend_is_held_to_its_limit() {
     let step = record(100, |at| (1e9, 5e8 + f64::from(at >= 60) * 32.0 * MIB));
