@@ -65,10 +65,7 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
     }
     if let Some(swaps) = matches.get_many::<String>("swap") {
         let swaps = swaps.map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, None, |tree| {
-            let folder = tree.folder()?;
-            swaps.iter().try_for_each(|swap| swap.apply(&folder))
-        });
+        return of_head(config, None, |tree| swap::apply(&swaps, &tree.folder()?));
     }
     if let Some(toolchain) = matches.get_one::<String>("toolchain") {
         return of_head(config, Some(toolchain), |_| Ok(()));

@@ -60,68 +60,17 @@ impl Swap {
         self.spec.split('@').next().unwrap_or(&self.spec)
     }
 
-    /// Puts it in place in the checkout around `folder`.
-    ///
-    /// # Errors
-    /// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
-    pub fn apply(&self, folder: &Path) -> Result<()> {
-        let changes = self.put(folder)?;
-        ensure!(
-            changes,
-            "--swap {}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
-            self.spec
-        );
-        Ok(())
-    }
-
-    /// As [`apply`](Self::apply), for a version that may be there already.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply); a lock file that has another version afterwards.
-    pub fn ensure(&self, folder: &Path) -> Result<()> {
-        self.put(folder)?;
-        let To::Version(version) = &self.to else { return Ok(()) };
-        let lock = read_text(&bench_target::lock_file(folder)?, lock_file::MAX_BYTES)?;
-        let locked = format!("name = \"{}\"\nversion = \"{version}\"", self.name());
-        ensure!(
-            lock.replace("\r\n", "\n").contains(&locked),
-            "--swap {}: cargo does not choose version {version}: it is no dependency here, or the version does not fit",
-            self.spec
-        );
-        Ok(())
-    }
-
-    /// Whether the lock file changes.
-    fn put(&self, folder: &Path) -> Result<bool> {
-        let lock = bench_target::lock_file(folder)?;
-        let was = lock.is_file().then(|| read_text(&lock, lock_file::MAX_BYTES)).transpose()?;
-        match &self.to {
-            To::Version(version) => self.turn_to(version, folder, &lock)?,
-            To::Path(path) => self.patch(folder, &lock, "path", &path.to_string_lossy())?,
-            To::Git(url) => self.patch(folder, &lock, "git", url)?,
-        }
-        cargo(folder, &["metadata", "--format-version", "1"]).with_context(|| self.cannot())?;
-        let now = read_text(&lock, lock_file::MAX_BYTES)?;
-        // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
-        Ok(was.as_ref() != Some(&now) && !now.contains("[[patch.unused]]"))
-    }
-
     fn cannot(&self) -> String {
         format!("--swap {}", self.spec)
     }
 
-    /// Within what the manifests ask for; else they are made to ask for it.
-    fn turn_to(&self, version: &str, folder: &Path, lock: &Path) -> Result<()> {
-        let update = ["update", "--package", &self.spec, "--precise", version];
-        if cargo(folder, &update).is_ok() {
-            return Ok(());
-        }
+    /// Makes the manifests ask for the version; `false` where none names the dependency.
+    fn ask_all(&self, version: &str, folder: &Path, lock: &Path) -> Result<bool> {
         let mut found = false;
         for manifest in manifests(folder, lock)? {
             found |= self.ask_for(version, &manifest)?;
         }
-        ensure!(found, "--swap {}: no manifest of this repository names it; name a direct dependency", self.spec);
-        Ok(())
+        Ok(found)
     }
 
     fn ask_for(&self, version: &str, manifest: &Path) -> Result<bool> {
@@ -184,6 +133,98 @@ impl Swap {
     }
 }
 
+/// Puts all of them in place in the checkout around `folder`. Together, because crates can need each other's versions.
+///
+/// # Errors
+/// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
+pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
+    let (was, now) = put(swaps, folder)?;
+    for swap in swaps {
+        // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
+        ensure!(
+            locked(&was, swap.name()) != locked(&now, swap.name()) && !now.contains("[[patch.unused]]"),
+            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
+            swap.cannot()
+        );
+    }
+    Ok(())
+}
+
+/// As [`apply`], for versions that may be there already.
+///
+/// # Errors
+/// As [`apply`]; a lock file that has another version afterwards.
+pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
+    let (_, now) = put(swaps, folder)?;
+    for swap in swaps {
+        let To::Version(version) = &swap.to else { continue };
+        ensure!(
+            is_locked(&now, swap.name(), version),
+            "{}: cargo does not choose that version: it is no dependency here, or the version does not fit",
+            swap.cannot()
+        );
+    }
+    Ok(())
+}
+
+/// The lock file before and after.
+fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
+    let lock = bench_target::lock_file(folder)?;
+    let read = || read_text(&lock, lock_file::MAX_BYTES).map(|text| text.replace("\r\n", "\n"));
+    let was = if lock.is_file() { read()? } else { String::new() };
+    for swap in swaps {
+        match &swap.to {
+            To::Path(path) => swap.patch(folder, &lock, "path", &path.to_string_lossy())?,
+            To::Git(url) => swap.patch(folder, &lock, "git", url)?,
+            To::Version(_) => {}
+        }
+    }
+    turn(swaps, folder, &lock)?;
+    let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
+    cargo(folder, &["metadata", "--format-version", "1"]).with_context(all)?;
+    Ok((was, read()?))
+}
+
+/// To a version within what the manifests ask for; else they are made to ask for it. One that no manifest names is tried
+/// again when the others are asked for.
+fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
+    let mut open: Vec<(&Swap, &String)> = Vec::new();
+    open.extend(swaps.iter().filter_map(|swap| match &swap.to {
+        To::Version(version) => Some((swap, version)),
+        _ => None,
+    }));
+    loop {
+        let mut unnamed = Vec::new();
+        for &(swap, version) in &open {
+            let update = ["update", "--package", &swap.spec, "--precise", version];
+            // Of vendored packages cargo takes no version by this command, and says nothing.
+            let turned = cargo(folder, &update).is_ok()
+                && is_locked(&read_text(lock, lock_file::MAX_BYTES)?, swap.name(), version);
+            if !turned && !swap.ask_all(version, folder, lock)? {
+                unnamed.push((swap, version));
+            }
+        }
+        match unnamed.first() {
+            None => return Ok(()),
+            Some((swap, _)) if unnamed.len() == open.len() => {
+                bail!("{}: no manifest of this repository names it; name a direct dependency", swap.cannot())
+            }
+            Some(_) => open = unnamed,
+        }
+    }
+}
+
+fn is_locked(lock: &str, name: &str, version: &str) -> bool {
+    let version = format!("version = \"{version}\"");
+    locked(lock, name).iter().any(|package| package.lines().any(|line| line == version))
+}
+
+/// What a lock file says of the packages of this name.
+fn locked<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
+    let name = format!("name = \"{name}\"");
+    lock.split("[[package]]").filter(|package| package.lines().any(|line| line == name)).collect()
+}
+
 /// The manifests of all packages in the workspace around `folder`, and its root's.
 fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     let metadata = bench_target::metadata(folder)?;
@@ -214,5 +255,14 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    bail!("{}", said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or("cargo gave no reason"))
+    let Some(error) = said.lines().find_map(|line| line.strip_prefix("error: ")) else { bail!("cargo gave no reason") };
+    // Of a package of the repository cargo names the folder.
+    let others = |line: &&str| !line.contains('(');
+    match said.lines().filter_map(|line| line.split("required by package ").nth(1)).find(others) {
+        Some(package) => bail!(
+            "{} It is required by {package}; crates that need each other's versions are swapped together, with a --swap each",
+            error.trim_end()
+        ),
+        None => bail!("{error}"),
+    }
 }

@@ -98,6 +98,59 @@ fn a_slower_dependency_is_called_and_named() {
     assert_eq!(left_behind(&sandbox), before);
 }
 
+/// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
+/// older `back` is slower.
+fn two_crates() -> Sandbox {
+    let home = Sandbox::new();
+    for (version, step_ns) in [("1.0.0", "1_050_000"), ("1.0.1", "1_000_000")] {
+        let needs = format!("[dependencies]\nback = '{version}'\n");
+        let back = format!("pub const STEP_NS: u64 = {step_ns};\n");
+        for (name, needs, source) in [("front", &*needs, "pub use back::STEP_NS;\n"), ("back", "", &back)] {
+            let package = format!("[package]\nname = '{name}'\nversion = '{version}'\nedition = '2021'\n{needs}");
+            home.write(&format!("crates/{name}-{version}/Cargo.toml"), &package);
+            home.write(&format!("crates/{name}-{version}/src/lib.rs"), source);
+            home.write(&format!("crates/{name}-{version}/.cargo-checksum.json"), "{\"files\":{}}");
+        }
+    }
+    let folder = home.path("crates");
+    let source =
+        format!("[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = '{}'\n", folder.display());
+    home.write("config.toml", &source);
+    home
+}
+
+/// A repository whose engine depends on both.
+fn on_two_crates(home: &Sandbox) -> Sandbox {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub use front::STEP_NS;\n");
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\nfront = '1.0.1'\nback = '1.0.1'\n"));
+    sandbox.write(".gitignore", "/target\n/cache\n");
+    let mut cargo = Process::new("cargo");
+    cargo.arg("generate-lockfile").current_dir(sandbox.path("")).env("CARGO_HOME", home.path(""));
+    assert!(cargo.output().expect("cargo").status.success());
+    commit(&sandbox, "notes.txt", "", "on two crates");
+    sandbox
+}
+
+#[test]
+fn crates_that_need_each_others_versions_are_swapped_together() {
+    let home = two_crates();
+    let sandbox = on_two_crates(&home);
+    let run = |arguments: &[&str]| {
+        let mut process = sandbox.process(arguments);
+        process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_HOME", home.path(""));
+        assert_cmd::Command::from_std(process).assert()
+    };
+    let alone = error(run(&["gate", "--swap=back=1.0.0", "--cases=decode/p8"]));
+    assert!(alone.contains("required by `front v1.0.1`") && alone.contains("swapped together"), "{alone}");
+
+    let said = run(&["gate", "--swap=back=1.0.0", "--swap=front=1.0.0", "--cases=decode/p8"]).code(1);
+    assert!(decision(&said).contains("decode/p8: itl_ns +5.0 %"), "{}", stdout(&said));
+
+    let found = run(&["bisect", "--swap=back", "--swap=front", "--versions=1.0.1,1.0.0", "--case=decode/p8"]).success();
+    assert!(stdout(&found).contains("back and front 1.0.0"), "{}", stdout(&found));
+}
+
 #[test]
 fn crates_that_move_together_are_swapped_together() {
     let both = ENGINE.replace("\"b\"))", "\"b\") * libm::sqrt(1.0) as usize)");

@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches};
 
 use super::Search;
 use crate::cli::commits::Tried;
 use crate::cli::output;
 use crate::cli::revision::{Slot, Tree};
-use crate::cli::swap::Swap;
+use crate::cli::swap::{self, Swap};
 use crate::config::Config;
 use crate::paired::ensure_not;
 use crate::report::paired::{Found, Step};
@@ -23,9 +23,10 @@ pub fn args() -> [Arg; 2] {
         Arg::new("swap")
             .long("swap")
             .value_name("CRATE")
+            .action(ArgAction::Append)
             .requires("versions")
             .conflicts_with_all(other)
-            .help("Search among versions of this dependency of HEAD, not among commits"),
+            .help("Search among versions of this dependency of HEAD, not among commits; several that have the same versions move together"),
         Arg::new("versions")
             .long("versions")
             .value_name("V,V,V")
@@ -37,7 +38,7 @@ pub fn args() -> [Arg; 2] {
 
 /// What to search.
 pub struct Asked {
-    name: String,
+    names: Vec<String>,
     versions: Vec<String>,
 }
 
@@ -47,20 +48,20 @@ impl Asked {
     /// # Errors
     /// Fewer than two versions, or one twice.
     pub fn of(matches: &ArgMatches) -> Result<Option<Self>> {
-        let Some(name) = matches.get_one::<String>("swap") else { return Ok(None) };
+        let Some(names) = matches.get_many::<String>("swap") else { return Ok(None) };
         let versions: Vec<String> = matches.get_many("versions").into_iter().flatten().cloned().collect();
         ensure!(versions.len() > 1, "--versions: name at least two, from a fast one to a slow one");
         let distinct: BTreeSet<&String> = versions.iter().collect();
         ensure!(distinct.len() == versions.len(), "--versions: one is there twice");
-        Ok(Some(Self { name: name.clone(), versions }))
+        Ok(Some(Self { names: names.cloned().collect(), versions }))
     }
 
-    fn swap(&self, at: usize) -> Result<Swap> {
-        Swap::parse(&format!("{}={}", self.name, self.versions[at]))
+    fn swaps(&self, at: usize) -> Result<Vec<Swap>> {
+        self.names.iter().map(|name| Swap::parse(&format!("{name}={}", self.versions[at]))).collect()
     }
 
     fn label(&self, at: usize) -> String {
-        format!("{} {}", self.name, self.versions[at])
+        format!("{} {}", self.names.join(" and "), self.versions[at])
     }
 }
 
@@ -75,7 +76,7 @@ pub fn run(
     cancelled: &AtomicBool,
 ) -> Result<(Vec<Step>, Found)> {
     let base = Tree::checkout("HEAD", Slot::Base, config)?;
-    asked.swap(0)?.ensure(&base.folder()?)?;
+    swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
     output::say(&format!("good: {}", asked.label(0)));
     let good = base.build(config)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
@@ -85,7 +86,7 @@ pub fn run(
         ensure_not(cancelled)?;
         let commit = tree.commit.clone();
         tree.turn_to(&commit)?;
-        match asked.swap(at)?.ensure(&tree.folder()?) {
+        match swap::ensure(&asked.swaps(at)?, &tree.folder()?) {
             Ok(()) => search.step_called(asked.label(at), &tree),
             Err(error) => {
                 search.steps.push(Step { commit: asked.label(at), row: None, skipped: Some(format!("{error:#}")) });
