@@ -32,6 +32,8 @@ pub struct Tree {
     repository: PathBuf,
     /// Another toolchain of rustup than its own.
     toolchain: Option<String>,
+    /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
+    pub change: Option<String>,
     _lock: File,
 }
 
@@ -86,6 +88,7 @@ impl Tree {
             commit,
             repository,
             toolchain: None,
+            change: None,
             _lock: lock,
         };
         let commit = tree.commit.clone();
@@ -221,8 +224,11 @@ impl Tree {
     fn place(&self) -> Result<Place> {
         let folder = self.folder()?;
         let named = self.revision == self.commit;
-        let name =
+        let mut name =
             if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
+        if let Some(change) = &self.change {
+            name = format!("{name} with {change}");
+        }
         let toolchain = self.toolchain.clone();
         Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
     }

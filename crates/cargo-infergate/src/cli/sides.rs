@@ -64,11 +64,12 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
         return commands(revision, config);
     }
     if let Some(swaps) = matches.get_many::<String>("swap") {
+        let named: Vec<String> = swaps.clone().map(|swap| format!("--swap {swap}")).collect();
         let swaps = swaps.map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, None, |tree| swap::apply(&swaps, &tree.folder()?));
+        return of_head(config, None, named.join(" "), |tree| swap::apply(&swaps, &tree.folder()?));
     }
     if let Some(toolchain) = matches.get_one::<String>("toolchain") {
-        return of_head(config, Some(toolchain), |_| Ok(()));
+        return of_head(config, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     against(revision, matches, config)
@@ -150,8 +151,13 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, notes, trees: vec![tree] })
 }
 
-/// HEAD twice: as it is, and changed or built by another toolchain.
-fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tree) -> Result<()>) -> Result<Sides> {
+/// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.
+fn of_head(
+    config: &Config,
+    toolchain: Option<&String>,
+    named: String,
+    change: impl FnOnce(&Tree) -> Result<()>,
+) -> Result<Sides> {
     let mut notes = Vec::new();
     let status = git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"]);
     if !status.context("--swap and --toolchain need a git repository; run the gate in one")?.is_empty() {
@@ -160,8 +166,9 @@ fn of_head(config: &Config, toolchain: Option<&String>, change: impl FnOnce(&Tre
     // Base takes minutes to build, and is not needed where head cannot be built.
     toolchain.map_or(Ok(()), |name| bench_target::ensure_toolchain(name))?;
     let tree = Tree::checkout("HEAD", Slot::Base, config)?;
-    let changed = Tree::checkout("HEAD", Slot::Swap, config)?;
+    let mut changed = Tree::checkout("HEAD", Slot::Swap, config)?;
     change(&changed)?;
+    changed.change = Some(named);
     let changed = changed.by_toolchain(toolchain);
     let base = tree.build(config)?;
     changed.take_packages(config, Some(&tree));

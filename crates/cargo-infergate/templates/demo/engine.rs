@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::Result;
 use infergate::engine::{Engine, EngineInfo, LoadRequest, TokenId, ensure_fits};
 
-/// Arithmetic for one token: some tens of microseconds.
+/// Arithmetic for one token: some microseconds, as the compiler joins several rounds into one.
 const ROUNDS: u64 = 20_000;
 const CONTEXT_TOKENS: usize = 1024;
 

@@ -182,6 +182,16 @@ fn a_bisection_over_versions_names_the_first_slower_one() {
 }
 
 #[test]
+fn a_version_that_does_not_build_is_named() {
+    let sandbox = on_a_dependency();
+    let other = another("strsim", "0.11.9", "pub fn other() {}\n");
+    let asked = format!("strsim={}", other.path("").display());
+    let said = stderr(&swap(&sandbox, &asked).code(2));
+    let line = said.lines().last().unwrap_or_default();
+    assert!(line.contains(&format!(" with --swap {asked} does not build: error")), "{line}");
+}
+
+#[test]
 fn what_cannot_be_swapped_is_one_line() {
     let sandbox = on_a_dependency();
     for (what, why) in [

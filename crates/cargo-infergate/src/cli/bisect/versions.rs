@@ -75,8 +75,9 @@ pub fn run(
     budget: Option<Duration>,
     cancelled: &AtomicBool,
 ) -> Result<(Vec<Step>, Found)> {
-    let base = Tree::checkout("HEAD", Slot::Base, config)?;
+    let mut base = Tree::checkout("HEAD", Slot::Base, config)?;
     swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
+    base.change = Some(asked.label(0));
     output::say(&format!("good: {}", asked.label(0)));
     let good = base.build(config)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
@@ -86,6 +87,7 @@ pub fn run(
         ensure_not(cancelled)?;
         let commit = tree.commit.clone();
         tree.turn_to(&commit)?;
+        tree.change = Some(asked.label(at));
         match swap::ensure(&asked.swaps(at)?, &tree.folder()?) {
             Ok(()) => search.step_called(asked.label(at), &tree),
             Err(error) => {
