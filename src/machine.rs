@@ -74,7 +74,7 @@ fn libc_version() -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 fn libc_version() -> Option<String> {
     // The C library comes with the operating system there, and so does its version.
-    sysinfo::System::os_version().ok().map(|version| format!("{} {version}", std::env::consts::OS))
+    sysinfo::System::os_version().map(|version| format!("{} {version}", std::env::consts::OS))
 }
 
 /// The widest vector extension this processor has and the operating system lets us use.

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml_span::value::{Table, ValueInner};
 
 use super::keys::{KEYS, Key, Kind, Value, ratio};
 
@@ -32,32 +31,33 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Entry>> {
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         format!("{}:{line}:{column}", path.display())
     };
-    let table = match DeTable::parse(text) {
-        Ok(table) => table.into_inner(),
-        Err(error) => bail!(
-            "{}: not TOML: {}",
-            place(error.span().map_or(0, |span| span.start)),
-            error.message().lines().next().unwrap_or_default()
-        ),
+    let mut root = match toml_span::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            bail!("{}: not TOML: {}", place(error.span.start), error.to_string().lines().next().unwrap_or_default())
+        }
     };
     let mut entries = Vec::new();
-    collect(&table, "", &place, &mut entries)?;
+    if let ValueInner::Table(table) = root.take() {
+        collect(table, "", &place, &mut entries)?;
+    }
     Ok(entries)
 }
 
-fn collect(table: &DeTable, prefix: &str, place: &dyn Fn(usize) -> String, entries: &mut Vec<Entry>) -> Result<()> {
-    for (name, value) in table {
-        let full = format!("{prefix}{}", name.get_ref());
+fn collect(table: Table, prefix: &str, place: &dyn Fn(usize) -> String, entries: &mut Vec<Entry>) -> Result<()> {
+    for (name, mut value) in table {
+        let full = format!("{prefix}{}", name.name);
         if NO_KEYS.contains(&full.as_str()) {
             continue;
         }
-        let here = place(name.span().start);
+        let here = place(name.span.start);
         let holds_keys = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
-        if let (Some(inner), true) = (value.get_ref().as_table(), holds_keys) {
-            collect(inner, &format!("{full}."), place, entries)?;
-            continue;
-        }
+        let value = value.take();
         if holds_keys {
+            if let ValueInner::Table(inner) = value {
+                collect(inner, &format!("{full}."), place, entries)?;
+                continue;
+            }
             bail!("{here}: '{full}' is a table of keys; write [{full}]");
         }
         let Some(key) = Key::find(&full) else {
@@ -71,17 +71,17 @@ fn collect(table: &DeTable, prefix: &str, place: &dyn Fn(usize) -> String, entri
     Ok(())
 }
 
-fn convert(value: &Spanned<DeValue>) -> Option<Value> {
-    match value.get_ref() {
-        DeValue::String(text) => Some(Value::Text(text.to_string())),
-        DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok().map(Value::Count),
-        DeValue::Float(digits) => digits.as_str().parse().ok().map(Value::Number),
-        DeValue::Boolean(on) => Some(Value::Switch(*on)),
-        DeValue::Array(items) => {
-            let texts = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
+fn convert(value: ValueInner) -> Option<Value> {
+    match value {
+        ValueInner::String(text) => Some(Value::Text(text.into_owned())),
+        ValueInner::Integer(count) => u64::try_from(count).ok().map(Value::Count),
+        ValueInner::Float(number) => Some(Value::Number(number)),
+        ValueInner::Boolean(on) => Some(Value::Switch(on)),
+        ValueInner::Array(items) => {
+            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
             texts.collect::<Option<_>>().map(Value::List)
         }
-        DeValue::Datetime(_) | DeValue::Table(_) => None,
+        ValueInner::Table(_) => None,
     }
 }
 

@@ -33,14 +33,14 @@ mod others {
 
     /// Vendor and brand of the processor.
     pub fn brand() -> Option<(String, String)> {
-        let mut system = System::new().ok()?;
+        let mut system = System::new();
         system.refresh_cpu_list(CpuRefreshKind::nothing());
         system.cpus().first().map(|cpu| (cpu.vendor_id().to_owned(), cpu.brand().to_owned()))
     }
 
     /// Installed memory, bytes.
     pub fn installed_memory_bytes() -> Option<u64> {
-        let mut system = System::new().ok()?;
+        let mut system = System::new();
         system.refresh_memory();
         Some(system.total_memory())
     }
@@ -49,8 +49,8 @@ mod others {
     pub fn resident_set_bytes() -> Option<u64> {
         let pid = sysinfo::get_current_pid().ok()?;
         // A new one each time: one that is kept grows with what it has seen.
-        let mut system = System::new().ok()?;
-        let only_memory = ProcessRefreshKind::nothing().with_memory().without_tasks();
+        let mut system = System::new();
+        let only_memory = ProcessRefreshKind::nothing().with_memory();
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, only_memory);
         system.process(pid).map(Process::memory).filter(|bytes| *bytes > 0)
     }

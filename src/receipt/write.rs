@@ -165,6 +165,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => {}
         other => return other,
     }
+    #[cfg(not(unix))]
+    let _ = folder;
     Ok(())
 }
 

@@ -43,6 +43,8 @@ pub fn ask_to_end(child: &mut Child) {
             thread::sleep(Duration::from_millis(10));
         }
     }
+    #[cfg(not(unix))]
+    let _ = child;
 }
 
 /// Whether a process ended because its user ended it.

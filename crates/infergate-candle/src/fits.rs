@@ -111,7 +111,7 @@ fn f32s(dimensions: &[usize]) -> u64 {
 
 /// What can be had without swapping; in a container no more than its limit less what its programs hold.
 fn free_bytes() -> Option<u64> {
-    let mut system = System::new().ok()?;
+    let mut system = System::new();
     system.refresh_memory();
     let all = Some(system.available_memory()).filter(|bytes| *bytes > 0)?;
     Some(system.cgroup_limits().map_or(all, |limits| all.min(limits.total_memory.saturating_sub(limits.rss))))

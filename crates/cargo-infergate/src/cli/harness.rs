@@ -71,7 +71,12 @@ pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<Stri
     add_targets(&mut table, target, &own, &folder)?;
     write(&manifest, &table.to_string())?;
     add_packages(&bench_target::lock_file(head)?, &bench_target::lock_file(base)?)?;
-    let after = features::of_all(base).context("base with head's harness")?;
+    let after = features::of_all(base).or_else(|error| match unlocked(&error) {
+        Some(package) => not_comparable(format!(
+            "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"
+        )),
+        None => Err(error.context("base with head's harness")),
+    })?;
     ensure_same(&before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
     Ok(Some(format!("head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
@@ -236,7 +241,14 @@ fn as_toml(dependency: &Value, head: &Path, base: &Path) -> Result<Toml> {
     Ok(Toml::Table(table))
 }
 
-fn not_comparable(why: String) -> Result<()> {
+/// The package of which cargo finds no version that everything fits which is locked.
+fn unlocked(error: &anyhow::Error) -> Option<String> {
+    let text = format!("{error:#}");
+    let (_, package) = text.split_once("failed to select a version for")?;
+    package.split('`').nth(1)?.split(' ').next().map(str::to_owned)
+}
+
+fn not_comparable<T>(why: String) -> Result<T> {
     Err(WorkerError::NotComparable(format!(
         "{why}; gate this change with --base-bin and --head-bin, or merge the harness first"
     ))

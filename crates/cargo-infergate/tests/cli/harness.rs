@@ -1,7 +1,10 @@
 //! Head's harness over base's sources: the change that adds the bench target is gated too.
 
+use std::process::Command as Process;
+
 use crate::revisions::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::swap::two_crates;
 
 /// A repository whose last commit has no bench target, and whose working tree has one in a folder of its own.
 fn that_adds_its_bench() -> Sandbox {
@@ -90,6 +93,34 @@ fn a_harness_that_changes_how_base_computes_is_refused() {
         sandbox.write("Cargo.toml", &format!("{with_bench}{depends}"));
         gate(&sandbox, "HEAD", &[]).success();
     }
+}
+
+/// Its version that head's Cargo.lock has would be built into base, too, and what the upgrade costs would not be seen.
+#[test]
+fn a_harness_that_needs_a_later_version_of_what_base_has_is_refused() {
+    let home = two_crates();
+    let lock = |sandbox: &Sandbox| {
+        let mut cargo = Process::new("cargo");
+        cargo.args(["update", "--workspace"]).current_dir(sandbox.path("")).env("CARGO_HOME", home.path(""));
+        assert!(cargo.output().expect("cargo").status.success());
+    };
+    let sandbox = that_adds_its_bench();
+    let depends = "\n[dependencies]\nback = '1.0.0'\n";
+    let no_bench = MANIFEST.split("[[bench]]").next().unwrap_or_default();
+    sandbox.write("Cargo.toml", &format!("{no_bench}{}", depends.replace("1.0.0", "=1.0.0")));
+    lock(&sandbox);
+    sandbox.write("Cargo.toml", &format!("{no_bench}{depends}"));
+    lock(&sandbox);
+    git(&sandbox, &["add", "--force", "Cargo.toml", "Cargo.lock"]);
+    git(&sandbox, &["commit", "--quiet", "-m", "locked to the older one"]);
+    let with_bench = MANIFEST.replace("bench.rs", "benches/main.rs");
+    sandbox.write("Cargo.toml", &format!("{with_bench}{depends}\n[dev-dependencies]\nfront = '1.0.1'\n"));
+    lock(&sandbox);
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8"]);
+    process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_HOME", home.path(""));
+    let said = assert_cmd::Command::from_std(process).assert().code(4).stdout("");
+    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
+    assert!(line.contains("head's harness needs another version of back than base's Cargo.lock has"), "{line}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_slower_dependency_is_called_and_named() {
 
 /// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
 /// older `back` is slower.
-fn two_crates() -> Sandbox {
+pub fn two_crates() -> Sandbox {
     let home = Sandbox::new();
     for (version, step_ns) in [("1.0.0", "1_050_000"), ("1.0.1", "1_000_000")] {
         let needs = format!("[dependencies]\nback = '{version}'\n");
