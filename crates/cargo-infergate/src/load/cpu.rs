@@ -1,7 +1,5 @@
 //! Processor time of the thread that runs the client.
 
-use std::time::Duration;
-
 /// Nanoseconds this thread has computed for since it began; `None` where the system does not say.
 #[cfg(target_os = "linux")]
 pub fn thread_cpu_ns() -> Option<u64> {
@@ -34,9 +32,8 @@ fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     if outcome != 0 {
         return None;
     }
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).ok()?);
-    let time = seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).ok()?);
-    u64::try_from(time.as_nanos()).ok()
+    let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
 /// Lets this process open as many connections as the system ever allows it: each user needs one. Where that is refused,
