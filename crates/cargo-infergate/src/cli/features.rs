@@ -13,7 +13,7 @@ use crate::config::BenchTarget;
 /// As many packages are named; the others are counted.
 const NAMED: usize = 8;
 
-/// Features by package, each as cargo names it: `serde v1.0.0`.
+/// Features by package, each as cargo names it: `serde v1.0.0`. One from git has its commit behind that.
 pub type Features = BTreeMap<String, BTreeSet<String>>;
 
 /// Of everything that is built for the bench target in `folder`.
@@ -50,7 +50,10 @@ fn listed(mut cargo: Command) -> Result<Features> {
     let mut packages = Features::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Some((package, features)) = line.split_once('|') else { continue };
-        let package = package.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        // The folder of a package is another one in each checkout.
+        let commit = package.rsplit_once('#').filter(|(before, _)| before.contains("://"));
+        let commit = commit.map(|(_, commit)| format!(" #{}", commit.trim_end_matches(')')));
+        let package = package.split(' ').take(2).collect::<Vec<_>>().join(" ") + &commit.unwrap_or_default();
         let features = features.split(',').filter(|feature| !feature.is_empty()).map(str::to_owned);
         packages.entry(package).or_default().extend(features);
     }

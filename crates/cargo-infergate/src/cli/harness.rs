@@ -2,7 +2,8 @@
 //! development dependencies are laid over base's checkout, so that the very change that adds them can be gated.
 //!
 //! Base keeps its own sources, dependencies and Cargo.lock. Packages that only the harness needs are added to it. A package
-//! that base has may come in no other version and with no other numeric feature: what head upgrades would hide in base.
+//! that base has may come in no other version and with no other numeric feature: what head upgrades would hide in base. A
+//! package of the repository is taken from base's checkout, and never from the working tree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,6 +18,8 @@ use super::{bench_target, features};
 use crate::config::BenchTarget;
 use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
+
+mod manifest;
 
 /// No manifest and no lock file is larger.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -54,24 +57,45 @@ const NUMERIC: [&str; 25] = [
     "wide",
 ];
 
-/// Lays the harness of the package in `head` over the one in `base`. Says what was done, for the verdict; `None` where head has
-/// no such bench target either, and nothing was done.
+/// The two checkouts of a repository, by the folder of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Checkouts<'a> {
+    /// The working tree.
+    pub head: &'a Path,
+    /// What its harness is laid over.
+    pub base: &'a Path,
+}
+
+impl Checkouts<'_> {
+    /// Where a path of head lies in base; `None` where it is not of the repository.
+    fn in_base(&self, of_head: &Path) -> Option<PathBuf> {
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Some(self.base.join(whole(of_head).strip_prefix(whole(self.head)).ok()?))
+    }
+}
+
+/// Lays the harness of the package around `here` in head over the same package of base. Says what was done, for the verdict;
+/// `None` where head has no such bench target either, and nothing was done.
 ///
 /// # Errors
-/// [`WorkerError::NotComparable`] where the harness would change what base is built from; a manifest that cannot be read or
-/// written.
-pub fn lay(target: &BenchTarget, head: &Path, base: &Path) -> Result<Option<String>> {
-    let Some(own) = own_package(target, head)? else { return Ok(None) };
-    let before = features::of_all(base)?;
+/// [`WorkerError::NotComparable`] where the harness would change what base is built from, or base lacks the package; a manifest
+/// that cannot be read or written.
+pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Option<String>> {
+    let Some(own) = own_package(target, here)? else { return Ok(None) };
     let folder = manifest_folder(&own)?;
-    let files = copy(&bench_files(target, &own, &folder)?, &folder, base)?;
+    let Some(base) = checkouts.in_base(&folder).filter(|base| base.join("Cargo.toml").is_file()) else {
+        let name = own["name"].as_str().unwrap_or_default();
+        return not_comparable(format!("base has no package where head's {name} is, whose bench target it is"));
+    };
+    let before = features::of_all(&base)?;
+    let files = copy(&bench_files(target, &own, &folder)?, &folder, &base)?;
     let manifest = base.join("Cargo.toml");
     let mut table = table(&manifest)?;
-    add_dependencies(&mut table, &own, base)?;
-    add_targets(&mut table, target, &own, &folder)?;
+    manifest::add_dependencies(&mut table, &own, checkouts)?;
+    manifest::add_targets(&mut table, target, &own, &folder)?;
     write(&manifest, &table.to_string())?;
-    add_packages(&bench_target::lock_file(head)?, &bench_target::lock_file(base)?)?;
-    let after = features::of_all(base).or_else(|error| match unlocked(&error) {
+    add_packages(&bench_target::lock_file(&folder)?, &bench_target::lock_file(&base)?)?;
+    let after = features::of_all(&base).or_else(|error| match unlocked(&error) {
         Some(package) => not_comparable(format!(
             "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"
         )),
@@ -100,7 +124,8 @@ fn manifest_folder(package: &Value) -> Result<PathBuf> {
     manifest.as_deref().and_then(Path::parent).map(Path::to_owned).context("cargo does not say where the package is")
 }
 
-/// Everything beside the bench targets' sources, below the package's folder.
+/// Everything beside the bench targets' sources, below the package's folder. Of a bench target that lies among the package's own
+/// sources its file alone: the others are what is compared.
 fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = BTreeSet::new();
     for name in [&target.target, &target.memory_target] {
@@ -114,7 +139,9 @@ fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<V
             source.display()
         );
         match source.parent() {
-            Some(beside) if beside != folder => collect(beside, &mut files)?,
+            Some(beside) if beside != folder && !has_own_sources(package, folder, beside) => {
+                collect(beside, &mut files)?
+            }
             _ => drop(files.insert(source)),
         }
     }
@@ -125,6 +152,17 @@ fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<V
         files.len()
     );
     Ok(files.into_iter().collect())
+}
+
+/// Whether `beside` holds sources of the package's library or programs, or lies among them.
+fn has_own_sources(package: &Value, folder: &Path, beside: &Path) -> bool {
+    let kinds = ["bench", "test", "example"];
+    let own = |target: &&Value| kinds.iter().all(|kind| target["kind"][0] != *kind);
+    let sources = package["targets"].as_array().into_iter().flatten().filter(own);
+    sources.filter_map(|target| target["src_path"].as_str().map(Path::new)).any(|source| {
+        let around = source.parent().filter(|around| *around != folder);
+        source.starts_with(beside) || around.is_some_and(|around| beside.starts_with(around))
+    })
 }
 
 fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
@@ -175,72 +213,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-/// Head's development dependencies that base does not have, as cargo understood them.
-fn add_dependencies(manifest: &mut Table, own: &Value, base: &Path) -> Result<()> {
-    let root = PathBuf::from(own["manifest_path"].as_str().unwrap_or_default());
-    let all = own["dependencies"].as_array().cloned().unwrap_or_default();
-    for dependency in all.iter().filter(|dependency| dependency["kind"] == "dev") {
-        let name = dependency["rename"].as_str().or(dependency["name"].as_str()).unwrap_or_default().to_owned();
-        let value = as_toml(dependency, root.parent().unwrap_or(&root), base)?;
-        let section = match dependency["target"].as_str() {
-            Some(platform) => entry(entry(manifest, "target")?, platform)?,
-            None => &mut *manifest,
-        };
-        entry(section, "dev-dependencies")?.entry(name).or_insert(value);
-    }
-    Ok(())
-}
-
-fn entry<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table> {
-    let value = table.entry(name).or_insert_with(|| Toml::Table(Table::new()));
-    value.as_table_mut().with_context(|| format!("base's Cargo.toml: {name} is no table"))
-}
-
-fn as_toml(dependency: &Value, head: &Path, base: &Path) -> Result<Toml> {
-    let mut table = Table::new();
-    let mut put = |key: &str, text: &str| drop(table.insert(key.to_owned(), Toml::from(text)));
-    let name = dependency["name"].as_str().unwrap_or_default();
-    match dependency["req"].as_str() {
-        Some("*") | None => {}
-        Some(version) => put("version", version),
-    }
-    if dependency["rename"].is_string() {
-        put("package", name);
-    }
-    if let Some(path) = dependency["path"].as_str().map(Path::new) {
-        // A package of the repository itself is what is compared: base's own, or none.
-        let in_base = path.strip_prefix(head).ok().map(|below| base.join(below));
-        match in_base {
-            Some(place) if place.is_dir() => put("path", &place.to_string_lossy()),
-            Some(_) => not_comparable(format!(
-                "head's harness needs the package {name} of this repository, and base has none"
-            ))?,
-            None => put("path", &path.to_string_lossy()),
-        }
-    } else if let Some(git) = dependency["source"].as_str().and_then(|source| source.strip_prefix("git+")) {
-        let (url, query) = git.split_once('?').unwrap_or((git, ""));
-        put("git", url.split('#').next().unwrap_or(url));
-        if let Some((key @ ("branch" | "tag" | "rev"), value)) =
-            query.split('#').next().and_then(|query| query.split_once('='))
-        {
-            put(key, value);
-        }
-    }
-    if dependency["uses_default_features"] == false {
-        table.insert("default-features".into(), Toml::Boolean(false));
-    }
-    let features: Vec<Toml> = dependency["features"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|name| Some(Toml::from(name.as_str()?)))
-        .collect();
-    if !features.is_empty() {
-        table.insert("features".into(), Toml::Array(features));
-    }
-    Ok(Toml::Table(table))
-}
-
 /// The package of which cargo finds no version that everything fits which is locked.
 fn unlocked(error: &anyhow::Error) -> Option<String> {
     let text = format!("{error:#}");
@@ -255,29 +227,19 @@ fn not_comparable<T>(why: String) -> Result<T> {
     .into())
 }
 
-fn add_targets(manifest: &mut Table, target: &BenchTarget, own: &Value, folder: &Path) -> Result<()> {
-    let benches = manifest.entry("bench").or_insert_with(|| Toml::Array(Vec::new()));
-    let benches = benches.as_array_mut().context("base's Cargo.toml: bench is no list of targets")?;
-    for name in [&target.target, &target.memory_target] {
-        let Some(source) = bench(own, name).and_then(|bench| bench["src_path"].as_str()) else { continue };
-        let path = Path::new(source).strip_prefix(folder)?.to_string_lossy().into_owned();
-        benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name));
-        let mut bench = Table::new();
-        bench.insert("name".into(), Toml::from(name.as_str()));
-        bench.insert("path".into(), Toml::from(path));
-        bench.insert("harness".into(), Toml::Boolean(false));
-        benches.push(Toml::Table(bench));
-    }
-    Ok(())
-}
-
 /// Head's locked packages that base's lock file does not know. Cargo leaves out what nobody needs.
 fn add_packages(head: &Path, base: &Path) -> Result<()> {
     if !head.is_file() || !base.is_file() {
         return Ok(());
     }
     let packages = |table: &Table| table.get("package").and_then(Toml::as_array).cloned().unwrap_or_default();
-    let key = |package: &Toml| ["name", "version", "source"].map(|field| package.get(field).cloned());
+    // Of a git dependency base keeps the commit that it has: with two of them cargo would take either.
+    let text = |package: &Toml, field: &str| package.get(field).and_then(Toml::as_str).unwrap_or_default().to_owned();
+    let key = |package: &Toml| {
+        let source = text(package, "source");
+        let place = source.split('#').next().unwrap_or_default().to_owned();
+        (text(package, "name"), text(package, "version"), place)
+    };
     let mut lock = table(base)?;
     let mut all = packages(&lock);
     // A package of the repository has no source; base has its own.

@@ -147,7 +147,8 @@ impl Tree {
             return Ok(None);
         };
         let here = env::current_dir().context("the current folder cannot be read")?;
-        let laid = harness::lay(&config.bench, &here, &self.folder()?)?;
+        let checkouts = harness::Checkouts { head: &self.repository, base: &self.files };
+        let laid = harness::lay(&config.bench, checkouts, &here)?;
         if missing && laid.is_none() {
             return Err(bench_target::no_such_target(&config.bench, &place).into());
         }

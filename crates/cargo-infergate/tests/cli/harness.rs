@@ -56,6 +56,104 @@ fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
 }
 
+/// One bench of the package is a worker already, and another becomes one.
+#[test]
+fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let sandbox = repository();
+    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n"));
+    commit(&sandbox, "bench.rs", "// Of criterion.\nfn main() {}\n", "a bench of criterion's");
+    sandbox.write("bench.rs", &format!("// Of infergate::criterion.\n{WORKER}"));
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    let note =
+        "base's bench target 'inference' does not use infergate: head's harness was laid over it (bench.rs; 0 packages";
+    assert!(stdout(&said).contains(note), "{}", stdout(&said));
+}
+
+#[test]
+fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
+    let sandbox = repository();
+    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
+    let manifest = MANIFEST.replace("engine.rs", "src/engine.rs").replace("bench.rs", "src/bench.rs");
+    sandbox.write("src/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    commit(&sandbox, "Cargo.toml", manifest.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("Cargo.toml", &manifest);
+    sandbox.write("src/bench.rs", WORKER);
+    sandbox.write("src/engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(stdout(&said).contains("laid over it (src/bench.rs; 0 packages"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+}
+
+/// The same where the folder of the bench targets is below that of the sources.
+#[test]
+fn a_folder_of_bench_targets_below_the_sources_does_not_bring_them_into_base() {
+    let sandbox = repository();
+    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
+    let manifest = MANIFEST.replace("engine.rs", "src/engine.rs").replace("bench.rs", "src/step/bench.rs");
+    sandbox.write("src/engine.rs", "pub mod step;\npub use step::STEP_NS;\n");
+    sandbox.write("src/step/mod.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    commit(&sandbox, "Cargo.toml", manifest.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("Cargo.toml", &manifest);
+    sandbox.write("src/step/bench.rs", WORKER);
+    sandbox.write("src/step/mod.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+}
+
+/// A gate in a folder of the repository.
+fn gate_in(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.arg("--base-folder").arg(sandbox.path("cache")).args(arguments).current_dir(sandbox.path(folder));
+    assert_cmd::Command::from_std(process).assert()
+}
+
+const KERNELS: &str = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition = '2021'\n";
+
+/// Two packages, and no workspace around them: what base's harness needs of the repository is base's.
+#[test]
+fn a_neighbour_in_the_repository_is_taken_from_base() {
+    let sandbox = repository();
+    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
+        std::fs::remove_file(sandbox.path(file)).expect("it was there");
+    }
+    sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
+    sandbox.write("kernels/Cargo.toml", KERNELS);
+    sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    sandbox.write("gated/engine.rs", "");
+    commit(&sandbox, "gated/Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox
+        .write("gated/Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\nkernels = {{ path = '../kernels' }}\n"));
+    sandbox.write("gated/bench.rs", &WORKER.replace("engine::", "kernels::"));
+    sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
+    let said = gate_in(&sandbox, "gated", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+}
+
+/// The gate is started at a workspace's root, which is no package.
+#[test]
+fn the_harness_of_a_member_is_laid_over_that_member() {
+    let sandbox = repository();
+    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
+        std::fs::remove_file(sandbox.path(file)).expect("it was there");
+    }
+    sandbox.write("Cargo.toml", "[workspace]\nmembers = ['crates/*']\nresolver = '2'\n");
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
+    let without = manifest.split("[[bench]]").next().unwrap_or_default();
+    commit(&sandbox, "crates/engine/Cargo.toml", without, "no bench");
+    sandbox.write("crates/engine/Cargo.toml", &manifest);
+    sandbox.write("crates/engine/benches/main.rs", WORKER);
+    for more in [&[][..], &["--bench-package=engine"]] {
+        let said = gate_in(&sandbox, "", more).success();
+        assert!(stdout(&said).contains("laid over it (benches/main.rs; 0 packages"), "{}", stdout(&said));
+        assert_eq!(left_behind(&sandbox), " M crates/engine/Cargo.toml\n?? crates/engine/benches/\n");
+    }
+}
+
 #[test]
 fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     let sandbox = that_adds_its_bench();
