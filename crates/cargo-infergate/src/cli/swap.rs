@@ -142,7 +142,8 @@ pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
     for swap in swaps {
         // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
         ensure!(
-            locked(&was, swap.name()) != locked(&now, swap.name()) && !now.contains("[[patch.unused]]"),
+            locked(&was, swap.name()) != locked(&now, swap.name())
+                && (is_unused(&was, swap.name()) || !is_unused(&now, swap.name())),
             "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
             swap.cannot()
         );
@@ -221,8 +222,18 @@ fn is_locked(lock: &str, name: &str, version: &str) -> bool {
 
 /// What a lock file says of the packages of this name.
 fn locked<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
+    let packages = lock.split("[[patch.unused]]").next().unwrap_or_default();
+    packages.split("[[package]]").filter(|package| is_of(package, name)).collect()
+}
+
+/// Whether a lock file says that nothing uses the patch of this name. Others may stand there from before.
+fn is_unused(lock: &str, name: &str) -> bool {
+    lock.split("[[patch.unused]]").skip(1).any(|patch| is_of(patch, name))
+}
+
+fn is_of(entry: &str, name: &str) -> bool {
     let name = format!("name = \"{name}\"");
-    lock.split("[[package]]").filter(|package| package.lines().any(|line| line == name)).collect()
+    entry.lines().any(|line| line == name)
 }
 
 /// The manifests of all packages in the workspace around `folder`, and its root's.

@@ -98,6 +98,18 @@ fn a_slower_dependency_is_called_and_named() {
     assert_eq!(left_behind(&sandbox), before);
 }
 
+/// Cargo keeps a patch in the lock file that fits no dependency.
+#[test]
+fn an_unused_patch_of_another_crate_does_not_stop_a_swap() {
+    let unused = another("unused", "9.0.0", "");
+    let patch = format!("strsim = '0.11'\n[patch.crates-io]\nunused = {{ path = '{}' }}", unused.path("").display());
+    let sandbox = on(ENGINE, &patch);
+    let lock = fs::read_to_string(sandbox.path("Cargo.lock")).expect("a lock file");
+    assert!(lock.contains("[[patch.unused]]"), "{lock}");
+    let other = strsim("0.11.9", 1);
+    swap(&sandbox, &format!("strsim={}", other.path("").display())).success();
+}
+
 /// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
 /// older `back` is slower.
 pub fn two_crates() -> Sandbox {
