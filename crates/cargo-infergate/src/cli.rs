@@ -35,6 +35,7 @@ mod server_program;
 mod sides;
 mod swap;
 mod terms;
+mod toolchain;
 mod undecided;
 
 use std::env::ArgsOs;

@@ -1,7 +1,6 @@
 //! The bench target's executable, from cargo's own messages.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,11 +9,15 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{lock_file, output};
+use super::{lock_file, output, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use infergate::build_info;
+use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
+
+/// No source file is larger.
+const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
 /// A checkout other than the working tree.
 #[derive(Debug, Clone)]
@@ -64,7 +67,7 @@ fn built_here(path: PathBuf) -> Program {
 /// # Errors
 /// As [`lock_file::path`].
 pub fn lock_file(folder: &Path) -> Result<PathBuf> {
-    lock_file::path(&mut Command::new(program(Some(folder))), folder)
+    lock_file::path(&mut toolchain::cargo(Some(folder)), folder)
 }
 
 /// Builds the bench target of the working tree and gives its executable. cargo's own progress and errors go to stderr as
@@ -147,24 +150,9 @@ pub fn metadata(folder: &Path) -> Result<Value> {
 
 /// cargo in `folder`, by the toolchain that it names.
 pub fn cargo(folder: &Path) -> Command {
-    let mut cargo = Command::new(program(Some(folder)));
+    let mut cargo = toolchain::cargo(Some(folder));
     cargo.current_dir(folder);
-    if has_toolchain(folder) {
-        cargo.env_remove("RUSTUP_TOOLCHAIN");
-    }
     cargo
-}
-
-/// Refuses a toolchain that cannot compile here.
-///
-/// # Errors
-/// A name that rustup does not know.
-pub fn ensure_toolchain(name: &str) -> Result<()> {
-    let asked = Command::new("rustc").arg("--version").env("RUSTUP_TOOLCHAIN", name).output();
-    if asked.is_ok_and(|output| output.status.success()) {
-        return Ok(());
-    }
-    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {name}`")
 }
 
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
@@ -176,7 +164,7 @@ pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
 }
 
 /// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
-/// its one line was changed, and cannot be a worker.
+/// its one line was changed, and cannot be a worker. A package can have benches of both.
 ///
 /// # Errors
 /// When cargo does not start.
@@ -188,7 +176,21 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
         };
         Ok(described_with(&target.target, folder)?.iter().filter(wanted).any(depends))
     };
-    Ok(ours(Path::new("."))? && !ours(&place.folder)?)
+    if !ours(Path::new("."))? {
+        return Ok(false);
+    }
+    let (was, is) = (source(target, &place.folder)?, source(target, Path::new("."))?);
+    let turned = !was.contains("infergate") && was.contains("criterion") && is.contains("infergate");
+    Ok(turned || !ours(&place.folder)?)
+}
+
+/// The first file of a bench target; empty where it cannot be read.
+fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
+    let packages = described_with(&target.target, folder)?;
+    let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
+    let bench = targets.filter(|built| built["kind"][0] == "bench").find(|built| built["name"] == *target.target);
+    let path = bench.and_then(|built| built["src_path"].as_str()).unwrap_or_default();
+    Ok(read_text(Path::new(path), MAX_SOURCE_BYTES).unwrap_or_default())
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.
@@ -294,9 +296,8 @@ pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -
 
 fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
     let mut cargo = match place {
-        // rustup's own cargo reads the variable below.
-        Some(Place { toolchain: Some(_), .. }) => Command::new("cargo"),
-        _ => Command::new(program(place.map(|place| place.folder.as_path()))),
+        Some(Place { toolchain: Some(name), .. }) => toolchain::named(name),
+        _ => toolchain::cargo(place.map(|place| place.folder.as_path())),
     };
     cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
     add_selection(&mut cargo, target, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
@@ -317,24 +318,7 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         }
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
-        match &place.toolchain {
-            Some(toolchain) => drop(cargo.env("RUSTUP_TOOLCHAIN", toolchain)),
-            None if has_toolchain(&place.folder) => drop(cargo.env_remove("RUSTUP_TOOLCHAIN")),
-            None => {}
-        }
     }
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
     Ok(cargo)
-}
-
-/// This process's cargo; a checkout that names its own toolchain is built by the one that finds it.
-fn program(folder: Option<&Path>) -> OsString {
-    let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    if folder.is_some_and(has_toolchain) { OsString::from("cargo") } else { own() }
-}
-
-fn has_toolchain(folder: &Path) -> bool {
-    ["rust-toolchain", "rust-toolchain.toml"]
-        .iter()
-        .any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
 }

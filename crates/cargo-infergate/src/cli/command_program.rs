@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::output;
+use super::{output, toolchain};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
@@ -56,6 +56,7 @@ pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Resu
     let mut command = Command::new(find(program, folder).unwrap_or_else(|| program.into()));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
+    toolchain::choose(&mut command, folder);
     let status = command.stdin(Stdio::null()).stdout(std::io::stderr()).status();
     let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
     ensure!(status.success(), "{side}: {key} failed ({status}); its words are above");

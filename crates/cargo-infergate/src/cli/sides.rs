@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use super::git::{commit_of, git};
 use super::memory::Follower;
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, terms};
+use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, terms, toolchain};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
@@ -129,26 +129,43 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
 /// A program of the working tree, and of a revision, that is run once a sample.
 fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let notes = head_changes(&tree)?;
+    let mut notes = head_changes(&tree)?;
     let asked = &config.worker;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
+    notes.extend(build_changes(&tree, &here)?);
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, notes, trees: vec![tree] })
 }
 
 /// The server of the working tree, and of a revision.
 fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let notes = head_changes(&tree)?;
+    let mut notes = head_changes(&tree)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
+    notes.extend(build_changes(&tree, &here)?);
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, notes, trees: vec![tree] })
+}
+
+/// What differs between two builds of a program beside the commits, where cargo builds it.
+fn build_changes(tree: &Tree, here: &Path) -> Result<Vec<Note>> {
+    let base = tree.folder()?;
+    if ![here, &base].iter().all(|folder| folder.join("Cargo.toml").is_file()) {
+        return Ok(Vec::new());
+    }
+    // A program that something else builds can lie beside a manifest that cargo refuses.
+    let locks = [here, &base].map(|folder| bench_target::lock_file(folder).ok().filter(|lock| lock.is_file()));
+    let locked = match locks {
+        [Some(head), Some(_)] => tree.dependencies(&head)?,
+        _ => None,
+    };
+    Ok([locked, toolchain::difference(&base, here)].into_iter().flatten().map(Note::from).collect())
 }
 
 /// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.
@@ -164,7 +181,7 @@ fn of_head(
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
-    toolchain.map_or(Ok(()), |name| bench_target::ensure_toolchain(name))?;
+    toolchain.map_or(Ok(()), |name| toolchain::ensure(name))?;
     let tree = Tree::checkout("HEAD", Slot::Base, config)?;
     let mut changed = Tree::checkout("HEAD", Slot::Swap, config)?;
     change(&changed)?;

@@ -11,6 +11,7 @@ mod commands;
 mod early;
 mod gate;
 mod harness;
+mod harness_sources;
 mod init;
 #[cfg(unix)]
 mod interrupt;
@@ -29,3 +30,4 @@ mod swap;
 #[cfg(unix)]
 mod terminal;
 mod terms;
+mod toolchain;

@@ -1,0 +1,81 @@
+//! Which toolchain builds a checkout: its own, and not the one that runs this command.
+//!
+//! rustup's `cargo` tells every program that it starts which toolchain it chose, in RUSTUP_TOOLCHAIN and CARGO. It chose by the
+//! working tree. Where a file chooses the toolchain, of the working tree or of the checkout, a checkout is asked anew: else
+//! head's compiler would build base, and what an upgrade of it costs would not be seen.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
+
+/// cargo for a checkout, or this process's own for the working tree.
+pub fn cargo(checkout: Option<&Path>) -> Command {
+    let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let Some(folder) = checkout else { return Command::new(own()) };
+    let mut cargo = Command::new(if is_chosen(folder) { OsString::from("cargo") } else { own() });
+    choose(&mut cargo, folder);
+    cargo
+}
+
+/// rustup's cargo, by the toolchain of this name.
+pub fn named(toolchain: &str) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.env(VARIABLE, toolchain);
+    cargo
+}
+
+/// Lets a program that builds a checkout, or the working tree, find the toolchain by the files there.
+pub fn choose(command: &mut Command, folder: &Path) {
+    if is_chosen(folder) {
+        command.env_remove(VARIABLE);
+    }
+}
+
+/// How the compilers differ that a program would find in two checkouts, where a file chooses them; `None` when they do not.
+pub fn difference(base: &Path, head: &Path) -> Option<String> {
+    let version = |folder: &Path| {
+        let mut rustc = Command::new("rustc");
+        choose(&mut rustc, folder);
+        let output =
+            rustc.arg("--version").current_dir(folder).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let (was, is) = (version(base)?, version(head)?);
+    (was != is).then(|| format!("rustc differs: '{is}' in head, '{was}' in base"))
+}
+
+fn is_chosen(folder: &Path) -> bool {
+    has_file(folder) || env::current_dir().is_ok_and(|here| has_file(&here))
+}
+
+fn has_file(folder: &Path) -> bool {
+    ["rust-toolchain", "rust-toolchain.toml"]
+        .iter()
+        .any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
+}
+
+/// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
+/// built by it; neither does it know the argument that is asked with here.
+///
+/// # Errors
+/// A name that rustup does not know, or no rustup.
+pub fn ensure(name: &str) -> Result<()> {
+    let knows = |program: &str| {
+        let asked = Command::new(program).arg(format!("+{name}")).arg("--version").output();
+        asked.is_ok_and(|output| output.status.success())
+    };
+    if knows("cargo") && knows("rustc") {
+        return Ok(());
+    }
+    if Command::new("rustup").arg("--version").output().is_err() {
+        bail!(
+            "--toolchain '{name}': rustup is not installed, and only it has several toolchains; see https://rustup.rs"
+        )
+    }
+    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {name}`")
+}

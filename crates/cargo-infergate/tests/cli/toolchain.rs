@@ -1,0 +1,91 @@
+//! Which compiler builds base: the one that base's files choose, also where this command runs by head's.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+use crate::revisions::{commit, repository};
+use crate::sandbox::{Sandbox, error, stderr};
+
+/// A file that chooses a toolchain: the one that runs this test.
+fn file() -> String {
+    let cargo = std::env::var("CARGO").expect("tests are run by cargo");
+    let toolchain = Path::new(&cargo).ancestors().nth(2).expect("it lies in a folder");
+    format!("[toolchain]\npath = '{}'\n", toolchain.display())
+}
+
+fn gate(sandbox: &Sandbox) -> std::process::Command {
+    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
+    process.args(["--model=m", "--threads=1"]);
+    process
+}
+
+/// The working tree names a toolchain, and base does not: rustup's choice for the working tree is not base's.
+#[test]
+fn a_build_command_does_not_inherit_heads_toolchain() {
+    let (sandbox, outside) = (repository(), Sandbox::new());
+    let worker = "[worker]\nbuild = ['sh', '-c', 'echo ${RUSTUP_TOOLCHAIN:-none} > said']\ncommand = ['./none']\n";
+    commit(&sandbox, "infergate.toml", worker, "a command");
+    for (name, expected) in [("notes.txt", "heads"), ("rust-toolchain.toml", "none")] {
+        sandbox.write(name, &file());
+        let mut process = gate(&sandbox);
+        process.arg("--base-folder").arg(outside.path("")).env("RUSTUP_TOOLCHAIN", "heads");
+        error(Command::from_std(process).assert());
+        let said = fs::read_to_string(outside.path("base/tree/said")).expect("base was built");
+        assert_eq!(said.trim(), expected, "{name}");
+    }
+}
+
+/// The cargo that runs this command is of head's toolchain.
+#[cfg(unix)]
+#[test]
+fn base_is_not_built_by_heads_cargo_where_head_names_a_toolchain() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (sandbox, outside) = (repository(), Sandbox::new());
+    sandbox.write("rust-toolchain.toml", &file());
+    let cargo = std::env::var("CARGO").expect("tests are run by cargo");
+    sandbox.write(
+        "target/cargo",
+        &format!("#!/bin/sh\npwd >> '{}'\nexec '{cargo}' \"$@\"\n", sandbox.path("target/ran").display()),
+    );
+    fs::set_permissions(sandbox.path("target/cargo"), fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut process = gate(&sandbox);
+    process
+        .arg("--cases=decode/p8")
+        .arg("--base-folder")
+        .arg(outside.path(""))
+        .env("CARGO", sandbox.path("target/cargo"));
+    Command::from_std(process).assert().success();
+    let ran = fs::read_to_string(sandbox.path("target/ran")).expect("head is built by it");
+    let base = |line: &&str| Path::new(line).ends_with("base/tree");
+    assert_eq!(ran.lines().find(base), None, "{ran}");
+}
+
+/// A compiler that is not rustup's does not read RUSTUP_TOOLCHAIN: both sides would be built by it, and pass.
+#[cfg(unix)]
+#[test]
+fn another_toolchain_without_rustup_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = repository();
+    for name in ["cargo", "rustc"] {
+        let words = "#!/bin/sh\ncase \"$1\" in +*) exit 1;; esac\necho 1.95.0\n";
+        sandbox.write(&format!("target/{name}"), words);
+        fs::set_permissions(sandbox.path(&format!("target/{name}")), fs::Permissions::from_mode(0o755))
+            .expect("a program");
+    }
+    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|folder| folder.join("git"))
+        .find(|git| git.is_file())
+        .expect("git");
+    std::os::unix::fs::symlink(git, sandbox.path("target/git")).expect("a link");
+    let mut process =
+        sandbox.process(&["gate", "--toolchain", "beta", "--model=m", "--threads=1", "--base-folder=cache"]);
+    process.env("PATH", sandbox.path("target"));
+    let said = Command::from_std(process).assert();
+    assert!(!stderr(&said).contains("building"), "{}", stderr(&said));
+    let line = error(said);
+    assert!(line.contains("--toolchain 'beta': rustup is not installed"), "{line}");
+}
