@@ -90,7 +90,7 @@ pub enum Undecided {
     /// Exit 3.
     #[default]
     Fail,
-    /// Exit 0, with a note.
+    /// Exit 0 for what noise left open, with a note.
     Warn,
     /// Measure once more; what ends undecided then fails.
     Again,

@@ -98,7 +98,7 @@ pub const KEYS: &[Key] = &[
         Kind::Text,
         Some("\"fail\""),
         "",
-        "Against a revision, what a run that ends inconclusive or unstable does: fail; warn, which passes and says so; again, which measures once more and reports both",
+        "Against a revision, what a run that ends inconclusive or unstable does: fail; warn, which lets pass what noise left open and says so; again, which measures once more and reports both",
     ),
     key(
         "stored_floor",

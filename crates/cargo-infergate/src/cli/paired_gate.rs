@@ -162,7 +162,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let Sides { base, head, anchor, base_memory, head_memory, mut notes, trees: _kept } = built?;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
-    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..PairedPolicy::from(&config.policy) };
+    let policy = PairedPolicy {
+        allow_output_change: asked.allow_output_change,
+        undecided_passes: config.undecided == Undecided::Warn,
+        ..PairedPolicy::from(&config.policy)
+    };
     let measure_once = || {
         let line = progress::Line::new();
         let measured = measure(&request, config, asked.power, &line, &cancelled);
@@ -188,8 +192,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     // First of all notes: whoever reads only one should read these.
     verdict.notes.splice(0..0, notes);
     verdict.notes.extend(own_errors.map(Note::from));
-    if config.undecided == Undecided::Warn {
-        undecided::warn(&mut verdict);
+    if policy.undecided_passes
+        && let Some(warning) = undecided::warning(&verdict)
+    {
+        verdict.notes.insert(0, warning);
     }
     if let Some(json) = json {
         write_json(&json, &verdict)?;

@@ -5,16 +5,20 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::gate::paired::{PairedPolicy, judge};
-use crate::receipt::{Note, Outcome, PairedReceipt, Verdict, write_json};
+use crate::receipt::{Note, PairedReceipt, Target, Verdict, VerdictRow, write_json};
 
 /// Whether to measure once more: then the note that says so. The receipt of the first run is kept beside `out`, and what it
-/// showed is in the note. A run that was decided, whichever way, is never repeated.
+/// showed is in the note. A run that was decided, whichever way, is never repeated, nor one in which something is missing that a
+/// second would not have either.
 ///
 /// # Errors
 /// When the first receipt cannot be written.
 pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Result<Option<Note>> {
-    let verdict = judge(receipt, policy);
-    if receipt.partial || !verdict.verdict.is_undecided() {
+    // What is counted is counted after the last run.
+    let timed = |target: &&Target| !target.metric().is_counted();
+    let targets = policy.targets.iter().filter(timed).cloned().collect();
+    let verdict = judge(receipt, &PairedPolicy { undecided_passes: true, targets, ..policy.clone() });
+    if !verdict.passes_undecided() {
         return Ok(None);
     }
     let kept = out.with_extension("first.json");
@@ -28,16 +32,18 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Resu
     Ok(Some(Note::from(text)))
 }
 
-/// Lets an undecided verdict pass, and says so.
-pub fn warn(verdict: &mut Verdict) {
-    if verdict.verdict.is_undecided() {
-        verdict.exit_code = Outcome::Pass.exit_code();
-        let text = format!("nothing is decided of {}; undecided = \"warn\" lets it pass", subjects(verdict));
-        verdict.notes.insert(0, Note::from(text));
+/// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
+pub fn warning(verdict: &Verdict) -> Option<Note> {
+    let open = subjects(verdict);
+    // Beside a regression, say, it changes nothing.
+    if open.is_empty() || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
+        return None;
     }
+    let not_all = if verdict.passes_undecided() { "" } else { ", and not what is missing or cannot be compared" };
+    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
 }
 
 fn subjects(verdict: &Verdict) -> String {
-    let open = verdict.rows.iter().filter(|row| row.outcome.is_undecided());
+    let open = verdict.rows.iter().filter(|row| VerdictRow::is_undecided(row));
     open.map(|row| row.subject.to_string()).collect::<Vec<_>>().join(", ")
 }

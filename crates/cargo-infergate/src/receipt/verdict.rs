@@ -61,6 +61,17 @@ impl VerdictRow {
         Self { remedy: Some(remedy), ..self }
     }
 
+    /// Whether more blocks, more runs, or a quieter machine would have decided it. What was not measured at all, a counter that
+    /// is no longer counted or a target's value, is not undecided but missing.
+    pub fn is_undecided(&self) -> bool {
+        let was_measured = match &self.evidence {
+            Evidence::Time(time) => time.ratio.is_some(),
+            Evidence::Memory(memory) => memory.slope_bytes.is_some(),
+            Evidence::Output(_) | Evidence::Counter(_) | Evidence::Target(_) => false,
+        };
+        self.outcome.is_undecided() && was_measured
+    }
+
     /// The time it rests on, where it rests on one.
     pub fn time(&self) -> Option<&TimeEvidence> {
         if let Evidence::Time(time) = &self.evidence { Some(time) } else { None }
@@ -74,8 +85,8 @@ pub struct Verdict {
     pub schema: String,
     /// The worst row decides.
     pub verdict: Outcome,
-    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also for an undecided one where the key `undecided` says
-    /// `warn`.
+    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also where the key `undecided` says `warn` and nothing
+    /// but noise kept it from a verdict.
     pub exit_code: i32,
     /// Everything that was compared.
     pub rows: Vec<VerdictRow>,
@@ -88,8 +99,7 @@ impl Verdict {
     /// The worst of `rows` decides, in the order of exit codes 2, 1, 3, 4, 0; none at all is a pass of nothing and therefore
     /// [`Outcome::Failed`].
     pub fn of(rows: Vec<VerdictRow>, notes: Vec<Note>) -> Self {
-        let worst = rows.iter().map(|row| row.outcome).max_by_key(|outcome| outcome.severity());
-        let verdict = match worst {
+        let verdict = match worst(&rows, |_| true) {
             None => Outcome::Failed,
             Some(worst) if worst.exit_code() == 0 => Outcome::Pass,
             Some(worst) => worst,
@@ -104,13 +114,38 @@ impl Verdict {
     pub fn validate(&self) -> Result<()> {
         at_most(self.rows.len(), MAX_ROWS, "rows")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
-        let passed_on = self.exit_code == 0 && self.verdict.is_undecided();
         ensure!(
-            passed_on || self.exit_code == self.verdict.exit_code(),
+            self.passes_undecided() || self.exit_code == self.verdict.exit_code(),
             "its exit code {} is not that of its verdict; the file was edited",
             self.exit_code
         );
         Ok(())
+    }
+
+    /// The same, with exit code 0 if every row that keeps it from passing is undecided; else the worst of the other rows decides.
+    #[must_use]
+    pub fn passing_undecided(self) -> Self {
+        if !self.verdict.is_undecided() {
+            return self;
+        }
+        match worst(&self.rows, |row| !row.is_undecided()).filter(|worst| worst.exit_code() != 0) {
+            Some(verdict) => Self { verdict, exit_code: verdict.exit_code(), ..self },
+            None => Self { exit_code: Outcome::Pass.exit_code(), ..self },
+        }
+    }
+
+    /// Whether it passes although it is undecided.
+    pub fn passes_undecided(&self) -> bool {
+        let failed = |row: &&VerdictRow| row.outcome.exit_code() != 0;
+        self.exit_code == 0
+            && self.verdict.is_undecided()
+            && self.rows.iter().filter(failed).all(VerdictRow::is_undecided)
+    }
+
+    /// The row that decided. Of several as bad it is the first that no more evidence would change.
+    pub fn deciding(&self) -> Option<&VerdictRow> {
+        let mut as_bad = self.rows.iter().filter(|row| row.outcome == self.verdict);
+        as_bad.clone().find(|row| !row.is_undecided()).or_else(|| as_bad.next())
     }
 
     /// The same, never better than `at_best`: a run that broke an invariant or was cut short passes nothing, whatever its
@@ -122,4 +157,9 @@ impl Verdict {
         }
         self
     }
+}
+
+/// The worst outcome of the rows that `counts`.
+fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -> Option<Outcome> {
+    rows.iter().filter(|row| counts(row)).map(|row| row.outcome).max_by_key(|outcome| outcome.severity())
 }

@@ -136,7 +136,7 @@ pub(super) fn reason(verdict: &Verdict) -> Option<String> {
         let memory_alone = !verdict.rows.is_empty() && verdict.rows.iter().all(is_memory);
         return (!judged && !memory_alone).then(|| "time is shown and not judged".into());
     }
-    if let Some(row) = verdict.rows.iter().find(|row| row.outcome == verdict.verdict) {
+    if let Some(row) = verdict.deciding() {
         return Some(format!("{}{}", words::decided(row), other_failures(verdict)));
     }
     let is_broken = |note: &&Note| matches!(note, Note::Broken { .. });

@@ -88,6 +88,21 @@ fn what_cannot_be_decided_fails_warns_or_is_measured_once_more() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+slow", &["--undecided=again", "--out=paired.json"]).code(1);
     assert!(!stdout(&said).contains("once more") && !sandbox.path("paired.first.json").exists(), "decided is decided");
+    // What was not measured is not undecided: it is neither let pass nor measured once more.
+    let target = "--targets=* allocations_per_token <= 9";
+    for (undecided, said_of_it) in [
+        ("warn", Some("lets it pass, and not what is missing or cannot be compared")),
+        ("again", Some("undecided = \"again\" measured it once more")),
+    ] {
+        let key = format!("--undecided={undecided}");
+        for (head, said_of_it) in [("fake", None), ("fake+noisy", said_of_it)] {
+            let said = gate(&sandbox, "fake", head, &[&key, target]).code(3);
+            let report = stdout(&said);
+            assert!(decision(&said).contains("allocations_per_token"), "{undecided}, {head}: {report}");
+            assert_eq!(report.contains("undecided = "), said_of_it.is_some(), "{undecided}, {head}: {report}");
+            assert!(said_of_it.is_none_or(|note| report.contains(note)), "{undecided}, {head}: {report}");
+        }
+    }
     let line = error(gate(&sandbox, "fake", "fake", &["--undecided=maybe"]));
     assert!(line.contains("--undecided: undecided takes fail, warn or again, not 'maybe'"), "{line}");
 }

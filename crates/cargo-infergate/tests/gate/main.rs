@@ -16,3 +16,4 @@ mod properties;
 mod stored;
 mod support;
 mod target;
+mod undecided;

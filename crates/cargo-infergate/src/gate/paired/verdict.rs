@@ -19,6 +19,8 @@ use infergate::case::Case;
 pub struct PairedPolicy {
     /// Another output is shown and does not fail.
     pub allow_output_change: bool,
+    /// What noise alone left undecided passes.
+    pub undecided_passes: bool,
     /// A counter of bytes may rise by this fraction of base and passes.
     pub counter_tolerance: f64,
     /// How far numbers may drift and still be the same output; `None`: by the dtype.
@@ -33,6 +35,7 @@ impl Default for PairedPolicy {
     fn default() -> Self {
         Self {
             allow_output_change: false,
+            undecided_passes: false,
             counter_tolerance: COUNTER_TOLERANCE,
             drift_tolerance: None,
             targets: Vec::new(),
@@ -45,6 +48,7 @@ impl From<&Policy> for PairedPolicy {
     fn from(policy: &Policy) -> Self {
         Self {
             allow_output_change: false,
+            undecided_passes: false,
             counter_tolerance: policy.counter_tolerance,
             drift_tolerance: policy.drift_tolerance,
             targets: policy.targets.clone(),
@@ -102,6 +106,7 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     match (receipt.invalid.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
+        (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,
     }
 }

@@ -135,7 +135,7 @@ pub fn summary(verdict: &Verdict) -> Option<String> {
     if verdict.exit_code == 0 {
         return None;
     }
-    let row = verdict.rows.iter().find(|row| row.outcome == verdict.verdict)?;
+    let row = verdict.deciding()?;
     let others: Vec<_> =
         verdict.rows.iter().filter(|other| other.outcome.exit_code() != 0 && !std::ptr::eq(*other, row)).collect();
     let more = match others.as_slice() {
