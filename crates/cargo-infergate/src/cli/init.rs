@@ -125,12 +125,12 @@ impl File {
         Self { path, place, change, added: if there { String::new() } else { text.clone() }, text }
     }
 
-    /// One that lines come to.
-    fn grown(path: &'static str, place: PathBuf, was: &str, added: String, text: String) -> Self {
-        let change = match (added.is_empty(), was.is_empty()) {
+    /// One that lines come to. An empty one is there, too.
+    fn grown(path: &'static str, place: PathBuf, added: String, text: String) -> Self {
+        let change = match (added.is_empty(), flags::is_there(&place)) {
             (true, _) => InitChange::Kept,
-            (false, true) => InitChange::New,
-            (false, false) => InitChange::Added,
+            (false, true) => InitChange::Added,
+            (false, false) => InitChange::New,
         };
         Self { path, place, change, added, text }
     }
@@ -151,7 +151,7 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     let manifest = Manifest::parse(&was)?;
     let grown = manifest.with_benches(&from.value)?;
     let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
-    let mut files = vec![File::grown("Cargo.toml", path, &was, grown.added, grown.text)];
+    let mut files = vec![File::grown("Cargo.toml", path, grown.added, grown.text)];
     for (path, text, call) in [
         ("benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
         ("benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
@@ -181,7 +181,7 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
             let path = folder.join(".gitignore");
             let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
             let gap = if was.is_empty() || was.ends_with('\n') { "" } else { "\n" };
-            files.push(File::grown(".gitignore", path, &was, "/target\n".into(), format!("{was}{gap}/target\n")));
+            files.push(File::grown(".gitignore", path, "/target\n".into(), format!("{was}{gap}/target\n")));
         }
     } else {
         notes.push("this folder is in no git repository; gate --against needs one: git init".into());

@@ -67,6 +67,17 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
 }
 
 #[test]
+fn an_empty_file_is_there_and_gets_its_lines() {
+    let sandbox = package(MANIFEST);
+    sandbox.write(".gitignore", "");
+    let shown = stdout(&sandbox.run(&["init"]).success());
+    assert!(shown.contains(".gitignore: lines added"), "{shown}");
+    assert_eq!(files(&sandbox)[".gitignore"], "/target\n");
+    let again = stdout(&sandbox.run(&["init"]).success());
+    assert!(!again.contains("lines added") && !again.contains('+'), "{again}");
+}
+
+#[test]
 fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
     let sandbox = empty_repository();
     sandbox.write("Cargo.toml", "[workspace]\nmembers = ['engines/mine']\n");
