@@ -16,6 +16,7 @@ use super::git::git;
 use super::{flags, output};
 use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_text};
 use crate::report::init;
+use infergate::printable::printable;
 use infergate::text_file::read_text;
 use manifest::Manifest;
 
@@ -174,9 +175,10 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     if let Some(root) = root {
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
         let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
-        let workflow = include_str!("../../templates/init/workflow.yml").replace("FOLDER", &below);
         let path = ".github/workflows/infergate.yml";
-        files.push(File::whole(path, root.join(path), workflow));
+        let place = root.join(path);
+        let text = if flags::is_there(&place) { String::new() } else { workflow(&below)? };
+        files.push(File::whole(path, place, text));
         if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
             let path = folder.join(".gitignore");
             let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
@@ -202,6 +204,17 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
         );
     }
     Ok(Plan { files, notes })
+}
+
+/// The workflow, whose steps run in the folder `below` the repository's root.
+fn workflow(below: &str) -> Result<String> {
+    // GitHub evaluates an expression inside quotes, too; and quotes do not keep line ends.
+    ensure!(
+        !below.contains("${{") && printable(below) == below,
+        "{below}: the workflow cannot name a folder with ${{{{ or a control character in its path; rename it"
+    );
+    let template = include_str!("../../templates/init/workflow.yml");
+    Ok(template.replace("FOLDER", &below.replace('\'', "''")))
 }
 
 /// Each can be written before the first is. One that appeared meanwhile is not overwritten.

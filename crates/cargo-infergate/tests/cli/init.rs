@@ -89,8 +89,43 @@ fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
     process.current_dir(sandbox.path("engines/mine"));
     assert!(process.status().expect("it starts").success());
     let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
-    assert!(workflow.contains("working-directory: engines/mine"), "{workflow}");
+    assert!(workflow.contains("working-directory: 'engines/mine'"), "{workflow}");
     assert!(sandbox.path("engines/mine/benches/inference.rs").is_file());
+}
+
+/// `init` in a package in this folder of a repository.
+#[cfg(unix)]
+fn init_in(folder: &str) -> (Sandbox, assert_cmd::assert::Assert) {
+    let sandbox = empty_repository();
+    sandbox.write(&format!("{folder}/Cargo.toml"), MANIFEST);
+    let mut process = sandbox.process(&["init"]);
+    process.current_dir(sandbox.path(folder));
+    (sandbox, assert_cmd::Command::from_std(process).assert())
+}
+
+/// Each means something else to YAML.
+#[cfg(unix)]
+#[test]
+fn a_workflow_names_a_folder_as_it_is_called() {
+    for (folder, line) in [
+        ("a: b", "'a: b'"),
+        ("x #1", "'x #1'"),
+        ("it's/*mine", "'it''s/*mine'"),
+        ("true", "'true'"),
+        ("a\\nb", "'a\\nb'"),
+    ] {
+        let (sandbox, said) = init_in(folder);
+        said.success();
+        let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
+        assert!(workflow.contains(&format!("        working-directory: {line}\n")), "{folder}: {workflow}");
+    }
+    for folder in ["${{ secrets.TOKEN }}", "two\nlines", "bell\u{7}"] {
+        let (sandbox, said) = init_in(folder);
+        let before = files(&sandbox);
+        let line = error(said);
+        assert!(line.contains("the workflow cannot name a folder with ${{ or a control character"), "{line}");
+        assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), [&*format!("{folder}/Cargo.toml")]);
+    }
 }
 
 #[test]
