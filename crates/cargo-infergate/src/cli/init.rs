@@ -157,7 +157,8 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
         ("benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
         ("benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
     ] {
-        let file = in_folder(path, text);
+        let declared = text.replacen("mod engine;", "extern crate anyhow;\nextern crate infergate;\n\nmod engine;", 1);
+        let file = in_folder(path, if manifest.is_of_2015() { &declared } else { text });
         ensure!(
             file.change == InitChange::New || read_text(&file.place, MAX_FILE_BYTES)?.contains(call),
             "{path}: is another bench already; rename it, or write infergate's beside it and name that in infergate.toml under [bench]"

@@ -93,6 +93,20 @@ fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
     assert!(sandbox.path("engines/mine/benches/inference.rs").is_file());
 }
 
+/// What is imported in edition 2015 is declared first.
+#[test]
+fn a_package_of_edition_2015_declares_the_crates_of_its_benches() {
+    for (edition, declares) in [("", true), ("edition = '2015'", true), ("edition = '2018'", false)] {
+        let sandbox = package(&format!("[package]\nname = 'mine'\nversion = '0.1.0'\n{edition}\n"));
+        sandbox.run(&["init"]).success();
+        for bench in ["inference", "memory"] {
+            let text = files(&sandbox)[&format!("benches/{bench}.rs")].clone();
+            let declared = "\n\nextern crate anyhow;\nextern crate infergate;\n\nmod engine;\n\n";
+            assert_eq!(text.contains(declared), declares, "{edition}: {text}");
+        }
+    }
+}
+
 /// `init` in a package in this folder of a repository.
 #[cfg(unix)]
 fn init_in(folder: &str) -> (Sandbox, assert_cmd::assert::Assert) {

@@ -36,6 +36,12 @@ impl<'t> Manifest<'t> {
         Ok(Self { text, table })
     }
 
+    /// Whether its edition is 2015, as cargo takes it where none is named: there a crate is declared before it is imported.
+    pub fn is_of_2015(&self) -> bool {
+        let edition = self.table.get("package").and_then(|package| package.get("edition"));
+        edition.is_none_or(|edition| edition.as_str() == Some("2015"))
+    }
+
     /// Names of the bench targets that are not infergate's.
     pub fn other_benches(&self) -> Vec<String> {
         self.benches().filter(|name| !BENCHES.contains(name)).map(str::to_owned).collect()
