@@ -45,7 +45,8 @@ def environment(place):
     own = {key: value for key, value in os.environ.items() if not key.startswith(("INFERGATE_", "GIT_")) and key != "CARGO_TARGET_DIR"}
     who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "toy"), ("EMAIL", "toy@localhost"))}
     path = f"{place / 'installed' / 'bin'}{os.pathsep}{own['PATH']}"
-    return own | who | {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_CACHE_HOME": str(place / "cache")}
+    return own | who | {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+                        "XDG_CONFIG_HOME": str(place / "config"), "XDG_CACHE_HOME": str(place / "cache")}
 
 
 class Shell:

@@ -4,13 +4,15 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
 use super::init::own_source;
-use super::{bench_target, flags, output};
+use super::{bench_target, flags, output, progress};
+use crate::paired::ensure_not;
 use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read, write_json};
 use crate::report::demo;
 
@@ -68,26 +70,42 @@ pub fn command() -> Command {
 
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
+    // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
+    let cancelled = progress::cancelled_by_ctrl_c()?;
     let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
     let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
     folder.disable_cleanup(matches.get_flag("keep"));
     let engine = folder.path().join("engine");
-    plant(&engine)?;
-    output::say("the first gate builds infergate and criterion twice, for base and for head: some minutes");
     let mut changes = Vec::new();
-    for (at, change) in CHANGES.iter().enumerate() {
-        output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
-        changes.push(tried(change, &engine)?);
+    let outcome = try_all(&engine, &cancelled, &mut changes);
+    if matches.get_flag("keep") {
+        output::say(&format!("kept: {}", engine.display()));
     }
+    if cancelled.load(Ordering::Relaxed) {
+        // Whatever failed last failed because of that.
+        output::say(&format!("interrupted after {} of {} changes", changes.len(), CHANGES.len()));
+        return Ok(Outcome::Partial.exit_code());
+    }
+    outcome?;
     let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
     if let Some(json) = flags::path(matches, "json") {
         write_json(&json, &found)?;
     }
     output::report(&demo::text(&found));
-    if matches.get_flag("keep") {
-        output::say(&format!("kept: {}", engine.display()));
-    }
     Ok(if found.all_right { 0 } else { 1 })
+}
+
+/// Makes the engine and gates each change; `changes` holds what was tried.
+fn try_all(engine: &Path, cancelled: &AtomicBool, changes: &mut Vec<DemoChange>) -> Result<()> {
+    plant(engine)?;
+    output::say("the first gate builds infergate and criterion twice, for base and for head: some minutes");
+    for (at, change) in CHANGES.iter().enumerate() {
+        ensure_not(cancelled)?;
+        output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
+        let tried = tried(change, engine, cancelled)?;
+        changes.push(tried);
+    }
+    Ok(())
 }
 
 /// A repository with the engine in it, at its first commit.
@@ -108,11 +126,25 @@ fn plant(engine: &Path) -> Result<()> {
         write("Cargo.lock", &lock)?;
     }
     lock(engine)?;
-    git(engine, &["init", "--quiet"]).context("git cannot make a repository; is it installed?")?;
+    git(engine, &["init", "--quiet", "--template="]).context("git cannot make a repository; is it installed?")?;
+    for (key, value) in SETTINGS {
+        git(engine, &["config", key, value])?;
+    }
     commit(engine, "the engine")?;
     git(engine, &["tag", "base"])?;
     Ok(())
 }
+
+/// What the user's own settings of git must not decide here: who signs, which files are left out, how lines end. They stand in
+/// the repository's configuration, so that they hold for the gate's checkout, too.
+const SETTINGS: [(&str, &str); 6] = [
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.autocrlf", "false"),
+    ("core.safecrlf", "false"),
+];
 
 /// Writes the Cargo.lock that belongs to the manifest, from packages that are here already where that goes.
 fn lock(engine: &Path) -> Result<()> {
@@ -140,7 +172,7 @@ const ENGINE: &str = include_str!("../../templates/demo/engine.rs");
 fn manifest() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let own = match own_source() {
-        Some(root) => format!("path = {:?}", root.to_string_lossy()),
+        Some(root) => format!("path = {}", serde_json::Value::from(&*root.to_string_lossy())),
         None => format!("version = \"={version}\""),
     };
     format!(
@@ -152,13 +184,13 @@ fn manifest() -> String {
 
 fn commit(engine: &Path, message: &str) -> Result<()> {
     git(engine, &["add", "--all"])?;
-    let who = ["-c", "user.name=infergate", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let who = ["-c", "user.name=infergate", "-c", "user.email=demo@localhost"];
     git(engine, &[&who[..], &["commit", "--quiet", "--message", message]].concat())?;
     Ok(())
 }
 
 /// Commits the change on top of base and gates it, by this same command.
-fn tried(change: &Change, engine: &Path) -> Result<DemoChange> {
+fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoChange> {
     git(engine, &["reset", "--quiet", "--hard", "base"])?;
     let (before, after) = change.edit;
     ensure!(ENGINE.contains(before), "the demo's engine has no '{before}'; this is a bug of infergate");
@@ -178,6 +210,7 @@ fn tried(change: &Change, engine: &Path) -> Result<DemoChange> {
         gate.env_remove(name);
     }
     let ended = gate.output().context("the gate cannot be started")?;
+    ensure_not(cancelled)?;
     let exit_code = ended.status.code();
     if exit_code == Some(Outcome::Failed.exit_code()) {
         bail!("{}: the gate failed; its own words are above", change.name);

@@ -19,11 +19,11 @@ fn interrupt(sandbox: &Sandbox, whom: Whom) -> (Option<i32>, String) {
 }
 
 /// Whom a signal goes to: `PID`, or `-PID` for the whole group.
-type Whom<'a> = &'a dyn Fn(u32) -> String;
+pub type Whom<'a> = &'a dyn Fn(u32) -> String;
 
 /// Sends SIGINT each time `gate` has said the next of `moments`. A signal to the group ends the workers too, and the gate may
 /// end before it says so.
-fn signal(mut gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, String) {
+pub fn signal(mut gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, String) {
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));

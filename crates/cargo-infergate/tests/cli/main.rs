@@ -8,6 +8,8 @@ mod bless;
 mod calibrate;
 mod command_worker;
 mod commands;
+#[cfg(unix)]
+mod demo;
 mod early;
 mod gate;
 mod harness;
