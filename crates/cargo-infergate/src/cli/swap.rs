@@ -216,8 +216,10 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
 }
 
 fn is_locked(lock: &str, name: &str, version: &str) -> bool {
-    let version = format!("version = \"{version}\"");
-    locked(lock, name).iter().any(|package| package.lines().any(|line| line == version))
+    // What is behind a plus, as in 2.0.16+zstd.1.5.7, need not be asked for.
+    let (whole, begin) = (format!("version = \"{version}\""), format!("version = \"{version}+"));
+    let is_it = |line: &str| line == whole || line.starts_with(&begin);
+    locked(lock, name).iter().any(|package| package.lines().any(is_it))
 }
 
 /// What a lock file says of the packages of this name.

@@ -163,6 +163,26 @@ fn crates_that_need_each_others_versions_are_swapped_together() {
     assert!(stdout(&found).contains("back and front 1.0.0"), "{}", stdout(&found));
 }
 
+/// As zstd-sys 2.0.16+zstd.1.5.7 is asked for: cargo takes the version without what is behind the plus.
+#[test]
+fn a_version_is_found_without_its_build_metadata() {
+    let home = two_crates();
+    for version in ["1.0.0", "1.0.1"] {
+        let manifest = format!("crates/back-{version}/Cargo.toml");
+        let text = fs::read_to_string(home.path(&manifest)).expect("a manifest");
+        home.write(&manifest, &text.replace(&format!("'{version}'"), &format!("'{version}+of.1.5.7'")));
+    }
+    let sandbox = on_two_crates(&home);
+    let run = |versions: &str| {
+        let mut process = sandbox.process(&["bisect", "--swap=back", "--swap=front", "--case=decode/p8"]);
+        process.args(["--versions", versions, "--model=m", "--threads=1", "--base-folder=cache"]);
+        process.env("CARGO_HOME", home.path(""));
+        assert_cmd::Command::from_std(process).assert()
+    };
+    let found = run("1.0.1,1.0.0").success();
+    assert!(stdout(&found).contains("back and front 1.0.0"), "{}", stdout(&found));
+}
+
 #[test]
 fn crates_that_move_together_are_swapped_together() {
     let both = ENGINE.replace("\"b\"))", "\"b\") * libm::sqrt(1.0) as usize)");
