@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GPT-2 124M f32, greedy: this repository's candle model against PyTorch, taking turns in one run.
 
-    cargo build --release --example gpt2_speed
+    cargo build --profile bench --example gpt2_speed
     python scripts/compare_pytorch.py [--threads 2] [--rounds 7]
 
 Needs torch and transformers. Both have random weights and a KV cache; PyTorch runs transformers' GPT2LMHeadModel with

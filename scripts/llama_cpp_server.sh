@@ -28,7 +28,7 @@ fi
 model=$(bash .ci/fetch-model)
 serve=${SERVE:-}
 if [ -z "$serve" ] && [[ " ${steps[*]} " == *" endpoints "* ]]; then
-    cargo build --quiet --release --workspace --example serve_candle
+    cargo build --quiet --profile bench --workspace --example serve_candle
     serve=target/release/examples/serve_candle
 fi
 
