@@ -1,9 +1,11 @@
 //! Somebody's criterion benches, gated as they are: only the `use` line is infergate's.
 //!
 //! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
-//! (another bench from the second pass on), `no-loop`.
+//! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `dear` (a set-up that takes much longer than
+//! what is timed, and a thousand inputs at once are too many).
 
 use std::env;
+use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -23,14 +25,50 @@ fn fibonacci(n: u64) -> u64 {
 
 fn alone(c: &mut Criterion) {
     let renamed = is("renamed") && PASSES.fetch_add(1, Ordering::Relaxed) > 0;
+    if !is("no-sum") {
+        sum(c, renamed);
+    }
+    c.bench_function("told", |b| b.iter_custom(|iterations| Duration::from_nanos(3 * iterations)));
+    c.bench_with_input(BenchmarkId::new("square", 7), &7_u64, |b, n| {
+        b.output([is("other-output").into()]);
+        b.iter(|| black_box(n) * n);
+    });
+    // Cargo runs a bench in its package's folder.
+    let manifest = fs::read_to_string("Cargo.toml").unwrap_or_default();
+    c.bench_function("manifest", |b| {
+        b.output(&manifest);
+        b.iter(|| black_box(&manifest).lines().count());
+    });
+    if is("dear") {
+        c.bench_function("dear", |b| b.iter_batched(Input::new, |input| input.0, BatchSize::SmallInput));
+    }
+}
+
+/// What takes long to make. Too many of them at once would be too much memory.
+struct Input(u64);
+
+static INPUTS: AtomicU32 = AtomicU32::new(0);
+
+impl Input {
+    fn new() -> Self {
+        assert!(INPUTS.fetch_add(1, Ordering::Relaxed) < 1000, "too many inputs at once");
+        Self((0..black_box(200_000_u64)).fold(1, |sum, n| black_box(sum) ^ n))
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        INPUTS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn sum(c: &mut Criterion, renamed: bool) {
     c.bench_function(if renamed { "other" } else { "sum" }, |b| {
         if is("no-loop") {
             return;
         }
         b.iter(|| (0..black_box(1000_u64)).sum::<u64>());
     });
-    c.bench_function("told", |b| b.iter_custom(|iterations| Duration::from_nanos(3 * iterations)));
-    c.bench_with_input(BenchmarkId::new("square", 7), &7_u64, |b, n| b.iter(|| black_box(n) * n));
 }
 
 fn grouped(c: &mut Criterion) {

@@ -40,7 +40,13 @@ mod group;
 mod id;
 mod shared;
 
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
+
+use anyhow::Context;
+
+use crate::worker::PACKAGE_FOLDER;
 
 pub use std::hint::black_box;
 
@@ -97,7 +103,13 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     crate::process::end_with_parent();
-    match director::serve(groups) {
+    // As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
+    let moved = match env::var_os(PACKAGE_FOLDER) {
+        Some(folder) => env::set_current_dir(&folder)
+            .with_context(|| format!("{}: the package's folder cannot be entered", Path::new(&folder).display())),
+        None => Ok(()),
+    };
+    match moved.and_then(|()| director::serve(groups)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 
 use super::WorkerError;
 
+/// The variable by which cargo tells a bench target where its package is.
+pub(crate) const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
+
 /// A bench binary by its bytes. It is measured where it lies, because an engine may find its libraries beside it and a
 /// profiler its symbols; so it is looked at again around each start.
 #[derive(Debug, Clone)]
@@ -20,6 +23,7 @@ pub struct WorkerFile {
     sha256: String,
     stamp: Stamp,
     launcher: Option<Launcher>,
+    package: Option<PathBuf>,
 }
 
 /// How a program that does not speak the protocol is measured: by another one that does, and starts it.
@@ -67,13 +71,24 @@ impl WorkerFile {
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;
-        Ok(Self { path: path.to_owned(), sha256, stamp, launcher: None })
+        Ok(Self { path: path.to_owned(), sha256, stamp, launcher: None, package: None })
     }
 
     /// The same file, measured by `launcher`.
     #[must_use]
     pub fn behind(self, launcher: Option<Launcher>) -> Self {
         Self { launcher, ..self }
+    }
+
+    /// The same file, which cargo built of the package in this folder.
+    #[must_use]
+    pub fn of_package(self, folder: Option<PathBuf>) -> Self {
+        Self { package: folder, ..self }
+    }
+
+    /// The folder of its package, where that is known.
+    pub fn package(&self) -> Option<&Path> {
+        self.package.as_deref()
     }
 
     /// Whether another program measures it.
@@ -85,7 +100,13 @@ impl WorkerFile {
     pub(super) fn command(&self) -> Command {
         let Some(Launcher { program, arguments, folder }) = &self.launcher else {
             // A bare name would be looked for on the PATH, and another program measured than the one that was read.
-            return Command::new(std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()));
+            let mut command = Command::new(std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()));
+            // As `cargo bench` sets it. One that is inherited is of the package that this process was run from.
+            match &self.package {
+                Some(folder) => command.env(PACKAGE_FOLDER, folder),
+                None => command.env_remove(PACKAGE_FOLDER),
+            };
+            return command;
         };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder);

@@ -5,7 +5,9 @@
 //! 15 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
 //! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
 
+mod benches;
 mod block;
+mod iterations;
 mod order;
 pub mod pairs;
 mod pilot;
@@ -77,12 +79,14 @@ pub struct Program {
     pub dirty: Option<bool>,
     /// What measures it, where it does not speak the protocol itself.
     pub launcher: Option<Launcher>,
+    /// The folder of the package whose bench target it is, where it was built here.
+    pub package: Option<PathBuf>,
 }
 
 impl Program {
     /// A bench binary.
     pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None }
+        Self { path, commit, dirty, launcher: None, package: None }
     }
 }
 

@@ -29,6 +29,8 @@ const CHUNK_NS: f64 = 1e9;
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: PathBuf,
+    /// The folder of the package whose bench target it is, where it was built here.
+    pub package: Option<PathBuf>,
     /// The commit it was built from, where that is known.
     pub commit: Option<String>,
     /// Whether the tree it was built from had changes.
@@ -132,7 +134,7 @@ impl<'a> Suite<'a> {
         Ok(Self {
             request,
             cancelled,
-            worker: WorkerFile::open(&request.worker)?,
+            worker: WorkerFile::open(&request.worker)?.of_package(request.package.clone()),
             patience: Patience::default(),
             clock: MonotonicClock::new(),
             created: timestamp(),

@@ -13,6 +13,7 @@ use infergate::worker;
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {
+        package: None,
         worker: support::example(worker),
         commit: None,
         dirty: None,

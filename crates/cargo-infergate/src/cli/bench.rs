@@ -56,6 +56,7 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
     let request = SuiteRequest {
         worker: worker.path,
+        package: worker.package,
         commit: worker.commit,
         dirty: worker.dirty,
         prober: Some(infergate::process::this_program()?),

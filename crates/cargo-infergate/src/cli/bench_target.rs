@@ -57,9 +57,24 @@ pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Opt
     }
 }
 
-fn built_here(path: PathBuf) -> Program {
+fn built_here(built: Built) -> Program {
     let (commit, dirty) = build_info::git(Path::new("."));
-    Program::new(path, commit, dirty)
+    built.program(commit, dirty)
+}
+
+/// What cargo built.
+pub struct Built {
+    /// The executable.
+    pub path: PathBuf,
+    /// The folder of its package.
+    pub package: Option<PathBuf>,
+}
+
+impl Built {
+    /// As a worker.
+    pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
+        Program { package: self.package, ..Program::new(self.path, commit, dirty) }
+    }
 }
 
 /// The `Cargo.lock` of the package in `folder`, whether it exists or not.
@@ -75,7 +90,7 @@ pub fn lock_file(folder: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// When cargo does not start, the build fails, or there is no such target.
-pub fn build(target: &BenchTarget) -> Result<PathBuf> {
+pub fn build(target: &BenchTarget) -> Result<Built> {
     output::say("building the bench target (some minutes the first time)");
     let (executable, _) = run(target, None)?;
     executable.with_context(|| {
@@ -90,7 +105,7 @@ pub fn build(target: &BenchTarget) -> Result<PathBuf> {
 ///
 /// # Errors
 /// As [`build`] and [`build_at`].
-pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<PathBuf>> {
+pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<Built>> {
     if !has_memory(target, place)? {
         return Ok(None);
     }
@@ -197,7 +212,7 @@ fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
 ///
 /// # Errors
 /// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
-pub fn build_at(target: &BenchTarget, place: &Place) -> Result<PathBuf> {
+pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
     output::say(&format!("building the bench target of {} (some minutes the first time)", place.name));
     let (executable, said) = run(target, Some(place))?;
     if let Some(executable) = executable {
@@ -219,7 +234,7 @@ pub fn no_such_target(target: &BenchTarget, place: &Place) -> WorkerError {
 }
 
 /// The executable, `None` when the build failed, and the lines cargo said in another checkout.
-fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<PathBuf>, Vec<String>)> {
+fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Vec<String>)> {
     finish(command(target, place, &["bench", "--no-run"])?, target)
 }
 
@@ -233,7 +248,7 @@ pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<PathBuf>, Vec<String>)> {
+fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<Built>, Vec<String>)> {
     let mut cargo = cargo.spawn().context("cargo cannot be started; is it installed?")?;
     let words = echo(&mut cargo);
     let messages = cargo.stdout.take().context("cargo gives no messages")?;
@@ -243,7 +258,10 @@ fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<PathBuf>, 
             serde_json::from_str(&line.context("cargo's messages cannot be read")?).unwrap_or_default();
         let built = &message["target"];
         if message["reason"] == "compiler-artifact" && built["name"] == *target.target && built["kind"][0] == "bench" {
-            executable = message["executable"].as_str().map(PathBuf::from).or(executable);
+            let manifest = message["manifest_path"].as_str().map(Path::new);
+            let package = manifest.and_then(Path::parent).map(Path::to_owned);
+            let path = message["executable"].as_str().map(PathBuf::from);
+            executable = path.map(|path| Built { path, package }).or(executable);
         }
     }
     let status = cargo.wait().context("cargo cannot be waited for")?;
@@ -268,7 +286,7 @@ fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
 ///
 /// # Errors
 /// When cargo does not start, or its messages cannot be read.
-pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Option<PathBuf>> {
+pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Option<Built>> {
     let mut cargo = command(target, None, &["rustc"])?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);

@@ -180,7 +180,8 @@ impl Plan {
 }
 
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
-    let program = Program::new(build.path().to_owned(), None, None);
+    let package = build.package().map(Path::to_owned);
+    let program = Program { package, ..Program::new(build.path().to_owned(), None, None) };
     Ok(PairedRequest {
         base: program.clone(),
         head: program,

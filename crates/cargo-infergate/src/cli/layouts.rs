@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{bench_target, output};
+use super::bench_target::{self, Built};
+use super::output;
 use crate::config::BenchTarget;
 use infergate::worker::WorkerFile;
 
@@ -15,7 +16,7 @@ use infergate::worker::WorkerFile;
 ///
 /// # Errors
 /// When cargo does not start, or a copy cannot be written.
-pub fn build(target: &BenchTarget, plain: &Path, shuffled: usize, folder: &Path) -> Result<Vec<WorkerFile>> {
+pub fn build(target: &BenchTarget, plain: &Built, shuffled: usize, folder: &Path) -> Result<Vec<WorkerFile>> {
     let mut builds = vec![keep(plain, 0, folder)?];
     for seed in 1..=shuffled {
         output::say(&format!("linking layout {seed} of {shuffled}"));
@@ -24,7 +25,7 @@ pub fn build(target: &BenchTarget, plain: &Path, shuffled: usize, folder: &Path)
             .map(|sections| format!("-Clink-arg=-Wl,--shuffle-sections={sections}={seed}"))
             .collect();
         match bench_target::build_with(target, &arguments)? {
-            Some(executable) => builds.push(keep(&executable, seed, folder)?),
+            Some(built) => builds.push(keep(&built, seed, folder)?),
             None => {
                 output::say(
                     "this linker does not shuffle sections (lld does, and on x86-64 Linux rustc brings it): luck of layout is \
@@ -38,10 +39,10 @@ pub fn build(target: &BenchTarget, plain: &Path, shuffled: usize, folder: &Path)
     Ok(builds)
 }
 
-fn keep(executable: &Path, number: usize, folder: &Path) -> Result<WorkerFile> {
+fn keep(built: &Built, number: usize, folder: &Path) -> Result<WorkerFile> {
     let name = format!("layout-{number:03}{}", std::env::consts::EXE_SUFFIX);
     let to = folder.join(name);
-    let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(executable, &to));
+    let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(&built.path, &to));
     copied.with_context(|| format!("{}: this copy of the worker cannot be written", to.display()))?;
-    Ok(WorkerFile::open(&to)?)
+    Ok(WorkerFile::open(&to)?.of_package(built.package.clone()))
 }

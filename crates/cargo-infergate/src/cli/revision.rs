@@ -175,8 +175,8 @@ impl Tree {
     /// # Errors
     /// As [`bench_target::build_at`].
     pub fn build(&self, config: &Config) -> Result<Program> {
-        let path = bench_target::build_at(&config.bench, &self.place()?)?;
-        Ok(Program::new(path, Some(self.commit.clone()), Some(false)))
+        let built = bench_target::build_at(&config.bench, &self.place()?)?;
+        Ok(built.program(Some(self.commit.clone()), Some(false)))
     }
 
     /// Builds the bench target of this revision that counts its heap, where it has one.
@@ -184,8 +184,8 @@ impl Tree {
     /// # Errors
     /// As [`bench_target::build_at`].
     pub fn build_memory(&self, config: &Config) -> Result<Option<Program>> {
-        let path = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
-        Ok(path.map(|path| Program::new(path, Some(self.commit.clone()), Some(false))))
+        let built = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
+        Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(false))))
     }
 
     /// After building: how its dependencies differ from those of the lock file `head`.

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use anyhow::ensure;
 
+use super::benches::shared;
 use super::block::{Pair, Who};
+use super::iterations::divide;
 use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
@@ -16,7 +18,7 @@ use infergate::case::{Case, Phase};
 use infergate::engine::Pacing;
 use infergate::progress::Progress;
 use infergate::receipt::limits::MAX_PAIRED_CASES;
-use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing
 /// of how much pairs vary.
@@ -31,18 +33,6 @@ const MOST_PAIRS: usize = 48;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
 const LEAST_PAIRS: usize = 4;
-
-/// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
-/// is short against the swings of the machine, and long against reading the clock and asking for it.
-const TURN_NS: f64 = 1.5e7;
-/// An iteration shorter than this is timed together with others; one longer than that is none that was interrupted.
-const SHORT_NS: f64 = TURN_NS / 4.0;
-const SURELY_LONG_NS: f64 = TURN_NS * 20.0;
-/// Further looks at an iteration between the two.
-const LOOKS: usize = 4;
-/// Iterations in a sample at the most, and where each has to be timed and told alone.
-const MOST_ITERATIONS: usize = 1_000_000;
-const MOST_SINGLE_ITERATIONS: usize = 10_000;
 
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
 /// more (0.0083 to 0.0104 measured).
@@ -91,10 +81,13 @@ pub fn run(
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches)?;
-    ensure_few(cases.len())?;
     say("pilot: loading base");
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
+    let benches = shared(&request.cases, cases, &head.benches, &base.benches)?;
+    (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
+    let cases = benches.cases;
+    ensure_few(cases.len())?;
     let mut anchor = None;
     if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
         say("pilot: loading the anchor");
@@ -205,6 +198,7 @@ fn start<'a>(
     ensure_not(cancelled)?;
     let name = who.name();
     let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?.behind(program.launcher.clone());
+    let file = file.of_package(program.package.clone());
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
@@ -224,7 +218,8 @@ fn start<'a>(
     let mut build = hello.build;
     build.worker_sha256 = Some(file.sha256().to_owned());
     (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
-    let record = SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new() };
+    let record =
+        SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
     Ok((
         Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
@@ -256,52 +251,9 @@ fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
     }
 }
 
-/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, the second time
-/// of an estimate by the first: what runs once is slow.
-///
-/// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
-fn divide(
-    pair: &mut Pair,
-    plan: &mut PairedCase,
-    stepwise: bool,
-    turn_tokens: &mut TurnTokens,
-) -> Result<(), WorkerError> {
-    let case = plan.id;
-    let single = !pair.can(Capability::Iterations);
-    let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
-    let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
-        true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
-        false => 1,
-    };
-    let mut iteration_ns = |iterations: usize| -> Result<f64, WorkerError> {
-        let (count, iterations) = if single { (iterations, 1) } else { (1, iterations) };
-        let samples = pair.head.sample(case, count, iterations).map_err(|error| error.of("head"))?;
-        Ok(median(&samples.times_ns()).unwrap_or(1.0).max(1.0))
-    };
-    let mut each_ns = iteration_ns(1)?;
-    for _ in 0..LOOKS {
-        // One that is interrupted looks slow.
-        if (SHORT_NS..SURELY_LONG_NS).contains(&each_ns) {
-            each_ns = each_ns.min(iteration_ns(1)?);
-        }
-    }
-    for _ in 0..2 {
-        plan.iterations_per_sample = fitting(each_ns);
-        if plan.iterations_per_sample > 1 {
-            each_ns = iteration_ns(plan.iterations_per_sample)?;
-        }
-    }
-    plan.iterations_per_sample = fitting(each_ns);
-    let divisible = stepwise && pair.can(Capability::Turn);
-    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && divisible {
-        let token_ns = each_ns / case.output_tokens() as f64;
-        turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
-    }
-    Ok(())
-}
-
 /// A few pairs, by which the rest is decided, and what a pair costs: the time it takes by the time that is measured of it. One of
-/// an engine that is not `stepwise` is a whole request, of which a gap between tokens is a small part.
+/// an engine that is not `stepwise` is a whole request, of which a gap between tokens is a small part, and one of a bench holds what it
+/// sets up.
 fn sample(
     pair: &mut Pair,
     plan: &PairedCase,
@@ -310,18 +262,28 @@ fn sample(
 ) -> Result<(BlockCase, f64), WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
+    let is_bench = matches!(plan.id, Case::Bench(_));
+    let mut before = None;
+    if is_bench {
+        // Once: what stands before a bench is run for it, and is no part of a pair.
+        before = Some(pair.measure(&one, Side::Base, 0, turn_tokens)?);
+    }
     let begun = Instant::now();
     let mut seen = pair.measure(&one, Side::Base, 0, turn_tokens)?;
     let took_ns = begun.elapsed().as_nanos() as f64;
     let times_ns = pair_times_ns(&seen);
-    let cost = if stepwise { 1.0 } else { (took_ns / times_ns.iter().sum::<f64>().max(1.0)).max(1.0) };
+    let waits = is_bench || !stepwise;
+    let cost = if waits { (took_ns / times_ns.iter().sum::<f64>().max(1.0)).max(1.0) } else { 1.0 };
     let pair_ns = median(&times_ns).unwrap_or(1.0).max(1.0) * cost;
-    one.pairs =
-        ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, PILOT_PAIRS).saturating_sub(seen.base_ns.len());
-    if one.pairs > 0 {
-        let more = pair.measure(&one, Side::Base, 0, turn_tokens)?;
+    let mut add = |more: BlockCase| {
         seen.base_ns.extend(more.base_ns);
         seen.head_ns.extend(more.head_ns);
+        seen.base_ns.len()
+    };
+    let had = before.map_or(one.pairs, &mut add);
+    one.pairs = ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, PILOT_PAIRS).saturating_sub(had);
+    if one.pairs > 0 {
+        add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
     }
     Ok((seen, cost))
 }
@@ -338,7 +300,8 @@ fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRe
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
     let least = within(LEAST_BLOCK_NS).max(LEAST_PAIRS);
-    let most = within(if cost > 1.0 { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
+    let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
+    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
     plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
     let process_std = if plan.id.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD };
     expect(plan, process_std.hypot(error(single_std, plan.pairs)), request.threshold);

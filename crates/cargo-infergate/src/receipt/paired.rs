@@ -106,6 +106,10 @@ pub struct SideRecord {
     /// Exact counters, from a process of its own; empty where it does not count.
     #[serde(default)]
     pub counted: Vec<CountedCase>,
+    /// Criterion benches that were asked for and that the other side does not have, so that nothing was compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub unmatched: Vec<Case>,
 }
 
 impl SideRecord {
@@ -115,6 +119,7 @@ impl SideRecord {
     /// An engine without a name; counters that cannot be.
     pub(super) fn validate(&self) -> Result<()> {
         at_most(self.counted.len(), MAX_CASES, "cases")?;
+        at_most(self.unmatched.len(), MAX_CASES, "benches")?;
         for counted in &self.counted {
             validate_counters(counted.id, &counted.counters)?;
         }

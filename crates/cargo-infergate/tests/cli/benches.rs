@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use std::sync::atomic::AtomicBool;
 
+use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
 use cargo_infergate::receipt::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, read};
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
@@ -32,7 +33,10 @@ fn case(name: &str) -> Case {
 fn a_worker_lists_its_benches_by_criterions_names() {
     let (_, loaded) = load();
     let names: Vec<String> = loaded.benches.iter().map(ToString::to_string).collect();
-    assert_eq!(names, ["sum", "told", "square/7", "fib/10", "fib/80", "sort/small", "sort/lent", "sort/large drop"]);
+    assert_eq!(
+        names,
+        ["sum", "told", "square/7", "manifest", "fib/10", "fib/80", "sort/small", "sort/lent", "sort/large drop"]
+    );
     assert_eq!((loaded.engine.name.as_str(), loaded.engine.model.as_str()), ("criterion", "criterion_benches"));
 }
 
@@ -41,7 +45,8 @@ fn benches_are_prepared_and_sampled_in_any_order() {
     let (mut client, loaded) = load();
     for &bench in loaded.benches.iter().chain(loaded.benches.iter().rev()) {
         let prepared = client.prepare(bench, None).expect("prepared");
-        assert_eq!(prepared.output.ids.len(), if bench.to_string().starts_with("fib/") { 8 } else { 0 }, "{bench}");
+        let says = ["fib/", "square/", "manifest"].iter().any(|name| bench.to_string().starts_with(name));
+        assert_eq!(prepared.output.ids.len(), if says { 8 } else { 0 }, "{bench}");
     }
     for name in ["sort/lent", "sum", "fib/80", "fib/80", "fib/10"] {
         let samples = client.sample(case(name), 3, 50).expect("samples");
@@ -60,6 +65,93 @@ fn a_sample_is_of_as_many_iterations_as_were_asked_for() {
     }
     let slowed = client.sample_slowed(case("told"), 1, 1000, 0.5).expect("a sample").samples_ns;
     assert!(slowed[0][0] >= 4500, "{slowed:?}");
+}
+
+/// As under `cargo bench`: what it reads lies in its package, and base's lies in base's checkout.
+#[test]
+fn a_bench_runs_in_the_folder_of_its_package() {
+    let output = |text: &str| {
+        let package = Sandbox::new();
+        package.write("Cargo.toml", text);
+        let file = WorkerFile::open(&support::example("criterion_benches")).expect("an example");
+        let file = file.of_package(Some(package.path("")));
+        let request = LoadRequest::default();
+        let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
+        client.load(&request, None).expect("benches");
+        client.prepare(case("manifest"), None).expect("prepared").output
+    };
+    assert_eq!(output("one"), output("one"));
+    assert_ne!(output("one"), output("another"));
+}
+
+/// A program of this name that is the example with words for its benches.
+#[cfg(unix)]
+fn with_words(sandbox: &Sandbox, name: &str, words: &str) -> std::path::PathBuf {
+    let program = support::example("criterion_benches");
+    let script = format!("#!/bin/sh\nEXAMPLE_BENCHES={words} exec '{}' \"$@\"\n", program.display());
+    let path = sandbox.write(&format!("{name}.sh"), &script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+/// Runs the example on both sides, each with words of its own.
+#[cfg(unix)]
+fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let mut gate = sandbox.process(&["gate", "--threads=1", "--out=paired.json"]);
+    for (side, words) in [("base", base), ("head", head)] {
+        gate.arg(format!("--{side}-bin")).arg(with_words(sandbox, side, words));
+    }
+    gate.args(arguments);
+    assert_cmd::Command::from_std(gate).assert()
+}
+
+/// The others are compared.
+#[cfg(unix)]
+#[test]
+fn a_bench_that_one_side_lacks_is_named() {
+    for (base, head, note) in [
+        ("none", "no-sum,other-output", "- sum: not compared, head has none of this name any more"),
+        ("no-sum", "other-output", "- sum: not compared, base has none of this name yet"),
+    ] {
+        let sandbox = Sandbox::new();
+        let said = gate(&sandbox, base, head, &["--cases=*u*"]).code(1);
+        assert!(stdout(&said).contains("square/7: output"), "{}", stdout(&said));
+        assert!(stdout(&said).contains(note), "{}", stdout(&said));
+        let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+        assert_eq!(receipt.cases.iter().map(|of| of.id).collect::<Vec<_>>(), [case("square/7")]);
+    }
+    // Nothing is left, or it was asked for by its name.
+    for (cases, why) in
+        [("su?", "base has none of the benches that were asked for"), ("sum", "there is no bench called 'sum'")]
+    {
+        let sandbox = Sandbox::new();
+        let said = gate(&sandbox, "no-sum", "none", &[&format!("--cases={cases}")]).code(4);
+        assert!(crate::sandbox::stderr(&said).contains(why), "{cases}: {}", crate::sandbox::stderr(&said));
+    }
+}
+
+/// By the time that is timed a sample would be of a million inputs, a hundred thousand of them at once.
+#[cfg(unix)]
+#[test]
+fn a_bench_that_sets_up_for_long_gets_few_iterations() {
+    let sandbox = Sandbox::new();
+    let program = Program::new(with_words(&sandbox, "dear", "dear"), None, None);
+    let request = PairedRequest {
+        base: program.clone(),
+        head: program,
+        anchor: None,
+        load: LoadRequest::default(),
+        cases: vec!["dear".into()],
+        memory_case: None,
+        prompt_text: None,
+        threshold: None,
+        drift_tolerance: None,
+        allow_output_change: false,
+        budget: None,
+    };
+    let run = PairedRun::begin(&request, &mut |_| {}, &GOES_ON).expect("a pilot");
+    let [planned] = &run.receipt().cases[..] else { panic!("one case") };
+    assert!((1..10_000).contains(&planned.iterations_per_sample), "{planned:?}");
 }
 
 #[test]

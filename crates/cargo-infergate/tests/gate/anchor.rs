@@ -17,7 +17,13 @@ const BLOCK_STD: f64 = 0.008;
 /// A suite without blocks. `anchor`: the limit, and whether the anchor is measured apart from base.
 fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
     let single = run(&CASES.map(|id| (id, [1_000_000].as_slice())));
-    let side = SideRecord { tool: single.tool, build: single.build, engine: single.engine, counted: Vec::new() };
+    let side = SideRecord {
+        tool: single.tool,
+        build: single.build,
+        engine: single.engine,
+        counted: Vec::new(),
+        unmatched: Vec::new(),
+    };
     let planned = |record: &cargo_infergate::receipt::CaseRecord| PairedCase {
         id: record.id,
         threshold: 1.02,

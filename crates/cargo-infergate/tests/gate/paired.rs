@@ -13,7 +13,13 @@ use crate::support::{assert_near, case, note, output, row, run, time};
 /// Blocks in which base takes `base_ns`, and head more by each fraction of `slower` in turn.
 pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let receipt = run(&[]);
-    let side = SideRecord { tool: receipt.tool, build: receipt.build, engine: receipt.engine, counted: Vec::new() };
+    let side = SideRecord {
+        tool: receipt.tool,
+        build: receipt.build,
+        engine: receipt.engine,
+        counted: Vec::new(),
+        unmatched: Vec::new(),
+    };
     let said = output((0..case(id).output_tokens() as u32).collect());
     let suite = PairedCase {
         id: case(id),

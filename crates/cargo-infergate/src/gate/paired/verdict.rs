@@ -119,8 +119,18 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }
+    notes.extend(unmatched(&receipt.head.unmatched, "base has none of this name yet"));
+    notes.extend(unmatched(&receipt.base.unmatched, "head has none of this name any more"));
     notes.extend(differences::of_builds(receipt));
     notes
+}
+
+/// Benches that were not compared. As many are named as a line has room for.
+fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
+    const NAMED: usize = 8;
+    let named: Vec<String> = benches.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if benches.len() > NAMED { format!(", and {} more", benches.len() - NAMED) } else { String::new() };
+    (!benches.is_empty()).then(|| Note::from(format!("{}{more}: not compared, {why}", named.join(", "))))
 }
 
 fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRow {

@@ -1,0 +1,42 @@
+//! Which criterion benches both sides have. One that a change adds or removes has nothing to be compared with, and does not keep
+//! the others from being compared.
+
+use infergate::case::{Case, choose_benches};
+use infergate::worker::WorkerError;
+
+/// What was asked for, by who has it.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Both.
+    pub cases: Vec<Case>,
+    pub only_in_head: Vec<Case>,
+    pub only_in_base: Vec<Case>,
+}
+
+/// Of head's `cases`, which `patterns` chose. A bench that is asked for by its whole name stays: base then says that it has none.
+///
+/// # Errors
+/// [`WorkerError::NotComparable`] where nothing is left.
+pub fn shared(patterns: &[String], cases: Vec<Case>, head: &[Case], base: &[Case]) -> Result<Shared, WorkerError> {
+    if head.is_empty() || base.is_empty() {
+        return Ok(Shared { cases, ..Shared::default() });
+    }
+    let named = |case: &Case| patterns.iter().any(|pattern| *pattern == case.to_string());
+    let (cases, only_in_head): (Vec<Case>, _) = cases.into_iter().partition(|case| base.contains(case) || named(case));
+    if cases.is_empty() {
+        return Err(WorkerError::NotComparable(
+            "base has none of the benches that were asked for; compare with a revision that has one of them".to_owned(),
+        ));
+    }
+    // One by one: a pattern may name nothing in base.
+    let all = [patterns.to_vec()];
+    let each: Vec<Vec<String>> = patterns.iter().map(|pattern| vec![pattern.clone()]).collect();
+    let asked = if patterns.is_empty() { &all[..] } else { &each[..] };
+    let mut only_in_base: Vec<Case> = Vec::new();
+    for case in asked.iter().flat_map(|patterns| choose_benches(patterns, base).unwrap_or_default()) {
+        if !head.contains(&case) && !only_in_base.contains(&case) {
+            only_in_base.push(case);
+        }
+    }
+    Ok(Shared { cases, only_in_head, only_in_base })
+}

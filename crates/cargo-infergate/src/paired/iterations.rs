@@ -1,0 +1,106 @@
+//! How long a sample is: of so many iterations, or of a generation in turns of so many tokens.
+
+use std::time::Instant;
+
+use super::TurnTokens;
+use super::block::Pair;
+use crate::receipt::PairedCase;
+use crate::stats::median;
+use infergate::case::{Case, Phase};
+use infergate::worker::{Capability, WorkerError};
+
+/// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
+/// is short against the swings of the machine, and long against reading the clock and asking for it.
+const TURN_NS: f64 = 1.5e7;
+/// An iteration shorter than this is timed together with others; one longer than that is none that was interrupted.
+const SHORT_NS: f64 = TURN_NS / 4.0;
+const SURELY_LONG_NS: f64 = TURN_NS * 20.0;
+/// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. Criterion's own default
+/// is 50 ms. What is set up for a sample is in memory at once, or a part of it.
+const SAMPLE_NS: f64 = 4.0 * TURN_NS;
+/// By so much the iterations of a bench grow at the most from one look to the next one, and so often: a look at few of them is one
+/// at what is done once for all.
+const GROWTH: usize = 32;
+const MOST_GROWTHS: usize = 8;
+/// Further looks at an iteration between the two.
+const LOOKS: usize = 4;
+/// Iterations in a sample at the most, and where each has to be timed and told alone.
+const MOST_ITERATIONS: usize = 1_000_000;
+const MOST_SINGLE_ITERATIONS: usize = 10_000;
+
+/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, the second time
+/// of an estimate by the first: what runs once is slow.
+///
+/// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
+pub fn divide(
+    pair: &mut Pair,
+    plan: &mut PairedCase,
+    stepwise: bool,
+    turn_tokens: &mut TurnTokens,
+) -> Result<(), WorkerError> {
+    let case = plan.id;
+    let single = !pair.can(Capability::Iterations);
+    let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
+    let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
+        true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
+        false => 1,
+    };
+    let mut look = |iterations: usize| -> Result<Look, WorkerError> {
+        let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
+        let begun = Instant::now();
+        let samples = pair.head.sample(case, count, each).map_err(|error| error.of("head"))?;
+        let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
+        Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
+    };
+    let mut seen = look(1)?;
+    for _ in 0..LOOKS {
+        // One that is interrupted looks slow.
+        if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
+            seen.timed_ns = seen.timed_ns.min(look(1)?.timed_ns);
+        }
+    }
+    if let Case::Bench(_) = case {
+        plan.iterations_per_sample = grow(seen, fitting, look)?;
+        return Ok(());
+    }
+    for _ in 0..2 {
+        plan.iterations_per_sample = fitting(seen.timed_ns);
+        if plan.iterations_per_sample > 1 {
+            seen = look(plan.iterations_per_sample)?;
+        }
+    }
+    plan.iterations_per_sample = fitting(seen.timed_ns);
+    let divisible = stepwise && pair.can(Capability::Turn);
+    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && divisible {
+        let token_ns = seen.timed_ns / case.output_tokens() as f64;
+        turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
+    }
+    Ok(())
+}
+
+/// What an iteration takes, and how long it is waited for.
+#[derive(Clone, Copy)]
+struct Look {
+    timed_ns: f64,
+    waited_ns: f64,
+}
+
+/// Iterations of a bench's sample: as many as fit by the time that is timed, and no more than fit by the time that is waited for. A
+/// bench can set up for a second what it times for a microsecond.
+fn grow(
+    mut seen: Look,
+    fitting: impl Fn(f64) -> usize,
+    mut look: impl FnMut(usize) -> Result<Look, WorkerError>,
+) -> Result<usize, WorkerError> {
+    let bounded = |seen: Look| fitting(seen.timed_ns).min((SAMPLE_NS / seen.waited_ns) as usize).max(1);
+    let mut iterations = 1;
+    for _ in 0..MOST_GROWTHS {
+        let next = bounded(seen).min(iterations * GROWTH);
+        if next <= iterations {
+            break;
+        }
+        iterations = next;
+        seen = look(iterations)?;
+    }
+    Ok(bounded(seen).min(iterations))
+}
