@@ -29,6 +29,8 @@ class Case(NamedTuple):
     """The locked one first. Two are compared; among more the first slower one is searched."""
     more: list[str] = []
     """Further arguments."""
+    variables: dict[str, str] = {}
+    """Variables of the engine's process."""
 
     def asks(self):
         """What the gate is asked."""
@@ -41,6 +43,8 @@ CASES = [
     Case("tokenizers-reload", "tokenizers-reload", "tokenizers", ["0.22.2", "0.23.2"]),
     Case("candle-broadcast", "candle-broadcast", "candle-core", ["0.8.4", "0.9.0"]),
     Case("candle-step", "candle-step", "candle-core", ["0.10.2", "0.11.1"]),
+    Case("candle-step-threads", "candle-step", "candle-core", ["0.10.2", "0.11.1"], variables={"RAYON_NUM_THREADS": "1"}),
+    Case("candle-step-versions", "candle-step", "candle-core", ["0.10.2", "0.11.0", "0.11.1"], ["--case", "decode/p16"]),
     Case("candle-quantised", "candle-step", "candle-core", ["0.10.2", "0.11.1"], ["--model", "quantised", "--cases", "prefill/p128", "--allow-output-change"]),
     Case("embedding-json", "embedding-json", "serde_json", ["1.0.145", "1.0.154"]),
     Case("word-bounds", "word-bounds", "unicode-segmentation", ["1.12.0", "1.13.3"]),
@@ -66,8 +70,9 @@ def measure(case):
     run(folder, "git", "add", "-A")
     author = ["-c", "user.name=infergate", "-c", "user.email=infergate@localhost"]
     run(folder, "git", *author, "commit", "--quiet", "-m", f"{case.crate} {case.versions[0]}")
-    # The case is measured as most programs run: nobody sets the threads of candle.
+    # A case is measured as most programs run, unless it says otherwise: nobody sets the threads of candle.
     quiet = {key: value for key, value in os.environ.items() if key not in ("RAYON_NUM_THREADS", "CARGO_TARGET_DIR")}
+    quiet |= case.variables
     command = [os.environ.get("INFERGATE", "cargo-infergate"), "infergate", *case.asks()]
     # One folder for all: what they have in common is compiled once.
     command += ["--base-folder", str(folder.parent / "checkouts")]
@@ -83,7 +88,8 @@ def splice(case, report):
     page = PAGE.read_text()
     before, rest = page.split(begin, 1)
     after = rest.split(end, 1)[1]
-    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(case.asks())}, locked is {case.versions[0]}"
+    words = [f"{name}={value}" for name, value in case.variables.items()] + case.asks()
+    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(words)}, locked is {case.versions[0]}"
     block = f"{begin}\n```console\n{asked}\n```\n\n```text\n{report}\n```\n{end}"
     PAGE.write_text(before + block + after)
 
