@@ -98,7 +98,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 /// Makes the engine and gates each change; `changes` holds what was tried.
 fn try_all(engine: &Path, cancelled: &AtomicBool, changes: &mut Vec<DemoChange>) -> Result<()> {
     plant(engine)?;
-    output::say("the first gate builds infergate and criterion twice, for base and for head: some minutes");
+    output::say("the first gate builds infergate and criterion: some minutes");
     for (at, change) in CHANGES.iter().enumerate() {
         ensure_not(cancelled)?;
         output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
