@@ -26,7 +26,7 @@
 //! - A measurement other than wall time: `cargo bench` runs such a bench, and the gate refuses it with a sentence.
 //! - `bench_with_input` and the others of `Criterion` take this module's [`BenchmarkId`], which is made as criterion's is.
 //! - `iter_custom` returns what the measurement returns, as in criterion; the gate takes that time as it is told.
-//! - `Criterion::runner`, the `criterion::profiler` hooks in the gate (a profiler works in `cargo bench -- --profile-time`), and
+//! - `criterion::runner`, the `criterion::profiler` hooks in the gate (a profiler works in `cargo bench -- --profile-time`), and
 //!   `cargo-criterion`'s messages from a worker.
 //! - `to_async` needs feature `async`. Executors are features of criterion itself: name it in Cargo.toml beside infergate, for
 //!   example with `features = ["async_tokio"]`.

@@ -127,9 +127,13 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
     let mut packages = described_with(&target.target, folder)?;
-    packages.retain(|package| target.package.as_ref().is_none_or(|name| package["name"] == **name));
+    packages.retain(|package| is_asked_for(package, target));
     let only = packages.pop().filter(|_| packages.is_empty());
     Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
+}
+
+fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
+    target.package.as_ref().is_none_or(|name| package["name"] == **name)
 }
 
 /// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
@@ -185,11 +189,11 @@ pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
 /// When cargo does not start.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
-        let wanted = |package: &&Value| target.package.as_ref().is_none_or(|name| package["name"] == **name);
         let depends = |package: &Value| {
             package["dependencies"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "infergate"))
         };
-        Ok(described_with(&target.target, folder)?.iter().filter(wanted).any(depends))
+        let packages = described_with(&target.target, folder)?;
+        Ok(packages.iter().filter(|package| is_asked_for(package, target)).any(depends))
     };
     if !ours(Path::new("."))? {
         return Ok(false);
@@ -201,7 +205,8 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
 
 /// The first file of a bench target; empty where it cannot be read.
 fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
-    let packages = described_with(&target.target, folder)?;
+    let mut packages = described_with(&target.target, folder)?;
+    packages.retain(|package| is_asked_for(package, target));
     let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
     let bench = targets.filter(|built| built["kind"][0] == "bench").find(|built| built["name"] == *target.target);
     let path = bench.and_then(|built| built["src_path"].as_str()).unwrap_or_default();
