@@ -77,6 +77,7 @@ pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
 pub use exit::interrupted;
+#[cfg(feature = "bench")]
 pub(crate) use file::PACKAGE_FOLDER;
 pub use file::{Launcher, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};

@@ -86,21 +86,30 @@ struct Look {
 }
 
 /// Iterations of a bench's sample: as many as fit by the time that is timed, and no more than fit by the time that is waited for. A
-/// bench can set up for a second what it times for a microsecond.
+/// bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the bench; what its
+/// closure does once for each sample is waited for whatever the iterations.
 fn grow(
-    mut seen: Look,
+    first: Look,
     fitting: impl Fn(f64) -> usize,
     mut look: impl FnMut(usize) -> Result<Look, WorkerError>,
 ) -> Result<usize, WorkerError> {
-    let bounded = |seen: Look| fitting(seen.timed_ns).min((SAMPLE_NS / seen.waited_ns) as usize).max(1);
+    let once_ns = first.waited_ns.min(look(1)?.waited_ns);
+    let room_ns = SAMPLE_NS.max(once_ns / 4.0);
+    let mut seen = first;
+    let mut each_ns = 0.0_f64;
     let mut iterations = 1;
-    for _ in 0..MOST_GROWTHS {
-        let next = bounded(seen).min(iterations * GROWTH);
+    let bounded = |timed_ns: f64, each_ns: f64| fitting(timed_ns).min((room_ns / each_ns.max(1.0)) as usize).max(1);
+    for growth in 0..MOST_GROWTHS {
+        // Two of them say what one more takes.
+        let most = if growth == 0 { 2 } else { iterations * GROWTH };
+        let next = bounded(seen.timed_ns, each_ns).min(most);
         if next <= iterations {
             break;
         }
         iterations = next;
         seen = look(iterations)?;
+        let more = (iterations - 1) as f64;
+        each_ns = ((seen.waited_ns * iterations as f64 - once_ns) / more).max(0.0);
     }
-    Ok(bounded(seen).min(iterations))
+    Ok(bounded(seen.timed_ns, each_ns).min(iterations))
 }
