@@ -7,7 +7,7 @@
 
 mod benches;
 mod block;
-mod iterations;
+pub mod iterations;
 mod order;
 pub mod pairs;
 mod pilot;

@@ -18,11 +18,11 @@ const SURELY_LONG_NS: f64 = TURN_NS * 20.0;
 /// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. Criterion's own default
 /// is 50 ms. What is set up for a sample is in memory at once, or a part of it.
 const SAMPLE_NS: f64 = 4.0 * TURN_NS;
-/// By so much the iterations of a bench grow at the most from one look to the next one, and so often: a look at few of them is one
-/// at what is done once for all.
+/// By so much the iterations of a bench grow at the most from one look to the next one, and so often: a look at few of them says
+/// little of one.
 const GROWTH: usize = 32;
 const MOST_GROWTHS: usize = 8;
-/// Further looks at an iteration between the two.
+/// Further looks where one may have been interrupted.
 const LOOKS: usize = 4;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
@@ -78,38 +78,56 @@ pub fn divide(
     Ok(())
 }
 
-/// What an iteration takes, and how long it is waited for.
-#[derive(Clone, Copy)]
-struct Look {
-    timed_ns: f64,
-    waited_ns: f64,
+/// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// What is timed.
+    pub timed_ns: f64,
+    /// What is set up and asked for, too.
+    pub waited_ns: f64,
 }
 
-/// Iterations of a bench's sample: as many as fit by the time that is timed, and no more than fit by the time that is waited for. A
-/// bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the bench; what its
-/// closure does once for each sample is waited for whatever the iterations.
-fn grow(
+/// Iterations of a bench's sample: as many as fit by the time that is timed, `fitting`, and no more than fit by the time that is
+/// waited for. A bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the
+/// bench; what its closure does once for each sample is waited for whatever the iterations.
+///
+/// # Errors
+/// Those of `look`.
+pub fn grow<E>(
     first: Look,
     fitting: impl Fn(f64) -> usize,
-    mut look: impl FnMut(usize) -> Result<Look, WorkerError>,
-) -> Result<usize, WorkerError> {
+    mut look: impl FnMut(usize) -> Result<Look, E>,
+) -> Result<usize, E> {
     let once_ns = first.waited_ns.min(look(1)?.waited_ns);
     let room_ns = SAMPLE_NS.max(once_ns / 4.0);
-    let mut seen = first;
-    let mut each_ns = 0.0_f64;
-    let mut iterations = 1;
-    let bounded = |timed_ns: f64, each_ns: f64| fitting(timed_ns).min((room_ns / each_ns.max(1.0)) as usize).max(1);
-    for growth in 0..MOST_GROWTHS {
-        // Two of them say what one more takes.
-        let most = if growth == 0 { 2 } else { iterations * GROWTH };
-        let next = bounded(seen.timed_ns, each_ns).min(most);
+    // What one more iteration is waited for decides.
+    let bounded = |seen: Look, iterations: usize| {
+        let each_ns = (seen.waited_ns * iterations as f64 - once_ns) / (iterations - 1) as f64;
+        fitting(seen.timed_ns).min((room_ns / each_ns.max(1.0)) as usize).max(1)
+    };
+    let mut iterations = 2;
+    if fitting(first.timed_ns) < iterations {
+        return Ok(1);
+    }
+    for _ in 0..MOST_GROWTHS {
+        let mut seen = look(iterations)?;
+        let most = iterations * GROWTH;
+        for _ in 0..LOOKS {
+            // One that is interrupted looks dear, and would end the growth.
+            let is_short = seen.waited_ns * (iterations as f64) < SURELY_LONG_NS;
+            if !is_short || bounded(seen, iterations) >= fitting(seen.timed_ns).min(most) {
+                break;
+            }
+            let again = look(iterations)?;
+            if again.waited_ns < seen.waited_ns {
+                seen = again;
+            }
+        }
+        let next = bounded(seen, iterations).min(most);
         if next <= iterations {
-            break;
+            return Ok(next);
         }
         iterations = next;
-        seen = look(iterations)?;
-        let more = (iterations - 1) as f64;
-        each_ns = ((seen.waited_ns * iterations as f64 - once_ns) / more).max(0.0);
     }
-    Ok(bounded(seen.timed_ns, each_ns).min(iterations))
+    Ok(iterations)
 }

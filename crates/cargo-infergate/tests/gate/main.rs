@@ -6,6 +6,7 @@ mod compare;
 mod exact;
 mod false_alarms;
 mod invalid;
+mod iterations;
 mod load;
 mod load_runs;
 mod memory;
