@@ -73,35 +73,32 @@ fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
 }
 
+/// Beside the sources, or in a folder below theirs.
 #[test]
 fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
-    let sandbox = repository();
-    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
-    let manifest = MANIFEST.replace("engine.rs", "src/engine.rs").replace("bench.rs", "src/bench.rs");
-    sandbox.write("src/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
-    commit(&sandbox, "Cargo.toml", manifest.split("[[bench]]").next().unwrap_or_default(), "no bench");
-    sandbox.write("Cargo.toml", &manifest);
-    sandbox.write("src/bench.rs", WORKER);
-    sandbox.write("src/engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
-    let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(stdout(&said).contains("laid over it (src/bench.rs; 0 packages"), "{}", stdout(&said));
-    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+    for (bench, engine) in [("src/bench.rs", "src/engine.rs"), ("src/step/bench.rs", "src/step/mod.rs")] {
+        let sandbox = repository();
+        std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
+        let manifest = MANIFEST.replace("engine.rs", "src/engine.rs").replace("bench.rs", bench);
+        sandbox.write("src/engine.rs", "pub mod step;\npub use step::STEP_NS;\n");
+        sandbox.write(engine, "pub const STEP_NS: u64 = 1_000_000;\n");
+        commit(&sandbox, "Cargo.toml", manifest.split("[[bench]]").next().unwrap_or_default(), "no bench");
+        sandbox.write("Cargo.toml", &manifest);
+        sandbox.write(bench, WORKER);
+        sandbox.write(engine, "pub const STEP_NS: u64 = 1_100_000;\n");
+        let said = gate(&sandbox, "HEAD", &[]).code(1);
+        assert!(stdout(&said).contains(&format!("laid over it ({bench}; 0 packages")), "{}", stdout(&said));
+        assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+    }
 }
 
-/// The same where the folder of the bench targets is below that of the sources.
-#[test]
-fn a_folder_of_bench_targets_below_the_sources_does_not_bring_them_into_base() {
+/// Without the package at its root.
+fn only_a_root() -> Sandbox {
     let sandbox = repository();
-    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
-    let manifest = MANIFEST.replace("engine.rs", "src/engine.rs").replace("bench.rs", "src/step/bench.rs");
-    sandbox.write("src/engine.rs", "pub mod step;\npub use step::STEP_NS;\n");
-    sandbox.write("src/step/mod.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
-    commit(&sandbox, "Cargo.toml", manifest.split("[[bench]]").next().unwrap_or_default(), "no bench");
-    sandbox.write("Cargo.toml", &manifest);
-    sandbox.write("src/step/bench.rs", WORKER);
-    sandbox.write("src/step/mod.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
-    let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +10.0 %"), "{}", stdout(&said));
+    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
+        std::fs::remove_file(sandbox.path(file)).expect("it was there");
+    }
+    sandbox
 }
 
 /// A gate in a folder of the repository.
@@ -116,10 +113,7 @@ const KERNELS: &str = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition =
 /// Two packages, and no workspace around them: what base's harness needs of the repository is base's.
 #[test]
 fn a_neighbour_in_the_repository_is_taken_from_base() {
-    let sandbox = repository();
-    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
-        std::fs::remove_file(sandbox.path(file)).expect("it was there");
-    }
+    let sandbox = only_a_root();
     sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
     sandbox.write("kernels/Cargo.toml", KERNELS);
     sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
@@ -136,10 +130,7 @@ fn a_neighbour_in_the_repository_is_taken_from_base() {
 /// The gate is started at a workspace's root, which is no package.
 #[test]
 fn the_harness_of_a_member_is_laid_over_that_member() {
-    let sandbox = repository();
-    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
-        std::fs::remove_file(sandbox.path(file)).expect("it was there");
-    }
+    let sandbox = only_a_root();
     sandbox.write("Cargo.toml", "[workspace]\nmembers = ['crates/*']\nresolver = '2'\n");
     sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
     let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
