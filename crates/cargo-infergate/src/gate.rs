@@ -8,6 +8,7 @@
 //! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
 //! judged: [`Outcome::Advisory`] shows a number without deciding on it.
 
+mod days;
 mod differences;
 mod exact;
 pub mod load;
@@ -26,6 +27,7 @@ use crate::receipt::{
     VerdictRow,
 };
 
+pub use days::newest_of_each_day;
 pub use exact::COUNTER_TOLERANCE;
 pub use policy::Policy;
 pub use stored::{StoredLimit, stored_limit};

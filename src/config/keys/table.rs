@@ -114,7 +114,13 @@ pub const KEYS: &[Key] = &[
         "",
         "A case whose process medians vary more than this (std / mean) is unstable",
     ),
-    key("min_sessions", Kind::Count(2, 1000), Some("8"), "", "Sessions a baseline needs before its time is judged"),
+    key(
+        "min_sessions",
+        Kind::Count(2, 1000),
+        Some("8"),
+        "",
+        "Days with a session that a baseline needs before its time is judged",
+    ),
     key(
         "require_baseline",
         Kind::Switch,

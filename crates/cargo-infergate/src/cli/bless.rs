@@ -38,7 +38,7 @@ pub fn command() -> Command {
         .arg(flags::json("Write the new baseline here as well"))
         .after_help(
             "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
-             A baseline is judged against from 8 sessions on, spread over time: see baselines/README.md",
+             Time is judged from sessions of 8 days on: those of one day share its luck and count once",
         )
 }
 

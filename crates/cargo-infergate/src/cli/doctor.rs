@@ -8,7 +8,7 @@ use clap::{ArgMatches, Command};
 use super::{calibrate, flags, output};
 use crate::config::Config;
 use crate::gate::paired::{MAX_BLOCKS, block_noise, smallest_slowdown};
-use crate::gate::{stored_limit, summary_ns};
+use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
 use crate::machine::{self, doctor};
 use crate::paired::QUIET_THRESHOLD;
 use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read, write_json};
@@ -63,13 +63,21 @@ fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
 
 fn sight_of(baseline: &Baseline, path: &Path, config: &Config) -> Vec<Sight> {
     let of_case = |id| {
-        let cases = baseline.sessions.iter().flat_map(|session| &session.cases).filter(|case| case.id == id);
-        let summaries: Vec<f64> = cases.filter_map(|case| summary_ns(&case.processes)).collect();
-        let limit = stored_limit(&summaries, baseline.exact.len(), &config.policy);
+        let summaries: Vec<(&str, f64)> = baseline
+            .sessions
+            .iter()
+            .filter_map(|session| {
+                let case = session.cases.iter().find(|case| case.id == id)?;
+                Some((session.created.as_str(), summary_ns(&case.processes)?))
+            })
+            .collect();
+        let days = newest_of_each_day(summaries.iter().copied());
+        let limit = stored_limit(&days, baseline.exact.len(), &config.policy);
         Sight {
             baseline: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: id.to_string(),
             sessions: summaries.len(),
+            days: days.len(),
             ratio: limit.map(|limit| limit.limit.exp()),
         }
     };

@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use infergate::load::{Arrivals, Spacing};
 use infergate::printable::{printable, printable_within};
 
-use super::stored::{geometric_mean, stored_limit};
-use super::{Policy, against_one_run, decide};
+use super::stored::{geometric_mean, stored_limit, too_few};
+use super::{Policy, against_one_run, decide, newest_of_each_day};
 use crate::load::scenario::Scenario;
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note,
@@ -78,12 +78,19 @@ struct Stored<'a> {
     base: Option<&'a LoadBaseline>,
     policy: &'a Policy,
     /// The sessions' levels, by their keys.
-    known: HashMap<String, Vec<&'a LoadSessionLevel>>,
+    known: HashMap<String, Vec<Known<'a>>>,
     /// Why nothing of the run can be compared.
     other_setup: Vec<Reason>,
     /// Times that are judged together, and counts.
     times: usize,
     counts: usize,
+}
+
+/// A level of a session, and when that session began.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    created: &'a str,
+    level: &'a LoadSessionLevel,
 }
 
 /// How a row ends, and why.
@@ -111,9 +118,11 @@ impl Ending {
 
 impl<'a> Stored<'a> {
     fn new(head: &'a LoadReceipt, base: Option<&'a LoadBaseline>, run: &LoadBaseline, policy: &'a Policy) -> Self {
-        let mut known: HashMap<String, Vec<&LoadSessionLevel>> = HashMap::new();
-        for level in base.into_iter().flat_map(|base| &base.sessions).flat_map(|session| &session.levels) {
-            known.entry(level.key()).or_default().push(level);
+        let mut known: HashMap<String, Vec<Known>> = HashMap::new();
+        for session in base.into_iter().flat_map(|base| &base.sessions) {
+            for level in &session.levels {
+                known.entry(level.key()).or_default().push(Known { created: &session.created, level });
+            }
         }
         let other_setup = base.map_or_else(Vec::new, |base| base.differing_setup(&run.setup));
         let levels = || run.sessions.iter().flat_map(|session| &session.levels);
@@ -132,7 +141,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    fn known(&self, level: &LoadSessionLevel) -> &[&'a LoadSessionLevel] {
+    fn known(&self, level: &LoadSessionLevel) -> &[Known<'a>] {
         self.known.get(&level.key()).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -144,7 +153,7 @@ impl<'a> Stored<'a> {
         let known = self.known(level);
         let unjudged = self.unjudged(level, known);
         let row = |(name, count): (&str, Count)| {
-            let before: Vec<(u64, u64)> = known.iter().map(|session| (count(session), session.issued)).collect();
+            let before: Vec<(u64, u64)> = known.iter().map(|known| (count(known.level), known.level.issued)).collect();
             let counts = || before.iter().map(|(count, _)| *count);
             let evidence = Evidence::Counter(CounterEvidence {
                 name: name.into(),
@@ -188,8 +197,10 @@ impl<'a> Stored<'a> {
         let unjudged = self.unjudged(level, known);
         let mut rows = Vec::new();
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
-            let summaries: Vec<f64> = known.iter().filter_map(|session| session.times_ns()[at].1).collect();
-            let base_ns = geometric_mean(&summaries);
+            let past = known.iter().filter_map(|known| Some((known.created, known.level.times_ns()[at].1?)));
+            let past: Vec<(&str, f64)> = past.collect();
+            let days = newest_of_each_day(past.iter().copied());
+            let base_ns = geometric_mean(&days);
             // Answers of one token have no gaps on either side.
             if head_ns.is_none() && base_ns.is_none() {
                 continue;
@@ -198,7 +209,8 @@ impl<'a> Stored<'a> {
                 base_ns,
                 head_ns,
                 ratio: head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite()),
-                sessions: self.base.map(|_| summaries.len()),
+                sessions: self.base.map(|_| past.len()),
+                days: self.base.map(|_| days.len()),
                 ..TimeEvidence::new(metric, Against::Baseline)
             };
             let (time, ending) = match (unjudged.clone(), head_ns) {
@@ -207,7 +219,7 @@ impl<'a> Stored<'a> {
                     let ending = Ending::new(Outcome::Inconclusive, vec![Reason::NotTimed]);
                     (time, ending.mended_by(Remedy::MeasureAgain))
                 }
-                (None, Some(head_ns)) => self.compare(time, level, head_ns, &summaries),
+                (None, Some(head_ns)) => self.compare(time, level, head_ns, &days),
             };
             rows.push(ending.row(level, Evidence::Time(time)));
         }
@@ -219,9 +231,9 @@ impl<'a> Stored<'a> {
         time: TimeEvidence,
         level: &LoadSessionLevel,
         head_ns: f64,
-        summaries: &[f64],
+        days: &[f64],
     ) -> (TimeEvidence, Ending) {
-        if summaries.is_empty() {
+        if days.is_empty() {
             let ending = Ending::new(self.without_baseline(), vec![Reason::NoSession]);
             return (time, ending.mended_by(Remedy::Bless));
         }
@@ -229,8 +241,8 @@ impl<'a> Stored<'a> {
             let reason = Reason::OtherMachine { normalised: false };
             return (time, Ending::new(self.without_baseline(), vec![reason]));
         }
-        let Some(limit) = stored_limit(summaries, self.times, self.policy) else {
-            let few = Reason::TooFewSessions { sessions: summaries.len(), needed: self.policy.min_sessions };
+        let Some(limit) = stored_limit(days, self.times, self.policy) else {
+            let few = too_few(time.sessions.unwrap_or_default(), days.len(), self.policy);
             return (time, Ending::new(Outcome::Advisory, vec![few]));
         };
         let (time, outcome) = limit.weigh(time, head_ns, self.times, self.policy);
@@ -238,7 +250,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Why nothing of `level` is judged, which the sessions know as `known`; `None` where it is.
-    fn unjudged(&self, level: &LoadSessionLevel, known: &[&LoadSessionLevel]) -> Option<Ending> {
+    fn unjudged(&self, level: &LoadSessionLevel, known: &[Known]) -> Option<Ending> {
         let head = self.head;
         if let Some(what) = head.invalid.first() {
             return Some(Ending::new(Outcome::Invalid, vec![Reason::Broken { what: said(what) }]));
@@ -265,7 +277,7 @@ impl<'a> Stored<'a> {
 
     /// A level of far fewer requests scatters more than those the limit was made from.
     fn shorter(&self, level: &LoadSessionLevel) -> Option<Reason> {
-        let usual = self.known(level).iter().map(|session| session.measured).min()?;
+        let usual = self.known(level).iter().map(|known| known.level.measured).min()?;
         let requests = level.measured;
         (requests < usual / 2).then_some(Reason::FewerRequests { requests, usual })
     }

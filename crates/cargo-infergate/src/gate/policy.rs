@@ -17,7 +17,7 @@ pub struct Policy {
     pub stored_floor: f64,
     /// A case whose coefficient of variation over process medians is above this is unstable: 0.20.
     pub cv_limit: f64,
-    /// Sessions of this machine class a baseline needs before its time is judged: 8.
+    /// Days with a session of this machine class that a baseline needs before its time is judged: 8.
     pub min_sessions: usize,
     /// Whether a run without a comparable baseline is [`NotComparable`](crate::receipt::Outcome::NotComparable) (exit 4)
     /// instead of advisory (exit 0).

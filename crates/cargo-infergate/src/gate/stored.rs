@@ -1,10 +1,11 @@
 //! The stored channel: one session's time against the sessions of a committed baseline.
 //!
 //! The unit is a session, summarised per case by the median of process medians: processes of one hour share its luck, so
-//! more of them do not narrow anything. The limit comes from the spread of the sessions, as a prediction interval for one
-//! more session, and never below the policy's floor.
+//! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`]), since those of one day share
+//! its luck, too. The limit comes from the spread between these days, as a prediction interval for one more session, and never
+//! below the policy's floor.
 //!
-//! The level holds for sessions whose logarithms are normal and independent. Rare hours far outside the rest raise several
+//! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
 //! times the alarms (measured in tests/gate/false_alarms.rs), more so while there are few sessions to have shown them.
 //!
 //! *Noise never overrides regressed.* A case above its limit is regressed even where its own processes scatter beyond the
@@ -12,7 +13,7 @@
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
 //! feign. Where time is only advisory noise is noted and decides nothing.
 
-use super::{Policy, time};
+use super::{Policy, newest_of_each_day, time};
 use crate::receipt::{
     Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
     TimeEvidence, VerdictRow,
@@ -22,9 +23,9 @@ use crate::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_up
 /// What the sessions of a case allow to be said about one more session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoredLimit {
-    /// Sessions, K.
-    pub sessions: usize,
-    /// Mean of the sessions' log summaries, ln ns.
+    /// Days with a session, K.
+    pub days: usize,
+    /// Mean of the days' log summaries, ln ns.
     pub centre: f64,
     /// Their sample standard deviation, s.
     pub std: f64,
@@ -34,28 +35,28 @@ pub struct StoredLimit {
     pub limit: f64,
 }
 
-/// The limit for one more session of a case, from the summaries (ns) of the sessions before it.
+/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it.
 ///
 /// `tests` is m, the number of cases judged together. `None` below `policy.min_sessions`, or for a summary that is not
 /// finite and above zero.
 pub fn stored_limit(summaries_ns: &[f64], tests: usize, policy: &Policy) -> Option<StoredLimit> {
-    let sessions = summaries_ns.len();
-    if sessions < policy.min_sessions.max(2) || tests == 0 {
+    let days = summaries_ns.len();
+    if days < policy.min_sessions.max(2) || tests == 0 {
         return None;
     }
     let logs: Vec<f64> = summaries_ns.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<_>>()?;
     let (centre, std) = (mean(&logs)?, sample_std(&logs)?);
-    let t = student_t_quantile(1.0 - policy.alpha / tests as f64, (sessions - 1) as f64)?;
-    let half_width = t * std * (1.0 + 1.0 / sessions as f64).sqrt();
-    Some(StoredLimit { sessions, centre, std, half_width, limit: half_width.max(policy.stored_floor.ln()) })
+    let t = student_t_quantile(1.0 - policy.alpha / tests as f64, (days - 1) as f64)?;
+    let half_width = t * std * (1.0 + 1.0 / days as f64).sqrt();
+    Some(StoredLimit { days, centre, std, half_width, limit: half_width.max(policy.stored_floor.ln()) })
 }
 
 impl StoredLimit {
     /// The chance that an unchanged program shows a log ratio of `change` or more: one-sided t test of one session against
-    /// K. `None` when the sessions do not differ at all.
+    /// those of K days. `None` when the sessions do not differ at all.
     pub fn p_value(&self, change: f64) -> Option<f64> {
-        let scale = self.std * (1.0 + 1.0 / self.sessions as f64).sqrt();
-        if scale > 0.0 { student_t_upper_tail(change / scale, (self.sessions - 1) as f64) } else { None }
+        let scale = self.std * (1.0 + 1.0 / self.days as f64).sqrt();
+        if scale > 0.0 { student_t_upper_tail(change / scale, (self.days - 1) as f64) } else { None }
     }
 
     /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
@@ -162,26 +163,27 @@ impl Stored<'_> {
 
     fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> Judged {
         let sessions = self.sessions(record);
-        let summaries: Vec<f64> = sessions.iter().map(|(_, ns)| *ns).collect();
-        let (Some(base), Some(base_ns)) = (self.base, geometric_mean(&summaries)) else {
+        let days = newest_of_each_day(sessions.iter().map(|(session, ns)| (session.created.as_str(), *ns)));
+        let (Some(base), Some(base_ns)) = (self.base, geometric_mean(&days)) else {
             let reason = if self.base.is_some() { Reason::NoSession } else { Reason::NoBaseline };
             let judged = Judged::new(time, self.without_baseline(), vec![reason]);
             return Judged { remedy: Some(Remedy::Bless), ..judged };
         };
         let ratio = Some(head_ns / base_ns);
-        let time = TimeEvidence { base_ns: Some(base_ns), ratio, sessions: Some(summaries.len()), ..time };
+        let counted = (Some(sessions.len()), Some(days.len()));
+        let time = TimeEvidence { base_ns: Some(base_ns), ratio, sessions: counted.0, days: counted.1, ..time };
         if base.machine.class != self.head.machine.class {
             return self.elsewhere(time, record, head_ns, &sessions);
         }
-        let Some(limit) = stored_limit(&summaries, self.head.cases.len(), self.policy) else {
-            let few = Reason::TooFewSessions { sessions: summaries.len(), needed: self.policy.min_sessions };
+        let Some(limit) = stored_limit(&days, self.head.cases.len(), self.policy) else {
+            let few = too_few(sessions.len(), days.len(), self.policy);
             let reasons = [Some(few), self.noise(&time)].into_iter().flatten().collect();
             return Judged::new(time, Outcome::Advisory, reasons);
         };
         self.decide(time, &limit, head_ns, record)
     }
 
-    /// K sessions or more of this machine class: the verdict.
+    /// Sessions of K days or more of this machine class: the verdict.
     fn decide(&self, time: TimeEvidence, limit: &StoredLimit, head_ns: f64, record: &CaseRecord) -> Judged {
         let noise = self.noise(&time);
         let processes = record.processes.len();
@@ -232,6 +234,11 @@ impl Stored<'_> {
         let limit = self.policy.cv_limit;
         time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit })
     }
+}
+
+/// Why time is advisory while there are sessions of fewer days than a limit takes.
+pub(super) fn too_few(sessions: usize, days: usize, policy: &Policy) -> Reason {
+    Reason::TooFewSessions { sessions, days: Some(days), needed: policy.min_sessions }
 }
 
 /// The mean that belongs to ratios. `None` without values, or for one that is not above zero.

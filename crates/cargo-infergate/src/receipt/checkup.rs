@@ -45,7 +45,9 @@ pub struct Sight {
     pub case: String,
     /// Sessions of this case.
     pub sessions: usize,
-    /// head / base above which it is called; `null` below the sessions it takes.
+    /// Days, in UTC, that they are of.
+    pub days: usize,
+    /// head / base above which it is called; `null` below the days it takes.
     pub ratio: Option<f64>,
 }
 

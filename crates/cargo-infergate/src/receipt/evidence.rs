@@ -133,7 +133,8 @@ pub struct TimeEvidence {
     pub against: Against,
     /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
     pub counted: bool,
-    /// Base's time, nanoseconds: the median over its processes, or the geometric mean of the baseline's sessions.
+    /// Base's time, nanoseconds: the median over its processes, or the geometric mean over the baseline's days of the newest
+    /// session of each.
     pub base_ns: Option<f64>,
     /// Head's time, nanoseconds: the median over its processes.
     pub head_ns: Option<f64>,
@@ -155,6 +156,9 @@ pub struct TimeEvidence {
     /// Stored channel: sessions of the baseline that measured it.
     #[serde(default)]
     pub sessions: Option<usize>,
+    /// Stored channel: days, in UTC, that these sessions are of; the limit is from their spread. `null` in an older file.
+    #[serde(default)]
+    pub days: Option<usize>,
     /// Paired channel: fresh processes of each side.
     #[serde(default)]
     pub blocks: Option<usize>,
@@ -184,6 +188,7 @@ impl TimeEvidence {
             cv: None,
             limit_fraction: None,
             sessions: None,
+            days: None,
             blocks: None,
             smallest_slowdown: None,
             throughput: None,

@@ -44,11 +44,14 @@ pub enum Reason {
         /// The ratio is one of fractions of what the hardware gives.
         normalised: bool,
     },
-    /// Fewer sessions than it takes to judge.
+    /// Sessions of fewer days than it takes to judge.
     TooFewSessions {
         /// There are.
         sessions: usize,
-        /// It takes.
+        /// They are of so many days, in UTC; `null` in an older file, which counted sessions.
+        #[serde(default)]
+        days: Option<usize>,
+        /// It takes so many days.
         needed: usize,
     },
     /// The process medians vary too much.

@@ -8,13 +8,13 @@ use infergate::printable::printable;
 use super::load::verdict::value;
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
-use crate::gate::summary_ns;
+use crate::gate::{newest_of_each_day, summary_ns};
 use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
 
 /// Outputs, counters and medians before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
-    let sessions = |baseline: Option<&Baseline>| baseline.map_or(0, |baseline| baseline.sessions.len());
-    let mut text = heading(path, sessions(before), sessions(Some(after)));
+    let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
+    let mut text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
     let mut table = Table::new(&["case", "median before", "this session", "change", "output", "counters"]);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
@@ -55,13 +55,17 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
     text
 }
 
-fn heading(path: &Path, before: usize, after: usize) -> String {
-    format!("\n{}\nsessions: {before} -> {after}\n\n", printable(&path.display().to_string()))
+/// `created` are the times of the sessions there are now.
+fn heading(path: &Path, before: usize, created: &[&str]) -> String {
+    let (path, after) = (printable(&path.display().to_string()).into_owned(), created.len());
+    let days = newest_of_each_day(created.iter().map(|created| (*created, ()))).len();
+    format!("\n{path}\nsessions: {before} -> {after}, of {}\n\n", units::many(days, "day"))
 }
 
 /// The newest session of a load baseline: a line a level, each number with its change against the median of the sessions before.
 pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &Path) -> String {
-    let text = heading(path, before.map_or(0, |before| before.sessions.len()), after.sessions.len());
+    let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
+    let text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
     let mut table =
         Table::new(&["load", "TTFT P50", "ITL P50", "E2E P50", "system time per token", "failed", "wrong length"]);
     for level in after.sessions.last().into_iter().flat_map(|session| &session.levels) {

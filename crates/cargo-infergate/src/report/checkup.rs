@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{Style, Table};
-use super::units;
+use super::{units, words};
 use crate::machine::doctor;
 use crate::receipt::Checkup;
 
@@ -40,13 +40,14 @@ fn stored(checkup: &Checkup, min_sessions: usize) -> String {
         text += "unknown: this machine class has no baseline; make one with `cargo xtask bless`\n";
         return text;
     }
-    let mut table = Table::new(&["baseline", "case", "sessions", "calls from"]);
+    let mut table = Table::new(&["baseline", "case", "sessions", "days", "calls from"]);
     for sight in &checkup.sight {
         let calls = match sight.ratio {
             Some(ratio) => units::signed_percent(ratio - 1.0),
-            None => format!("unknown, {} more sessions needed", min_sessions.saturating_sub(sight.sessions)),
+            None => format!("unknown, {}", words::days_needed(sight.days, min_sessions)),
         };
-        table.plain_row(&[&sight.baseline, &sight.case, &sight.sessions.to_string(), &calls]);
+        let (sessions, days) = (sight.sessions.to_string(), sight.days.to_string());
+        table.plain_row(&[&sight.baseline, &sight.case, &sessions, &days, &calls]);
     }
     text + &table.left_aligned().render()
 }

@@ -83,6 +83,11 @@ pub fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
+/// A count of things: `1 day`, `2 days`.
+pub fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Money without a currency: three digits however small it is, and all of those before the point.
 pub fn price(value: f64) -> String {
     let magnitude = value.abs().log10().floor();

@@ -197,7 +197,10 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::OtherMachine { normalised: false } => {
             "another machine class: advisory, and not normalised, as probes or work are missing".into()
         }
-        Reason::TooFewSessions { sessions, needed } => {
+        Reason::TooFewSessions { sessions, days: Some(days), needed } => {
+            format!("{}: time is advisory, {}", sessions_of_days(*sessions, *days), days_needed(*days, *needed))
+        }
+        Reason::TooFewSessions { sessions, days: None, needed } => {
             let missing = needed.saturating_sub(*sessions);
             format!("{sessions} of {needed} sessions: time is advisory, {missing} are missing")
         }
@@ -228,6 +231,16 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::Observed { text } => text.clone(),
     };
     Some(words)
+}
+
+/// `8 sessions of 2 days`.
+pub fn sessions_of_days(sessions: usize, days: usize) -> String {
+    format!("{} of {}", units::many(sessions, "session"), units::many(days, "day"))
+}
+
+/// `6 more days needed`, where `days` of the `needed` have a session.
+pub fn days_needed(days: usize, needed: usize) -> String {
+    format!("{} needed", units::many(needed.saturating_sub(days), "more day"))
 }
 
 /// The name of the metric that a target limits.

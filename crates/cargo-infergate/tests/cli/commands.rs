@@ -63,9 +63,9 @@ fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
         process.args(flags).envs(environment.map(|sessions| ("INFERGATE_MIN_SESSIONS", sessions)));
         stdout(&assert_cmd::Command::from_std(process).assert().success())
     };
-    assert!(missing(None, &[]).contains("unknown, 29 more sessions needed"));
-    assert!(missing(Some("20"), &[]).contains("unknown, 19 more sessions needed"));
-    assert!(missing(Some("20"), &["--min-sessions", "10"]).contains("unknown, 9 more sessions needed"));
+    assert!(missing(None, &[]).contains("unknown, 29 more days needed"));
+    assert!(missing(Some("20"), &[]).contains("unknown, 19 more days needed"));
+    assert!(missing(Some("20"), &["--min-sessions", "10"]).contains("unknown, 9 more days needed"));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn doctor_says_what_it_sees_and_what_it_cannot() {
 
     sandbox.baseline(3);
     let said = sandbox.run(&["doctor"]).success();
-    assert!(stdout(&said).contains("unknown, 5 more sessions needed"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("unknown, 5 more days needed"), "{}", stdout(&said));
     let said = sandbox.run(&["doctor", "--min-sessions", "3"]).success();
     assert!(stdout(&said).contains("+10.0 %"), "sessions without spread leave the floor: {}", stdout(&said));
 }

@@ -18,7 +18,7 @@ fn a_blessed_session_is_compared_with() {
     let sandbox = Sandbox::new();
     sandbox.measure("bless", "fake", &[]).success();
     let said = sandbox.gate("fake:slow", &[]).code(0);
-    assert!(stdout(&said).contains("1 of 8 sessions: time is advisory, 7 are missing"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("1 session of 1 day: time is advisory, 7 more days needed"), "{}", stdout(&said));
 
     let said = sandbox.gate("fake:other-output", &[]).code(1);
     assert!(decision(&said).starts_with("verdict: output changed (exit 1)"), "{}", decision(&said));

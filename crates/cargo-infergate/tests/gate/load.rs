@@ -82,9 +82,18 @@ fn a_slowdown_is_regressed_from_eight_sessions_on() {
     let few = judged(&slow, &baseline(7));
     assert_eq!((few.verdict, few.exit_code), (Outcome::Pass, 0));
     assert_eq!(outcomes(&times(&few)), [Outcome::Advisory; 4]);
-    assert!(reasons(&few).contains(&&Reason::TooFewSessions { sessions: 7, needed: 8 }));
+    assert!(reasons(&few).contains(&&Reason::TooFewSessions { sessions: 7, days: Some(7), needed: 8 }));
     let fast = judged(&run(20, 60), &baseline(8));
     assert_eq!((outcomes(&times(&fast)), fast.exit_code), (vec![Outcome::Improved; 4], 0));
+    // Eight of one day are one.
+    let mut day = baseline(8);
+    day.sessions
+        .iter_mut()
+        .zip(0..)
+        .for_each(|(session, hour)| session.created = format!("2026-01-01T{hour:02}:00:00Z"));
+    let verdict = judged(&slow, &day);
+    assert_eq!((outcomes(&times(&verdict)), verdict.exit_code), (vec![Outcome::Advisory; 4], 0));
+    assert!(reasons(&verdict).contains(&&Reason::TooFewSessions { sessions: 8, days: Some(1), needed: 8 }));
 }
 
 #[test]
@@ -267,8 +276,8 @@ fn a_metric_that_is_gone_does_not_pass() {
 
 #[test]
 fn each_of_several_targets_is_judged() {
-    let two = |slow_ms: u64| {
-        let mut receipt = run(1, 100);
+    let two = |day: u32, slow_ms: u64| {
+        let mut receipt = run(day, 100);
         receipt.targets = ["A", "B"]
             .map(|name| match &receipt.targets[0] {
                 TargetRecord::Endpoint { url, api, model, http, .. } => TargetRecord::Endpoint {
@@ -292,9 +301,9 @@ fn each_of_several_targets_is_judged() {
         }
         receipt
     };
-    let mut base = LoadBaseline::from_receipt(&two(0));
-    (2..=8).for_each(|_| base.append(&two(0)));
-    let verdict = judged(&two(50), &base);
+    let mut base = LoadBaseline::from_receipt(&two(1, 0));
+    (2..=8).for_each(|day| base.append(&two(day, 0)));
+    let verdict = judged(&two(20, 50), &base);
     let regressed: Vec<String> = verdict
         .rows
         .iter()

@@ -3,6 +3,7 @@
 mod anchor;
 mod channels;
 mod compare;
+mod days;
 mod exact;
 mod false_alarms;
 mod invalid;

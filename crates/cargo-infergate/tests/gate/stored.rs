@@ -112,7 +112,7 @@ fn fewer_than_eight_sessions_are_advisory_and_say_how_many_are_missing() {
         .expect("a verdict");
     let row = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!((row.outcome, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
-    assert!(note(row).contains("5 of 8 sessions: time is advisory, 3 are missing"), "{row:?}");
+    assert!(note(row).contains("5 sessions of 5 days: time is advisory, 3 more days needed"), "{row:?}");
     assert_eq!((time(row).threshold, time(row).interval, time(row).p_adjusted), (None, None, None));
     assert!(time(row).ratio.expect("the ratio is shown") > 4.9);
 }
@@ -124,7 +124,10 @@ fn a_case_counts_only_in_the_sessions_that_ran_it() {
     let head = run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[500; 3]), ("prefill/p7", &[9; 3])]);
     let verdict = judge(&head, Some(&baseline(&sessions)), &Policy::default()).expect("a verdict");
     assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::WithinLimit);
-    assert!(note(row(&verdict, "prefill/p128", "ttft_ns")).contains("1 of 8 sessions"));
+    assert!(
+        note(row(&verdict, "prefill/p128", "ttft_ns"))
+            .contains("1 session of 1 day: time is advisory, 7 more days needed")
+    );
     let unknown = row(&verdict, "prefill/p7", "ttft_ns");
     assert_eq!((unknown.outcome, time(unknown).base_ns, time(unknown).ratio), (Outcome::Advisory, None, None));
     assert!(note(unknown).contains("no session of this case"), "{unknown:?}");

@@ -49,7 +49,7 @@ fn what_calibrate_and_doctor_write_keeps_to_its_schema() {
         schema: CHECKUP_SCHEMA,
         machine: detect(),
         findings: doctor::examine_at(Path::new("/nonexistent/infergate")),
-        sight: vec![Sight { baseline: "a.json".into(), case: "decode/p128".into(), sessions: 2, ratio: None }],
+        sight: vec![Sight { baseline: "a.json".into(), case: "decode/p128".into(), sessions: 2, days: 1, ratio: None }],
         paired: vec![PairedSight {
             calibration: "a.json".into(),
             case: "decode/p128".into(),

@@ -16,10 +16,10 @@ pub fn text(verdict: &Verdict) -> String {
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
     let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
     let mut table =
-        Table::new(&["load", "time", "base", "head", change.as_str(), "fails above", "sessions", "verdict"]);
+        Table::new(&["load", "time", "base", "head", change.as_str(), "fails above", "sessions", "days", "verdict"]);
     for (row, time) in rows {
         let limit = time.threshold.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
-        let sessions = time.sessions.map_or_else(|| MISSING.into(), |sessions| sessions.to_string());
+        let count = |count: Option<usize>| count.map_or_else(|| MISSING.into(), |count| count.to_string());
         table.row(vec![
             (level_name(&row.subject), Style::Plain),
             (time_name(time.metric), Style::Plain),
@@ -27,7 +27,8 @@ pub fn text(verdict: &Verdict) -> String {
             (value(time.metric, time.head_ns), Style::Plain),
             (words::change(time), Style::Plain),
             (limit, Style::Dim),
-            (sessions, Style::Dim),
+            (count(time.sessions), Style::Dim),
+            (count(time.days), Style::Dim),
             (words::ending(row), terminal::style(row.outcome)),
         ]);
     }

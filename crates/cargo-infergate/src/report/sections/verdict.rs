@@ -46,7 +46,7 @@ fn times(verdict: &Verdict) -> Table {
         Column::words("case", "case"),
         Column::words("metric", "metric"),
         Column::numbers("base", "base").about(if on_load {
-            "mean over the baseline's sessions of each one's median"
+            "mean over the days of the baseline's sessions, of the median of each day's newest"
         } else {
             "median over base's processes of each one's median"
         }),
@@ -68,6 +68,7 @@ fn times(verdict: &Verdict) -> Table {
         columns.push(Column::numbers("blocks", "blocks").about("fresh processes of each side"));
     } else if on_load {
         columns.push(Column::numbers("sessions", "sessions").about("of the baseline"));
+        columns.push(Column::numbers("days", "days").about("that these are of; the limit is from their spread"));
     } else {
         columns.push(
             Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
@@ -90,7 +91,9 @@ fn times(verdict: &Verdict) -> Table {
             cells.push(limit(time.smallest_slowdown));
             cells.push(Cell::number(time.blocks.map(|n| n as f64), Unit::Count, Missing::NotGiven));
         } else if on_load {
-            cells.push(Cell::number(time.sessions.map(|n| n as f64), Unit::Count, Missing::NoBase));
+            for count in [time.sessions, time.days] {
+                cells.push(Cell::number(count.map(|n| n as f64), Unit::Count, Missing::NoBase));
+            }
         } else {
             cells.push(of_hardware(time.limit_fraction));
         }

@@ -55,11 +55,14 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
 
 fn stored_words(verdict: &Verdict) -> Option<String> {
     let time = verdict.rows.iter().filter_map(VerdictRow::time).find(|time| time.sessions.is_some())?;
-    let sessions = time.sessions?;
+    let base = match time.days {
+        Some(days) => words::sessions_of_days(time.sessions?, days),
+        None => units::many(time.sessions?, "session"),
+    };
     let level = time.interval.map_or_else(String::new, |interval| {
         format!(" An interval holds one more run of an unchanged program in {} of cases.", units::level(interval.level))
     });
-    Some(format!("Head is one session, base is {sessions} sessions measured at other times.{level}"))
+    Some(format!("Head is one session, base is {base}, measured at other times.{level}"))
 }
 
 /// The level of a verdict's intervals.

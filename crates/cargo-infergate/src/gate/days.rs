@@ -1,0 +1,28 @@
+//! Sessions of one day share what that day was like: the neighbours of a virtual machine, its clock, its memory. Eight of one
+//! hour say how much a session varies within that hour, and nothing of how far the next one will lie. So the spread comes from
+//! days. The newest session of a day stands for it, as one session is what is judged: means over several of a day vary less than
+//! a single one does, and a limit from them would call more of what did not change (simulated in tests/gate/days.rs).
+
+use std::collections::BTreeMap;
+
+/// The newest of each UTC day's `sessions`, oldest day first; each is given as its time of creation and what it is. Where times of
+/// creation name no day it cannot be known which were apart: together they count as one.
+pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)>) -> Vec<T> {
+    let mut days: BTreeMap<Option<&str>, (&str, T)> = BTreeMap::new();
+    for (created, session) in sessions {
+        let day = day(created);
+        if days.get(&day).is_none_or(|(newest, _)| *newest <= created) {
+            days.insert(day, (created, session));
+        }
+    }
+    days.into_values().map(|(_, session)| session).collect()
+}
+
+/// The day of `2026-11-21T08:56:17Z`; `None` for what is no time in UTC.
+fn day(created: &str) -> Option<&str> {
+    let (day, time) = created.split_once('T')?;
+    let parts: Vec<&str> = day.split('-').collect();
+    let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_day = matches!(parts[..], [year, month, day] if digits(year, 4) && digits(month, 2) && digits(day, 2));
+    (is_day && time.ends_with('Z')).then_some(day)
+}
