@@ -131,6 +131,14 @@ fn only_receipt_names_schemas() {
     );
 }
 
+/// Only `cli` knows how the command was started, and puts that name into what it prints.
+#[test]
+fn only_the_command_line_names_the_command() {
+    let elsewhere = sources(HOUSE).into_iter().filter(|source| !source.is_in(&["crates/cargo-infergate/src/cli"]));
+    let elsewhere: Vec<Source> = elsewhere.collect();
+    assert_absent(&elsewhere, &["cargo xtask"], "what an installed command exports would name another one");
+}
+
 #[test]
 fn files_stay_small() {
     let long: Vec<String> = sources(&["src", "tests", "benches", "examples", "crates", "xtask"])

@@ -102,7 +102,7 @@ fn against_one_run(mut verdict: Verdict, partial: bool, invalid: &[String]) -> V
 /// A baseline without sessions, or with samples of a case and no output.
 pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     let session =
-        baseline.sessions.last().context("the baseline has no sessions; bless one with `cargo xtask bless`")?;
+        baseline.sessions.last().context("the baseline has no sessions; bless one with the command `bless`")?;
     let record = |case: &SessionCase| -> Result<CaseRecord> {
         let exact = baseline.exact.iter().find(|exact| exact.id == case.id);
         let exact =

@@ -9,6 +9,8 @@ mod runs;
 #[path = "report_formats/support.rs"]
 mod support;
 
+#[path = "report_formats/agree.rs"]
+mod agree;
 #[path = "report_formats/hostile.rs"]
 mod hostile;
 #[path = "report_formats/load.rs"]

@@ -175,7 +175,7 @@ impl Baseline {
     /// # Errors
     /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
-        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with `cargo xtask bless`");
+        ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with the command `bless`");
         at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
         at_most(self.exact.len(), MAX_CASES, "cases")?;
         for (at, session) in self.sessions.iter().enumerate() {

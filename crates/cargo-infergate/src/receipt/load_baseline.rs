@@ -93,7 +93,7 @@ impl LoadReceipt {
     pub fn ensure_whole(&self) -> Result<()> {
         ensure!(
             self.shards.len() != 1,
-            "it is one shard of a load; put all shards together first, with `cargo xtask load merge`"
+            "it is one shard of a load; put all shards together first, with the command `load merge`"
         );
         Ok(())
     }
@@ -184,7 +184,7 @@ impl LoadBaseline {
     pub fn validate(&self) -> Result<()> {
         ensure!(
             !self.sessions.is_empty(),
-            "there are no sessions in it; bless a load receipt with `cargo xtask bless`"
+            "there are no sessions in it; bless a load receipt with the command `bless`"
         );
         at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
         at_most(self.setup.len(), MAX_NOTES, "settings")?;

@@ -37,7 +37,7 @@ pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
 fn stored(checkup: &Checkup, min_sessions: usize) -> String {
     let mut text = String::from("\nsmallest slowdown the stored channel calls here\n");
     if checkup.sight.is_empty() {
-        text += "unknown: this machine class has no baseline; make one with `cargo xtask bless`\n";
+        text += "unknown: this machine class has no baseline; make one with the command `bless`\n";
         return text;
     }
     let mut table = Table::new(&["baseline", "case", "sessions", "days", "calls from"]);
@@ -53,10 +53,9 @@ fn stored(checkup: &Checkup, min_sessions: usize) -> String {
 }
 
 fn paired(checkup: &Checkup) -> String {
-    let mut text =
-        String::from("\nsmallest slowdown the paired channel (`cargo xtask gate --against REV`) calls here\n");
+    let mut text = String::from("\nsmallest slowdown the paired channel (`gate --against REV`) calls here\n");
     if checkup.paired.is_empty() {
-        text += "unknown: this machine class was never calibrated; find out with `cargo xtask calibrate`\n";
+        text += "unknown: this machine class was never calibrated; find out with the command `calibrate`\n";
         return text;
     }
     let mut table = Table::new(&["calibration", "case", "noise of a block", "calls from"]);

@@ -8,22 +8,26 @@ pub mod metric;
 pub mod quarters;
 pub mod verdict;
 pub mod view;
-mod winners;
+pub mod winners;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use infergate::load::{FailureClass, RequestRecord};
 use infergate::printable::printable;
 
+use super::model::Missing;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
+use super::words::{load as load_words, missing};
 use crate::load::judge::load;
 use crate::load::summary::{Counted, LevelSummary, scaling_efficiency, summarise, summarise_target};
 use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use digest::Digest;
 use metric::Metric;
+use view::View;
 
 /// The percentiles that are shown.
 const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
@@ -35,7 +39,8 @@ pub const SLUGGISH_NS: f64 = 70e6;
 /// The run as text.
 pub fn text(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
-    let mut compared = 0;
+    let digest = Digest::of(receipt);
+    let view = View { receipt, digest: &digest };
     for (index, scenario) in (0..).zip(&receipt.scenarios) {
         let levels = receipt.levels.iter().filter(|level| level.scenario == index);
         let rows: Vec<Row<'_>> = levels.flat_map(|level| rows(level, &receipt.targets)).collect();
@@ -55,11 +60,11 @@ pub fn text(receipt: &LoadReceipt) -> String {
             let _ = write!(text, "\n{}", percentiles(metric, &rows));
         }
         text += &words(&rows);
-        text += &winners::text(&rows, receipt.seed, &mut compared);
+        text += &winners::text(&view, index as usize);
         text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
         text += &cost::text(&rows, &receipt.targets);
     }
-    text += &winners::left_out(compared);
+    text += &winners::left_out(&view);
     text += &audit::text(receipt);
     text + &ending(receipt)
 }
@@ -186,7 +191,7 @@ fn words(rows: &[Row<'_>]) -> String {
             );
         }
         if summary.window.is_none() {
-            let _ = writeln!(text, "{name}: no steady window; give each user more requests than its warm-up and one");
+            let _ = writeln!(text, "{name}: {}", missing::reason(Missing::NoWindow));
         }
         if summary.cancelled > 0 {
             let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
@@ -198,12 +203,13 @@ fn words(rows: &[Row<'_>]) -> String {
             let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
         }
     }
-    let counted = |how| rows.iter().any(|row| row.summary.counted == Some(how));
-    if counted(Counted::Pieces) {
-        text += "tokens are counted as pieces of the stream: the server sends no usage\n";
-    }
-    if counted(Counted::Tokenizer) {
-        text += "tokens are counted in the texts of the answers by the tokenizer that was named: the server sends no usage\n";
+    for how in [Counted::Pieces, Counted::Tokenizer] {
+        let counted: Vec<&Row> = rows.iter().filter(|row| row.summary.counted == Some(how)).collect();
+        let targets: BTreeSet<&str> = counted.iter().map(|row| row.target).filter(|name| !name.is_empty()).collect();
+        if !counted.is_empty() {
+            let targets: Vec<String> = targets.into_iter().map(|name| printable(name).into_owned()).collect();
+            let _ = writeln!(text, "{}", load_words::counted(how, &targets));
+        }
     }
     let counts = compare(rows.iter().flat_map(|row| row.requests.iter().copied()));
     if let Some(TokenCounts { both, same, apart, .. }) = counts {
@@ -266,18 +272,22 @@ fn ending(receipt: &LoadReceipt) -> String {
     for note in &receipt.notes {
         let _ = writeln!(text, "note: {}", printable(note));
     }
-    let outcome = if receipt.partial {
-        Outcome::Partial
-    } else if receipt.invalid.is_empty() {
+    let Some((outcome, why)) = unusable(receipt) else {
         return if text.is_empty() { text } else { format!("\n{text}") };
-    } else {
-        Outcome::Invalid
     };
     for reason in &receipt.invalid {
         let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
     }
-    let reason = if receipt.partial { "the run was cut short" } else { "its numbers are not to be used" };
     let verdict = format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code());
-    let _ = writeln!(text, "{}, {reason}", Style::Warn.paint(&verdict));
+    let _ = writeln!(text, "{}, {why}", Style::Warn.paint(&verdict));
     format!("\n{text}")
+}
+
+/// How a run ends whose numbers are not to be used, and why: the order is the gate's. `None` for a sound run.
+pub fn unusable(receipt: &LoadReceipt) -> Option<(Outcome, &'static str)> {
+    match (receipt.invalid.is_empty(), receipt.partial) {
+        (false, _) => Some((Outcome::Invalid, "its numbers are not to be used")),
+        (true, true) => Some((Outcome::Partial, "the run was cut short")),
+        (true, false) => None,
+    }
 }

@@ -25,7 +25,7 @@ pub fn verdict(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     text += &loading(&receipt.memory, receipt.engine.weight_bytes);
     text += &inference(&receipt.memory);
     text += &runs(&receipt.memory, verdict);
-    text += &sites(&receipt.memory);
+    text += &sites(&receipt.memory, verdict);
     text += &counters(&receipt.counted);
     text.push('\n');
     for missing in &receipt.memory.missing {
@@ -135,13 +135,13 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
     text
 }
 
-fn sites(record: &MemoryRecord) -> String {
+fn sites(record: &MemoryRecord, verdict: &Verdict) -> String {
     let mut text = String::new();
     for (at, site) in record.sites.iter().enumerate() {
         let _ = writeln!(
             text,
             "\n{} {} a run in {}, allocated in",
-            if at == 0 { "where it leaks:" } else { "also:" },
+            if at == 0 { format!("{}:", words::sites(Some(verdict)).to_lowercase()) } else { "also:".into() },
             units::bytes(Some(site.bytes_per_run)),
             allocations(site.blocks_per_run)
         );

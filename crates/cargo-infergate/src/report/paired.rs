@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::table::{Style, Table};
+use super::terminal;
 use super::units::{self, MISSING};
-use super::{terminal, words};
-use crate::receipt::{PairedCase, PairedReceipt, SideRecord, Verdict, VerdictRow};
+use super::words::{self, look};
+use crate::receipt::{PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate::case::Case;
 use infergate::printable::printable;
 
@@ -23,14 +24,7 @@ pub enum Found {
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let subject = terminal::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
-    let sides = format!("base {}, head {}", revision(&receipt.base), revision(&receipt.head));
-    terminal::verdict(verdict, &format!("{subject}\n{sides}"))
-}
-
-fn revision(side: &SideRecord) -> String {
-    let commit = side.build.commit.as_deref().map_or("an unknown commit", |commit| commit.get(..10).unwrap_or(commit));
-    let changed = if side.build.dirty == Some(true) { " with changes" } else { "" };
-    printable(&format!("{commit}{changed}")).into_owned()
+    terminal::verdict(verdict, &format!("{subject}\n{}", look::sides(&receipt.base.build, &receipt.head.build)))
 }
 
 /// What the gate can honour, said before the first block.

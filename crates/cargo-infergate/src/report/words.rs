@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use super::units::{self, MISSING};
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, Reason, Remedy, Shown, TargetEvidence, TimeEvidence, Unit, VerdictRow, Witness,
+    OutputEvidence, Reason, Remedy, Shown, TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -282,7 +282,7 @@ pub fn note(note: &Note) -> String {
         }
         Note::CutShort { base: true } => "the base run was cut short: only what it measured is compared".into(),
         Note::NoBaseline { machine_class } => format!(
-            "no baseline for machine class {machine_class}: time is advisory; make one with `cargo xtask bless`"
+            "no baseline for machine class {machine_class}: time is advisory; make one with the command `bless`"
         ),
         Note::OtherMachine { base, head } => {
             format!("another machine class ({head}, baseline {base}): time is advisory")
@@ -314,6 +314,13 @@ pub fn witness(witness: Witness) -> &'static str {
         Witness::Heap => "heap",
         Witness::Resident => "resident",
     }
+}
+
+/// What the places of memory that outlives its run are called: a leak only where the verdict says so.
+pub fn sites(verdict: Option<&Verdict>) -> &'static str {
+    let mut rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
+    let leaks = rows.any(|row| matches!(row.outcome, Outcome::Leak | Outcome::Growth));
+    if leaks { "Where it leaks" } else { "What stays allocated" }
 }
 
 /// Slope, what counts, and what could have been seen.

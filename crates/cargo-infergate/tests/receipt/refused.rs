@@ -137,7 +137,7 @@ fn samples_that_are_missing() {
     let error = error_after(RECEIPT, |value| value["cases"] = json!([]));
     assert_says(&error, &["there are no cases in it; measure again"]);
     let error = error_after(BASELINE, |value| value["sessions"] = json!([]));
-    assert_says(&error, &["there are no sessions in it; bless one with `cargo xtask bless`"]);
+    assert_says(&error, &["there are no sessions in it; bless one with the command `bless`"]);
 }
 
 #[test]

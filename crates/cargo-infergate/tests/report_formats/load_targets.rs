@@ -58,7 +58,7 @@ fn each_use_has_its_best_target_or_none() {
     assert_eq!([0, 1, 2].map(|at| cell(uses, at, "best").shown()), ["none: intervals overlap"; 3]);
     let pairs = table(&same, "load_winners", "pairs");
     assert_eq!(cell(pairs, 0, "short").shown(), "neither: intervals overlap");
-    assert_eq!(cell(pairs, 0, "tokens").why().as_deref(), Some("resampled requests do not agree that the two cross"));
+    assert_eq!(cell(pairs, 0, "tokens").why().as_deref(), Some("it is not shown that the two cross"));
 }
 
 #[test]

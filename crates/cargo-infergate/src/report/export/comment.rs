@@ -120,8 +120,8 @@ fn compared(inputs: &Inputs, report: &Report) -> String {
     if inputs.subject().is_some() {
         let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.title));
     }
-    if let Some(sides) = look::sides(inputs) {
-        let _ = writeln!(text, "{}", inline(&sides));
+    if let Some((base, subject)) = inputs.base_build().zip(inputs.subject()) {
+        let _ = writeln!(text, "{}", inline(&look::sides(base, subject.build)));
     }
     if let Some(sure) = look::how_sure(inputs) {
         let _ = write!(text, "\n{}\n", prose(&sure));

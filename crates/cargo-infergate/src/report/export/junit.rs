@@ -6,10 +6,10 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::{Exporter, File, no_verdict};
-use crate::receipt::{Subject, Verdict, VerdictRow};
+use crate::receipt::{Outcome, Subject, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
-use crate::report::words;
+use crate::report::{terminal, words};
 
 /// `junit.xml`.
 pub struct Junit;
@@ -65,21 +65,41 @@ fn worst<'a>(rows: &[&'a VerdictRow]) -> Option<&'a VerdictRow> {
 
 fn suite(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result<()> {
     let tests = by_subject(verdict);
-    let codes: Vec<i32> = tests.iter().filter_map(|(_, rows)| worst(rows)).map(|row| row.outcome.exit_code()).collect();
+    let mut codes: Vec<i32> = tests.iter().filter_map(|(_, rows)| worst(rows)).map(|row| code(verdict, row)).collect();
+    // What keeps the whole run from a verdict stands in no row: a file whose tests all pass must not hide it.
+    let whole = (verdict.exit_code != 0 && codes.iter().all(|code| *code == 0)).then_some(verdict.exit_code);
+    codes.extend(whole);
     let failures = codes.iter().filter(|code| **code == 1).count();
     let errors = codes.iter().filter(|code| ![0, 1].contains(*code)).count();
-    let counts = [tests.len(), failures, errors].map(|count| count.to_string());
+    let counts = [codes.len(), failures, errors].map(|count| count.to_string());
     let attributes = [("name", "infergate"), ("tests", &counts[0]), ("failures", &counts[1]), ("errors", &counts[2])];
     writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
         for (subject, rows) in &tests {
-            test(writer, subject, rows)?;
+            test(writer, verdict, subject, rows)?;
+        }
+        if let Some(code) = whole {
+            let why = terminal::reason(verdict).unwrap_or_default();
+            let attributes = [("classname", "infergate"), ("name", "the whole run")];
+            writer.create_element("testcase").with_attributes(attributes).write_inner_content(|writer| {
+                failed(writer, (code, verdict.verdict), &[printable(&why).into_owned()])
+            })?;
         }
         Ok(())
     })?;
     Ok(())
 }
 
-fn test(writer: &mut Writer<Vec<u8>>, subject: &Subject, rows: &[&VerdictRow]) -> std::io::Result<()> {
+/// The exit code that a row stands for: none where the key `undecided` lets it pass.
+fn code(verdict: &Verdict, row: &VerdictRow) -> i32 {
+    if verdict.exit_code == 0 { 0 } else { row.outcome.exit_code() }
+}
+
+fn test(
+    writer: &mut Writer<Vec<u8>>,
+    verdict: &Verdict,
+    subject: &Subject,
+    rows: &[&VerdictRow],
+) -> std::io::Result<()> {
     let name = printable(&subject.to_string()).into_owned();
     // Head's time of the metric that is judged, in seconds, as the format wants it.
     let head_ns = rows.iter().filter_map(|row| row.time()).find(|time| time.counted).and_then(|time| time.head_ns);
@@ -87,22 +107,25 @@ fn test(writer: &mut Writer<Vec<u8>>, subject: &Subject, rows: &[&VerdictRow]) -
     let mut attributes = vec![("classname", "infergate"), ("name", name.as_str())];
     attributes.extend(seconds.as_deref().map(|seconds| ("time", seconds)));
     let element = writer.create_element("testcase").with_attributes(attributes);
-    let Some(row) = worst(rows).filter(|row| row.outcome.exit_code() != 0) else {
+    let Some(row) = worst(rows).filter(|row| code(verdict, row) != 0) else {
         element.write_empty()?;
         return Ok(());
     };
-    let kind = if row.outcome.exit_code() == 1 { "failure" } else { "error" };
     let said: Vec<String> = rows
         .iter()
         .filter(|row| row.outcome.exit_code() != 0)
         .map(|row| printable(&words::decided(row)).into_owned())
         .collect();
-    element.write_inner_content(|writer| {
-        writer
-            .create_element(kind)
-            .with_attributes([("message", said.first().map_or("", String::as_str)), ("type", row.outcome.words())])
-            .write_text_content(BytesText::new(&said.join("\n")))?;
-        Ok(())
-    })?;
+    element.write_inner_content(|writer| failed(writer, (row.outcome.exit_code(), row.outcome), &said))?;
+    Ok(())
+}
+
+/// Why a test did not pass: the first as its message, all of them as its text.
+fn failed(writer: &mut Writer<Vec<u8>>, (code, outcome): (i32, Outcome), said: &[String]) -> std::io::Result<()> {
+    let kind = if code == 1 { "failure" } else { "error" };
+    writer
+        .create_element(kind)
+        .with_attributes([("message", said.first().map_or("", String::as_str)), ("type", outcome.words())])
+        .write_text_content(BytesText::new(&said.join("\n")))?;
     Ok(())
 }

@@ -7,8 +7,9 @@ use infergate::load::{Arrivals, FailureClass};
 
 use super::metric::Metric;
 use super::quarters::{Quarter, quarters};
+use super::winners::Winners;
 use crate::load::cost::{Cost, cost};
-use crate::load::crossing::{Faster, compare};
+use crate::load::crossing::compare;
 use crate::load::slo::{Goodput, Limit, goodput, meets};
 use crate::load::summary::{
     Counted, LevelSummary, Values, Window, measured, scaling_efficiency, summarise, summarise_target, tokens,
@@ -116,8 +117,8 @@ pub struct Point {
 pub struct Pair {
     /// Places of both in [`Digest::points`].
     pub points: (usize, usize),
-    /// Who is faster.
-    pub faster: Faster,
+    /// Who is shown to be faster.
+    pub winners: Winners,
 }
 
 /// A level against the run's limits.
@@ -184,7 +185,9 @@ impl Digest {
                 if self.pairs.len() >= MOST_PAIRS {
                     self.pairs_left_out += 1;
                 } else if let Some(faster) = compare(summary, second, receipt.seed) {
-                    self.pairs.push(Pair { points: (first + one, first + other), faster });
+                    let points = (first + one, first + other);
+                    let winners = Winners::of(&self.points[points.0], &self.points[points.1], faster);
+                    self.pairs.push(Pair { points, winners });
                 }
             }
         }

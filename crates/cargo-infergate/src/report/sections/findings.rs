@@ -1,7 +1,7 @@
 //! What follows from the numbers, by rules. Each finding names the figures it rests on; there is none without.
 
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, Outcome, Receipt};
+use crate::receipt::{Evidence, Outcome, Reason, Receipt};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Finding, Quantity, Section, Tone, Unit};
@@ -15,7 +15,7 @@ use infergate::case::{Case, Phase};
 const RULES: &[fn(&Inputs) -> Vec<Finding>] =
     &[missed_targets, memory_growth, unsteady, growth_with_input, of_hardware, first_token, smoothness, few_samples];
 
-/// The coefficient of variation between processes from which on a case is called unsteady; as the gate's `cv_limit`.
+/// The coefficient of variation between processes from which on a case is called unsteady, where no verdict has a limit.
 const CV_LIMIT: f64 = 0.20;
 
 /// Cases that one finding names.
@@ -72,6 +72,7 @@ fn main_figure(case: Case) -> Figure {
 /// The cases whose processes differ most, where any differs by more than the limit; else that none does.
 fn unsteady(inputs: &Inputs) -> Vec<Finding> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
+    let cv_limit = cv_limit(inputs);
     let known = receipt.cases.iter().filter_map(|case| {
         let figure = main_figure(case.id);
         Some((case.id, figure.name(), figure.variation(case).ok()?))
@@ -79,14 +80,21 @@ fn unsteady(inputs: &Inputs) -> Vec<Finding> {
     let mut known: Vec<(Case, &str, f64)> = known.collect();
     known.sort_by(|a, b| b.2.total_cmp(&a.2));
     let Some((case, _, cv)) = known.first().copied() else { return Vec::new() };
-    let (cases, above) = (known.len(), known.iter().filter(|(.., cv)| *cv > CV_LIMIT).count());
+    let (cases, above) = (known.len(), known.iter().filter(|(.., cv)| *cv > cv_limit).count());
     known.truncate(above.clamp(1, MOST_NAMED));
     let name = |case: &Case, figure: &str| format!("CV of {figure} of {case} between processes");
     let figures: Vec<_> = known.iter().map(|(case, figure, cv)| (name(case, figure), *cv, Unit::Fraction)).collect();
     if above == 0 {
         return vec![finding(Tone::Good, words::steady(cases, case, cv), &figures)];
     }
-    vec![finding(Tone::Warn, words::unsteady(above, cases, case, cv, CV_LIMIT), &figures)]
+    vec![finding(Tone::Warn, words::unsteady(above, cases, case, cv, cv_limit), &figures)]
+}
+
+/// The limit that the verdict was reached by, where it says one: a gate's `cv_limit` can be another one.
+fn cv_limit(inputs: &Inputs) -> f64 {
+    let reasons = inputs.verdict.iter().flat_map(|verdict| &verdict.rows).flat_map(|row| &row.reasons);
+    let limit = |reason: &Reason| if let Reason::Noisy { limit, .. } = reason { Some(*limit) } else { None };
+    reasons.filter_map(limit).reduce(f64::min).unwrap_or(CV_LIMIT)
 }
 
 fn growth_with_input(inputs: &Inputs) -> Vec<Finding> {

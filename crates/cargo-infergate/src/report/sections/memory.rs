@@ -4,6 +4,7 @@ use crate::receipt::{CountedCase, MemoryRecord, Unit as Counts};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
 use crate::report::sections::verdict::counter_cell;
+use crate::report::words;
 
 /// What the phase saw, in the order it saw it.
 pub fn section(inputs: &Inputs) -> Option<Section> {
@@ -15,7 +16,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     }
     section = section.with(series(record));
     if !record.sites.is_empty() {
-        section = section.with(places(record));
+        section = section.with(places(record, words::sites(inputs.verdict.as_ref())));
     }
     let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
     if let Some(counted) = counted.filter(|table| !table.rows.is_empty()) {
@@ -103,13 +104,13 @@ fn series(record: &MemoryRecord) -> Table {
     table
 }
 
-fn places(record: &MemoryRecord) -> Table {
+fn places(record: &MemoryRecord, title: &'static str) -> Table {
     let columns = vec![
         Column::numbers("bytes", "growth"),
         Column::numbers("blocks", "allocations a run"),
         Column::words("place", "allocated in, innermost first"),
     ];
-    let mut table = Table::new("places", "Where it leaks", columns);
+    let mut table = Table::new("places", title, columns);
     for site in &record.sites {
         table.row(vec![
             Cell::number(Some(site.bytes_per_run), Unit::BytesPerRun, Missing::NotMeasured),

@@ -45,10 +45,10 @@ fn times(verdict: &Verdict) -> Table {
     let mut columns = vec![
         Column::words("case", "case"),
         Column::words("metric", "metric"),
-        Column::numbers("base", "base").about(if on_load {
-            "mean over the days of the baseline's sessions, of the median of each day's newest"
-        } else {
+        Column::numbers("base", "base").about(if paired {
             "median over base's processes of each one's median"
+        } else {
+            "mean over the days of the baseline's sessions, of the median of each day's newest"
         }),
         Column::numbers("head", "head").about(if on_load {
             "median over the level's requests, or of all its gaps"

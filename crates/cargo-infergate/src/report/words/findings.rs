@@ -4,14 +4,11 @@ use infergate::case::Case;
 use infergate::printable::printable_within;
 
 use crate::receipt::{Subject, Witness};
+use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::report::units;
 
 /// Growth within this fraction of the input's is called "as the input".
 const AS_THE_INPUT: f64 = 0.05;
-/// Gaps below this feel instant, nanoseconds.
-const INSTANT_NS: f64 = 20e6;
-/// Gaps above this feel sluggish, nanoseconds.
-const SLUGGISH_NS: f64 = 70e6;
 /// Characters of a place in the code.
 const MAX_PLACE_CHARS: usize = 160;
 

@@ -8,6 +8,7 @@ use crate::load::slo::Limit;
 use crate::load::summary::Counted;
 use crate::report::load::metric::Metric;
 use crate::report::load::smoothness;
+use crate::report::load::winners::Winners;
 use crate::report::model::Unit;
 use crate::report::sections::load::decode_speed::READING_TOKENS_PER_S;
 
@@ -226,9 +227,6 @@ fn spelt(limits: &[&Limit]) -> String {
     limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What a run that was cut short is.
-pub const PARTIAL: &str = "the run was cut short";
-
 /// Characters of a name in a title.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -260,6 +258,30 @@ pub fn together(first: &str) -> String {
         "Each figure's median against its own at {first}: a time that doubles stands at 2, a throughput that halves at 0.5. The axis up \
          has equal factors at equal lengths."
     )
+}
+
+/// Which of two targets is faster, as far as it is shown.
+pub fn winners(found: &Winners, first: &str, second: &str) -> String {
+    let name = |is_first: bool| if is_first { first } else { second };
+    let of = |wins: Option<bool>, answers: &str| match wins {
+        Some(wins) => format!("{} is faster for {answers} answers", name(wins)),
+        None => format!("for {answers} answers {NEITHER}"),
+    };
+    match (found.short, found.long, found.crossing) {
+        (None, None, _) => format!("{first} and {second}: {NEITHER}"),
+        (Some(short), Some(long), _) if short == long => {
+            format!("{} is faster than {} for every length of answer", name(short), name(!short))
+        }
+        (Some(short), Some(long), Some((tokens, (low, high)))) => format!(
+            "{} is faster up to {tokens:.0} tokens of answer (95 % interval {low:.0} to {high:.0}), {} beyond",
+            name(short),
+            name(long)
+        ),
+        (Some(_), Some(_), None) => {
+            format!("{}, {}; where they cross is not known", of(found.short, "short"), of(found.long, "long"))
+        }
+        (short, long, _) => format!("{first} and {second}: {}, {}", of(short, "short"), of(long, "long")),
+    }
 }
 
 /// Where two targets take the same time.

@@ -12,9 +12,8 @@ use crate::report::{units, words};
 const MAX_PLACE_CHARS: usize = 160;
 
 /// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
-pub fn sides(inputs: &Inputs) -> Option<String> {
-    let (base, head) = (inputs.base_build()?, inputs.subject()?.build);
-    Some(format!("base {}, head {}", build(base), build(head)))
+pub fn sides(base: &Build, head: &Build) -> String {
+    format!("base {}, head {}", build(base), build(head))
 }
 
 /// A build in a few words: its commit's first digits.
@@ -170,10 +169,15 @@ pub fn nothing_changed(verdict: &Verdict) -> String {
     let mut subjects: Vec<_> = verdict.rows.iter().map(|row| &row.subject).collect();
     subjects.sort();
     subjects.dedup();
-    match subjects.len() {
-        0 => "Nothing was compared".into(),
+    let said = match subjects.len() {
+        0 => return "Nothing was compared".into(),
         1 => format!("{}: no change beyond its limits", subjects[0]),
         count => format!("{count} subjects were compared: no change beyond their limits"),
+    };
+    let unjudged = |row: &&VerdictRow| row.outcome == Outcome::Advisory && row.time().is_some_and(|time| time.counted);
+    match verdict.rows.iter().filter(unjudged).count() {
+        0 => said,
+        times => format!("{said}; {} shown and not judged", units::many(times, "time")),
     }
 }
 

@@ -32,6 +32,6 @@ pub fn reason(missing: Missing) -> String {
         Missing::NoUsage => "the server sends no token counts".into(),
         Missing::NoPrice => "no price was given".into(),
         Missing::NoCrossing => "one of the two is faster for every length".into(),
-        Missing::NotAgreed => "resampled requests do not agree that the two cross".into(),
+        Missing::NotAgreed => "it is not shown that the two cross".into(),
     }
 }

@@ -1,7 +1,6 @@
 //! How long answers of each length take from each target, and where two of them cross.
 
 use super::{MOST_SERIES, look};
-use crate::load::crossing::Faster;
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::{Pair, Point};
@@ -82,8 +81,6 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
 /// Where two targets of the level of `first` cross, if they are sure to.
 fn crossing<'a>(view: &View<'a>, pair: &'a Pair, first: &Point) -> Option<(&'a Pair, f64, (f64, f64))> {
     let point = view.digest.points.get(pair.points.0)?;
-    match pair.faster {
-        Faster::UpTo { tokens, interval: Some(ends), .. } if point.level == first.level => Some((pair, tokens, ends)),
-        _ => None,
-    }
+    let (tokens, ends) = pair.winners.crossing.filter(|_| point.level == first.level)?;
+    Some((pair, tokens, ends))
 }

@@ -3,8 +3,9 @@
 use infergate::printable::printable;
 
 use crate::load::judge::load;
-use crate::receipt::{LoadReceipt, Outcome, Price, TargetRecord};
+use crate::receipt::{LoadReceipt, Price, TargetRecord};
 use crate::report::inputs::Inputs;
+use crate::report::load::unusable;
 use crate::report::load::view::View;
 use crate::report::model::{Block, Cell, Column, Headline, Missing, Section, Table, Unit};
 use crate::report::words::load as words;
@@ -42,16 +43,9 @@ pub fn title(inputs: &Inputs) -> Option<String> {
 /// A run that is not to be used says so first; `None` for any other.
 pub fn headline(inputs: &Inputs) -> Option<Headline> {
     let receipt = inputs.load.as_ref()?;
-    let outcome = if receipt.partial {
-        Outcome::Partial
-    } else if !receipt.invalid.is_empty() {
-        Outcome::Invalid
-    } else {
-        return None;
-    };
-    let why = if receipt.partial { Some(words::PARTIAL.to_owned()) } else { receipt.invalid.first().cloned() };
-    let why = why.map(|why| printable(&why).into_owned());
-    Some(Headline { outcome, exit_code: outcome.exit_code(), why })
+    let (outcome, why) = unusable(receipt)?;
+    let why = receipt.invalid.first().map_or(why, String::as_str);
+    Some(Headline { outcome, exit_code: outcome.exit_code(), why: Some(printable(why).into_owned()) })
 }
 
 fn facts(view: &View<'_>) -> Table {

@@ -1,10 +1,10 @@
 //! Which of two targets is faster, by the length of the answer.
 
-use crate::load::crossing::Faster;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::{Pair, Point};
+use crate::report::load::digest::Pair;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, load_cell, median_cell};
+use crate::report::load::winners::{Winners, points};
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
 
@@ -38,42 +38,24 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     })
 }
 
-/// Both points of a pair, the one that is faster for short answers first.
-pub fn points<'a>(view: &View<'a>, pair: &Pair) -> Option<(&'a Point, &'a Point)> {
-    let points = &view.digest.points;
-    let (one, other) = (points.get(pair.points.0)?, points.get(pair.points.1)?);
-    let first = match pair.faster {
-        Faster::Always(first) | Faster::UpTo { first, .. } => first,
-    };
-    Some(if first { (one, other) } else { (other, one) })
-}
-
-/// Whether the intervals of both medians touch, of TTFT and of TPOT: then nobody is shown to be faster.
-fn is_open(short: &Point, long: &Point) -> bool {
-    [Metric::Ttft, Metric::Tpot].iter().all(|metric| {
-        let ends = short.spread(*metric).p50_within.zip(long.spread(*metric).p50_within);
-        ends.is_none_or(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
-    })
-}
-
 fn row(view: &View<'_>, pair: &Pair, table: &mut Table) {
-    let Some((short, long)) = points(view, pair) else { return };
-    let name = |point: &Point| point.target.map_or_else(String::new, |target| view.target(target));
-    let (first, tokens, second) = match pair.faster {
-        _ if is_open(short, long) => {
-            (Cell::text(words::NEITHER), Cell::Missing(Missing::NotAgreed), Cell::text(words::NEITHER))
-        }
-        Faster::Always(_) => {
-            (Cell::foreign(&name(short)), Cell::Missing(Missing::NoCrossing), Cell::foreign(&name(short)))
-        }
-        Faster::UpTo { tokens, interval, .. } => {
-            let quantity = Quantity::new(tokens, Unit::Tokens).filter(|_| interval.is_some());
-            let tokens = quantity.map_or(Cell::Missing(Missing::NotAgreed), |quantity| {
-                Cell::Number(quantity.within(interval), Tone::Plain)
-            });
-            (Cell::foreign(&name(short)), tokens, Cell::foreign(&name(long)))
-        }
+    let Some((one, other)) = points(view, pair) else { return };
+    let Winners { short: wins_short, long: wins_long, crossing } = pair.winners;
+    // Its medians stand first.
+    let (short, long) = if wins_short.or(wins_long).unwrap_or(true) { (one, other) } else { (other, one) };
+    let name = |first: Option<bool>| match first.map(|first| if first { one } else { other }.target) {
+        Some(target) => Cell::foreign(&target.map_or_else(String::new, |target| view.target(target))),
+        None => Cell::text(words::NEITHER),
     };
+    let tokens = match crossing {
+        Some((tokens, interval)) => Quantity::new(tokens, Unit::Tokens)
+            .map_or(Cell::Missing(Missing::NotAgreed), |tokens| {
+                Cell::Number(tokens.within(Some(interval)), Tone::Plain)
+            }),
+        None if wins_short.is_some() && wins_short == wins_long => Cell::Missing(Missing::NoCrossing),
+        None => Cell::Missing(Missing::NotAgreed),
+    };
+    let (first, second) = (name(wins_short), name(wins_long));
     table.row(vec![
         Cell::foreign(&view.scenario(short.scenario)),
         load_cell(&short.arrivals),
