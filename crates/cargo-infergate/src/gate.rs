@@ -16,6 +16,7 @@ pub mod memory;
 pub mod output;
 pub mod paired;
 mod policy;
+pub mod servers;
 mod stored;
 mod target;
 mod time;

@@ -81,12 +81,15 @@ pub struct Program {
     pub launcher: Option<Launcher>,
     /// The folder of the package whose bench target it is, where it was built here.
     pub package: Option<PathBuf>,
+    /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
+    /// block starts a process.
+    pub servers: Vec<Launcher>,
 }
 
 impl Program {
     /// A bench binary.
     pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None, package: None }
+        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new() }
     }
 }
 
@@ -98,6 +101,8 @@ pub struct PairedRun<'a> {
     start_ns: u64,
     receipt: PairedReceipt,
     workers: Workers,
+    /// Pairs of servers that run already.
+    servers: Vec<(WorkerFile, WorkerFile)>,
     /// Tokens of one turn, by case.
     turn_tokens: TurnTokens,
     order: Order,
@@ -151,7 +156,13 @@ impl<'a> PairedRun<'a> {
         let order = Order::new(request.load.seed);
         let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
         let (turn_tokens, pairs) = (pilot.turn_tokens, pilot.pairs);
-        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, turn_tokens, order, pairs, block_ns })
+        let asking = |file: &WorkerFile, server: &Launcher| file.clone().behind(Some(server.clone()));
+        let (base, head) = (request.base.servers.iter(), request.head.servers.iter());
+        let pairs_of_servers = base.zip(head);
+        let servers = pairs_of_servers
+            .map(|(base, head)| (asking(&workers.base.file, base), asking(&workers.head.file, head)))
+            .collect();
+        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, servers, turn_tokens, order, pairs, block_ns })
     }
 
     /// The next blocks compare two other builds of the same thing, by the same plan.
@@ -236,6 +247,10 @@ impl<'a> PairedRun<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<BlockRecord, WorkerError> {
         let start_ns = self.clock.now_ns();
+        if !self.servers.is_empty() {
+            let (base, head) = self.servers[done % self.servers.len()].clone();
+            self.exchange(base, head);
+        }
         let (started_first, ran_first) = self.order.next();
         let anchor_place = self.workers.anchor.is_some().then_some(done % 3);
         progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));

@@ -76,8 +76,8 @@ pub fn args() -> Vec<Arg> {
                 .conflicts_with_all(["base-bin", "base-url", "swap", "toolchain", "anchor"])
                 .help("Compare the server of [server] in infergate.toml, started from both revisions"),
         ),
-        paired(url("base-url", "Server to compare with, started elsewhere").requires("head-url")),
-        url("head-url", "Server to judge, started elsewhere").help_heading(heading).requires("base-url"),
+        paired(url("base-url", "Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on").requires("head-url")),
+        url("head-url", "Server to judge, started elsewhere; as often as --base-url").help_heading(heading).requires("base-url"),
         flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
         needs(budget()),
         needs(
@@ -102,7 +102,7 @@ pub fn args() -> Vec<Arg> {
 }
 
 fn url(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("URL").help(help)
+    Arg::new(name).long(name).value_name("URL").action(ArgAction::Append).help(help)
 }
 
 /// `--budget TIME`.

@@ -47,16 +47,19 @@ pub fn program(
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }
 
-/// The server that runs at `url`.
+/// The servers that run at `urls`; blocks take them in turn.
 ///
 /// # Errors
 /// A current folder that cannot be read, scenarios that are not sound.
-pub fn running(config: &Config, url: &str) -> Result<Program> {
+pub fn running(config: &Config, urls: &[&str]) -> Result<Program> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let mut words = words(&config.server, &scenarios(&here)?)?;
-    words.extend(["--url".into(), url.into()]);
-    let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
-    Ok(Program { launcher: Some(launcher), ..Program::new(this_program()?, None, None) })
+    let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
+    let asking = |url: &&str| {
+        let arguments = words.iter().cloned().chain(["--url".into(), url.into()]).collect();
+        Launcher { program: program.clone(), arguments, folder: here.clone() }
+    };
+    let servers: Vec<Launcher> = urls.iter().map(asking).collect();
+    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone(), None, None) })
 }
 
 /// The case that a memory phase repeats.

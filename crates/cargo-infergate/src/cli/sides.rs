@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ArgMatches;
 
 use super::git::{commit_of, git};
@@ -41,9 +41,9 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
     if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
         return Ok(given(base, head, matches, config));
     }
-    let url = |name: &str| matches.get_one::<String>(name);
-    if let (Some(base), Some(head)) = (url("base-url"), url("head-url")) {
-        let (base, head) = (server_program::running(config, base)?, server_program::running(config, head)?);
+    if matches.contains_id("base-url") {
+        let (base, head) = running(matches)?;
+        let (base, head) = (server_program::running(config, &base)?, server_program::running(config, &head)?);
         return Ok(Sides {
             base,
             head,
@@ -73,6 +73,28 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
     }
     let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
     against(revision, matches, config)
+}
+
+/// The addresses of both sides, as many of each.
+fn running(matches: &ArgMatches) -> Result<(Vec<&str>, Vec<&str>)> {
+    let urls = |flag: &str| -> Result<Vec<&str>> {
+        let urls: Vec<&str> = matches.get_many::<String>(flag).into_iter().flatten().map(String::as_str).collect();
+        for (at, url) in urls.iter().enumerate() {
+            ensure!(
+                !urls[..at].contains(url),
+                "--{flag} {url}: is given twice; start another server and give its address"
+            );
+        }
+        Ok(urls)
+    };
+    let (base, head) = (urls("base-url")?, urls("head-url")?);
+    ensure!(
+        base.len() == head.len(),
+        "--base-url is given {} times and --head-url {} times; give as many of each, as blocks take one of each in turn",
+        base.len(),
+        head.len()
+    );
+    Ok((base, head))
 }
 
 fn program(path: PathBuf) -> Program {

@@ -54,6 +54,10 @@ pub struct PairedReceipt {
     /// An older revision in the same blocks, that head may not drift away from; `null` where there was none.
     #[serde(default)]
     pub anchor: Option<AnchorRecord>,
+    /// Servers of each side that ran already, so that blocks started none: the i-th block, the first being 0, asked the one of
+    /// each side whose number is i modulo this. `null` where each block started processes of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<usize>,
 }
 
 /// The older revision that head is compared with beside base.
@@ -233,6 +237,8 @@ impl PairedReceipt {
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         let known = validate_suite(&self.cases)?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
+        at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
+        ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
         for (at, block) in self.blocks.iter().enumerate() {
             validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
         }

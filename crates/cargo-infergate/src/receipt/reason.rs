@@ -115,6 +115,22 @@ pub enum Reason {
         /// There are.
         blocks: usize,
     },
+    /// Too few servers of each side, each of which was started once: their luck cannot be told from a change.
+    FewServers {
+        /// There are.
+        servers: usize,
+        /// It takes.
+        needed: usize,
+    },
+    /// Pairs of servers differ too much to carry what their blocks show.
+    ServersDiffer {
+        /// Servers of each side.
+        servers: usize,
+        /// Sample standard deviation of ln(head / base) over the pairs.
+        std: f64,
+        /// The change from which on it would fail: 0.02.
+        limit: f64,
+    },
     /// The subject has no such metric, or it was not counted.
     NoSuchMetric,
     /// This channel does not measure that metric.

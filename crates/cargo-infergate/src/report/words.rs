@@ -226,6 +226,15 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             format!("the time given ended after {blocks} blocks; up to {more} more may settle it")
         }
         Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge"),
+        Reason::FewServers { servers, needed } => format!(
+            "{} of each side: the luck of a process cannot be told from a change, so time is advisory; it is judged from {needed} of each on",
+            units::many(*servers, "server")
+        ),
+        Reason::ServersDiffer { servers, std, limit } => format!(
+            "{servers} pairs of servers differ by {} (standard deviation): too much to say anything of {}, so time is advisory",
+            units::percent(Some(*std)),
+            units::signed_percent(*limit)
+        ),
         Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
         Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
         Reason::Observed { text } => text.clone(),

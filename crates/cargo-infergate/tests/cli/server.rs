@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use cargo_infergate::receipt::{Outcome, Verdict, read};
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read};
 
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stdout};
@@ -98,6 +98,28 @@ fn a_server_that_keeps_the_last_prompt_is_asked_another_one_between() {
     let (base, head) = (with_cache("one"), with_cache("other"));
     let said = sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]).code(1);
     assert!(stdout(&said).contains("output changed"), "{}", stdout(&said));
+}
+
+#[test]
+fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
+    let sandbox = Sandbox::new();
+    let flags = |side: &str, words: [&'static str; 2]| words.map(|word| format!("--{side}-url={}", with_cache(word)));
+    let (base, head) = (flags("base", ["one", "one"]), flags("head", ["one", "other"]));
+    let said = sandbox.run(&["gate", &base[0], &base[1], &head[0], &head[1], "--out=paired.json"]).code(3);
+    // The first block asked the first of each side, the second the second.
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert_eq!((receipt.servers, receipt.blocks.len()), (Some(2), 1), "{}", stdout(&said));
+    assert!(stdout(&said).contains("verdict: invalid (exit 3)"), "{}", stdout(&said));
+}
+
+#[test]
+fn servers_come_in_pairs() {
+    let sandbox = Sandbox::new();
+    let url = |side: &str, port: u16| format!("--{side}-url=http://127.0.0.1:{port}");
+    let line = error(sandbox.run(&["gate", &url("base", 1), &url("base", 2), &url("head", 3)]));
+    assert!(line.contains("--base-url is given 2 times and --head-url 1 times; give as many of each"), "{line}");
+    let line = error(sandbox.run(&["gate", &url("base", 1), &url("base", 1), &url("head", 3), &url("head", 4)]));
+    assert!(line.contains("--base-url http://127.0.0.1:1: is given twice"), "{line}");
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         blocks: Vec::new(),
         memory: None,
         anchor: anchor.map(|(limit, apart)| AnchorRecord { limit, side: apart.then_some(side) }),
+        servers: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod output;
 mod paired;
 mod pairs;
 mod properties;
+mod servers;
 mod stored;
 mod support;
 mod target;

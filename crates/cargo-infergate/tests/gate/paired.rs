@@ -54,6 +54,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         blocks: slower.iter().map(block).collect(),
         memory: None,
         anchor: None,
+        servers: None,
     }
 }
 

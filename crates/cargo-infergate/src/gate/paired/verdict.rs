@@ -6,7 +6,7 @@ use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing, stand};
 use super::power::smallest_slowdown;
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
-use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, target};
+use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
     Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Note, Outcome, OutputComparison, PairedCase,
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
@@ -83,7 +83,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         let blocks = standing.blocks;
-        rows.push(time(receipt, *id, series, standing, suite.len(), Against::Base));
+        let row = time(receipt, *id, series, standing, suite.len(), Against::Base);
+        rows.push(servers::weigh(receipt.servers, series, suite.len(), row));
         rows.extend(further::rows(receipt, *id, blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();

@@ -44,6 +44,12 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     let level = verdict.and_then(level).map_or_else(String::new, |level| {
         format!(" An interval holds the true change in {} of runs.", units::level(level))
     });
+    if let Some(servers) = paired.servers {
+        return format!(
+            "Servers that ran already were asked in turn, {servers} of each side, in {blocks} blocks. A change compares the two \
+             sides within each block, and its interval rests on how much the pairs of servers differ.{level}"
+        );
+    }
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} The rule calls at most {} of suites \
