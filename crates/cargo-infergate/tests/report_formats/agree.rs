@@ -34,7 +34,7 @@ const OUTCOMES: [Outcome; 12] = [
 /// Two targets by turns; times of each move by up to so many milliseconds from request to request.
 fn two(first: Answers, second: Answers, moves_ms: u64) -> LoadReceipt {
     let answers = |number: u64| {
-        let own = if number % 2 == 0 { first } else { second };
+        let own = if number.is_multiple_of(2) { first } else { second };
         let moved = number * 7919 / 2 % (moves_ms + 1);
         Answers::new(own.ttft_ms + moved, own.itl_ms + moved, own.tokens)
     };

@@ -12,7 +12,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         "",
         vec![
             Column::words("case", "case"),
-            Column::numbers("blocks", "blocks").about("fresh processes of each side, or the next of the servers that ran already"),
+            Column::numbers("blocks", "blocks")
+                .about("fresh processes of each side, or the next of the servers that ran already"),
             Column::numbers("pairs", "pairs a block"),
             Column::numbers("expected", "expected noise")
                 .about("standard deviation of a block's change, known beforehand"),

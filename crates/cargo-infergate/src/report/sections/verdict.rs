@@ -65,7 +65,10 @@ fn times(verdict: &Verdict) -> Table {
         columns.push(
             Column::numbers("shows_from", "shows from").about("the smallest slowdown this run calls 19 times of 20"),
         );
-        columns.push(Column::numbers("blocks", "blocks").about("fresh processes of each side, or the next of the servers that ran already"));
+        columns.push(
+            Column::numbers("blocks", "blocks")
+                .about("fresh processes of each side, or the next of the servers that ran already"),
+        );
     } else if on_load {
         columns.push(Column::numbers("sessions", "sessions").about("of the baseline"));
         columns.push(Column::numbers("days", "days").about("that these are of; the limit is from their spread"));
