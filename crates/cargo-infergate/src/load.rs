@@ -30,6 +30,7 @@ pub mod repeats;
 pub mod runner;
 pub mod scenario;
 pub mod script_server;
+pub mod search;
 pub mod shard;
 pub mod slo;
 pub mod stamped;
@@ -40,6 +41,7 @@ mod tls;
 pub mod token_counts;
 pub mod tokenizer;
 pub mod url;
+pub mod values;
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 //! As in [`infergate::stats`], which is here too, every function refuses what it cannot answer with `None`.
 
 mod beta;
+mod dependent;
 mod holm;
 mod order;
 mod proportion;
@@ -11,6 +12,7 @@ mod simulate;
 mod student;
 
 pub use beta::{beta_cdf, beta_quantile};
+pub use dependent::{Timed, neighbours, percentile_interval, share_interval};
 pub use holm::holm_adjusted;
 pub use infergate::stats::*;
 pub use order::median_interval;

@@ -30,8 +30,9 @@ use crate::load::live::Live;
 use crate::load::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use crate::load::repeats;
 use crate::load::script_server::{self, Script};
+use crate::load::search::{Step, next_step};
 use crate::load::shard::note;
-use crate::load::slo::{Limit, meets, next_users};
+use crate::load::slo::{Limit, meets};
 use crate::load::summary::summarise;
 use crate::machine;
 use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
@@ -221,21 +222,26 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Levels of more and more users until the limits are missed, then of those between.
+    /// Levels of more and more users until one is not shown to meet the limits, then of those between, and the most that met them
+    /// once more.
     fn search(&mut self, scenario: usize, most: u32) -> Result<()> {
         let limits: Vec<Limit> =
             self.settings.limits.iter().copied().filter(|limit| limit.percentile.is_some()).collect();
-        let mut tried = Vec::new();
-        while let Some(users) = next_users(&tried, most) {
+        let (mut tried, mut unknown) = (Vec::new(), Vec::new());
+        while let Step::Run(users) = next_step(&tried, most) {
             self.level(scenario, Arrivals::Closed { users })?;
             let Some(level) = self.receipt.levels.last().filter(|_| !self.is_cancelled()) else { break };
-            let Some(met) = meets(&summarise(level), &limits) else {
-                self.receipt
-                    .notes
-                    .push(format!("{users} users: too few requests for these limits; give more --requests"));
-                break;
-            };
-            tried.push((users, met));
+            let met = meets(&summarise(level), &limits);
+            if met.is_none() {
+                unknown.push(users.to_string());
+            }
+            tried.push((users, met == Some(true)));
+        }
+        if !unknown.is_empty() {
+            self.receipt.notes.push(format!(
+                "{} users: neither shown to meet the limits nor to miss them, and counted as missed; give more --requests",
+                unknown.join(", ")
+            ));
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use super::summary::LevelSummary;
 
 /// Resamples behind an interval.
 const RESAMPLES: usize = 1_000;
+/// Stretches of a run that a resample has.
+const STRETCHES: usize = 10;
 /// The share of resamples in which the same target has to be the first, or no crossing is claimed.
 const AGREED: f64 = 0.95;
 
@@ -20,7 +22,7 @@ pub enum Faster {
         first: bool,
         /// The length, tokens.
         tokens: f64,
-        /// Of 95 %, by resampling requests; `None` where resamples do not agree that there is a crossing.
+        /// Of 95 %, by resampling stretches of the run; `None` where resamples do not agree that there is a crossing.
         interval: Option<(f64, f64)>,
     },
 }
@@ -31,10 +33,7 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     let found = crossing(line(first)?, line(second)?);
     let Faster::UpTo { first: first_is_short, tokens, .. } = found else { return Some(found) };
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut drawn = |values: &[f64]| -> Option<f64> {
-        let some: Vec<f64> = values.iter().filter_map(|_| random.choice(values).copied()).collect();
-        quantile(&some, 0.5)
-    };
+    let mut drawn = |values: &[f64]| quantile(&stretches(values, &mut random), 0.5);
     let mut crossings = Vec::new();
     for _ in 0..RESAMPLES {
         let mut line =
@@ -48,6 +47,19 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     let agreed = crossings.len() as f64 >= AGREED * RESAMPLES as f64;
     let interval = quantile(&crossings, 0.025).zip(quantile(&crossings, 0.975)).filter(|_| agreed);
     Some(Faster::UpTo { first: first_is_short, tokens, interval })
+}
+
+/// As many values again, in stretches of consecutive requests from anywhere in the run, whose end goes on at its begin: requests
+/// wait for each other, and single ones would not show it (circular block bootstrap, Politis and Romano 1992).
+fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
+    let length = values.len().div_ceil(STRETCHES).max(1);
+    let mut drawn = Vec::with_capacity(values.len() + length);
+    while drawn.len() < values.len() {
+        let from = random.usize(..values.len());
+        drawn.extend(values.iter().cycle().skip(from).take(length));
+    }
+    drawn.truncate(values.len());
+    drawn
 }
 
 /// Of two lines, each its value at 0 and its slope.

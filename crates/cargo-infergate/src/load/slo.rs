@@ -1,4 +1,4 @@
-//! Limits on latency: which requests keep to them, and how many users a server has room for. Pure.
+//! Limits on latency: which requests and levels keep to them. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,10 @@ use infergate::load::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::summary::{LevelSummary, Values, e2e_ns, in_window, tpot_ns, ttft_ns};
+use super::summary::{LevelSummary, e2e_ns, in_window, tpot_ns, ttft_ns};
+use super::values::Values;
 use crate::receipt::LevelRecord;
-use crate::stats::clopper_pearson;
+use crate::stats::share_interval;
 
 /// What is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +47,11 @@ pub struct Goodput {
     pub good: u64,
     /// Of so many that started in the steady window, failed ones included.
     pub all: u64,
-    /// Good requests per second of the window, and the ends of its 95 % interval: that of the share, times the rate.
-    pub requests_per_s: (f64, f64, f64),
+    /// Good requests per second of the window.
+    pub requests_per_s: f64,
+    /// Its 95 % interval: that of the share by batch means, times the rate of the window. `None` where requests are too few for
+    /// how much they depend on each other.
+    pub within: Option<(f64, f64)>,
 }
 
 impl FromStr for Limit {
@@ -117,41 +121,33 @@ impl Limit {
     }
 }
 
-/// Whether a level meets every limit of a percentile. `None` where it has too few requests to say; one whose requests fail
-/// does not.
+/// Whether a level meets every limit of a percentile, failed requests counted as infinitely slow: the upper ends of their 95 %
+/// intervals are within the limits. `Some(false)`: a percentile itself is above its limit. `None`: the requests are too few to
+/// show either.
 pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
-    if !summary.failures.is_empty() {
-        return Some(false);
+    let dependence = summary.ttft_ns.dependence();
+    let each = limits.iter().map(|limit| {
+        let (values, p, most) = (limit.values(summary), limit.percentile.unwrap_or(0.5), limit.limit_ns as f64);
+        if values.with_failures(p)? > most {
+            return Some(false);
+        }
+        values.within(p, dependence).is_some_and(|(_, high)| high <= most).then_some(true)
+    });
+    let each: Vec<Option<bool>> = each.collect();
+    match each.contains(&Some(false)) {
+        true => Some(false),
+        false => each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true),
     }
-    let mut all = true;
-    for limit in limits {
-        let value = limit.values(summary).at(limit.percentile.unwrap_or(0.5))?;
-        all &= value <= limit.limit_ns as f64;
-    }
-    Some(all)
 }
 
 /// The level's goodput; `None` without a steady window or requests in it.
 pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) -> Option<Goodput> {
     let window = summary.window?;
-    let started: Vec<&RequestRecord> = in_window(&level.requests, window).collect();
     let is_good =
-        |record: &&&RequestRecord| record.failure.is_none() && limits.iter().all(|limit| limit.is_kept_by(record));
-    let (good, all) = (started.iter().filter(is_good).count() as u64, started.len() as u64);
-    let (low, high) = clopper_pearson(good, all, 0.95)?;
+        |record: &RequestRecord| record.failure.is_none() && limits.iter().all(|limit| limit.is_kept_by(record));
+    let hits: Vec<bool> = in_window(&level.requests, window).map(is_good).collect();
+    let (good, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
     let per_s = all as f64 * 1e9 / (window.to_ns - window.from_ns) as f64;
-    Some(Goodput { good, all, requests_per_s: (good as f64 / all as f64 * per_s, low * per_s, high * per_s) })
-}
-
-/// How many users to try next, given which met the limits: doubled until some do not, then the middle. `None` once the most
-/// users that meet them are known to a twentieth, or `most` meet them.
-pub fn next_users(tried: &[(u32, bool)], most: u32) -> Option<u32> {
-    let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max().unwrap_or(0);
-    let missed = tried.iter().filter(|(_, met)| !*met).map(|(users, _)| *users).min();
-    let next = match missed {
-        None => met.saturating_mul(2).clamp(1, most),
-        Some(missed) if missed > met + 1 && f64::from(missed - met) > 0.05 * f64::from(met) => met + (missed - met) / 2,
-        Some(_) => return None,
-    };
-    tried.iter().all(|(users, _)| *users != next).then_some(next)
+    let within = share_interval(&hits, summary.ttft_ns.dependence()).map(|(low, high)| (low * per_s, high * per_s));
+    (all > 0).then(|| Goodput { good, all, requests_per_s: good as f64 / all as f64 * per_s, within })
 }

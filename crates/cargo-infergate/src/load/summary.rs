@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use infergate::load::{Arrivals, FailureClass, RequestRecord};
-use infergate::stats::{mean, quantile, samples_needed};
+use infergate::stats::mean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::values::Values;
 use crate::receipt::LevelRecord;
 
 /// A stretch of the run, nanoseconds.
@@ -16,15 +17,6 @@ pub struct Window {
     pub from_ns: u64,
     /// Its end, after its begin.
     pub to_ns: u64,
-}
-
-/// Values of a metric, taken from some requests.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Values {
-    /// Each of them.
-    pub values: Vec<f64>,
-    /// The requests they are from: gaps of one request are not independent of each other.
-    pub requests: usize,
 }
 
 /// How output tokens were counted.
@@ -88,19 +80,6 @@ pub struct LevelSummary {
 /// than 5 % then.
 const LITTLE_LATENCIES: f64 = 20.0;
 
-impl Values {
-    fn of(requests: &[&RequestRecord], values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
-        let each: Vec<Vec<f64>> =
-            requests.iter().map(|record| values(record)).filter(|some| !some.is_empty()).collect();
-        Self { requests: each.len(), values: each.concat() }
-    }
-
-    /// The percentile at `p`; `None` where it is from fewer requests than it needs.
-    pub fn at(&self, p: f64) -> Option<f64> {
-        if self.requests < samples_needed(p)? { None } else { quantile(&self.values, p) }
-    }
-}
-
 /// Summarises one level, all its targets together.
 pub fn summarise(level: &LevelRecord) -> LevelSummary {
     let requests: Vec<&RequestRecord> = level.requests.iter().collect();
@@ -133,9 +112,12 @@ fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSumm
         }
         None => Vec::new(),
     };
+    let asked: Vec<&RequestRecord> = window.map_or_else(Vec::new, |window| asked_in(requests, window));
     let latency = |time: fn(&RequestRecord) -> Option<f64>| {
-        Values::of(&measured, move |record| time(record).into_iter().collect())
+        Values::of(&asked, f64::INFINITY, |one| time(one).into_iter().collect())
     };
+    let speed =
+        |speed: fn(&RequestRecord) -> Option<f64>| Values::of(&asked, 0.0, |one| speed(one).into_iter().collect());
     LevelSummary {
         users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
         issued: requests.len() as u64,
@@ -146,13 +128,13 @@ fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSumm
         window,
         measured: measured.len(),
         counted: counted(&measured),
-        late_ns: latency(|record| Some(record.sent_ns.saturating_sub(record.scheduled_ns) as f64)),
+        late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
         ttft_ns: latency(ttft_ns),
-        itl_ns: Values::of(&measured, gaps_ns),
+        itl_ns: Values::of(&asked, f64::INFINITY, gaps_ns),
         tpot_ns: latency(tpot_ns),
         e2e_ns: latency(e2e_ns),
-        decode_tokens_per_s: latency(|record| per_second(1.0, tpot_ns(record)?)),
-        output_tokens_per_s: latency(|record| per_second(tokens(record) as f64, e2e_ns(record)?)),
+        decode_tokens_per_s: speed(|record| per_second(1.0, tpot_ns(record)?)),
+        output_tokens_per_s: speed(|record| per_second(tokens(record) as f64, e2e_ns(record)?)),
         system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&completed, window)),
         in_flight: None,
         little: None,
@@ -229,6 +211,15 @@ pub fn tpot_ns(record: &RequestRecord) -> Option<f64> {
 /// Each gap between two pieces, nanoseconds.
 pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
     record.chunk_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
+}
+
+/// Requests that started within `window` and were not given up when the run ended.
+fn asked_in<'a>(requests: &[&'a RequestRecord], window: Window) -> Vec<&'a RequestRecord> {
+    let counts = |record: &&RequestRecord| {
+        (window.from_ns..window.to_ns).contains(&record.scheduled_ns)
+            && class_of(record) != Some(FailureClass::Cancelled)
+    };
+    requests.iter().copied().filter(counts).collect()
 }
 
 /// Requests that started within `window`.

@@ -145,7 +145,7 @@ fn load() -> Vec<Arg> {
             .value_name("LIMIT,...")
             .value_delimiter(',')
             .conflicts_with_all(["users", "rate"])
-            .help("Search for the most users that meet these limits, for example ttft_p95=500ms,itl_p95=70ms"),
+            .help("Search for the most users that are shown to meet these limits, by the upper ends of their 95 % intervals, and run them once more; for example ttft_p95=500ms,itl_p95=70ms"),
         arg("max-users")
             .value_name("N")
             .default_value("512")

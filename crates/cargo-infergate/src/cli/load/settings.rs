@@ -25,6 +25,8 @@ use crate::receipt::{ShardRecord, TargetRecord};
 /// Requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
 const LEAST_REQUESTS: u64 = 40;
+/// Requests for an interval of a percentile, over those for the percentile itself.
+const DEPENDENT: u64 = 4;
 
 /// What a run does.
 pub struct Settings {
@@ -202,6 +204,8 @@ impl Settings {
         let users = if let Arrivals::Closed { users } = arrivals { u64::from(users) } else { 0 };
         // A percentile takes its requests in the steady window: beside warm-up and what is in flight at its end.
         let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
+        // And its interval takes more, the more requests depend on each other.
+        let needed = DEPENDENT * needed;
         let around = users * (self.warm_up_requests + 1);
         let ramp = match arrivals {
             Arrivals::Open { requests_per_s, .. } => (requests_per_s * self.ramp_ns as f64 / 2e9).ceil() as u64,

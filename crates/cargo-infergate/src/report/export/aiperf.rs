@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::load_levels::{NO_LOAD, Run, runs};
 use super::{Exporter, File};
-use crate::load::summary::{Values, tokens};
+use crate::load::summary::tokens;
+use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
@@ -63,7 +64,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let failed = run.requests.len() - completed.len();
     let lengths = |of: fn(&RequestRecord) -> Option<u64>| {
         let values: Vec<f64> = completed.iter().filter_map(|record| of(record)).map(|tokens| tokens as f64).collect();
-        Values { requests: values.len(), values }
+        Values::of_completed(values)
     };
     let (input, output) = (lengths(|record| record.input_tokens), lengths(|record| Some(tokens(record))));
     let sum = |values: &Values| (values.requests == completed.len()).then(|| values.values.iter().sum::<f64>());

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::load_levels::{NO_LOAD, Run, deviation, runs};
 use super::{Exporter, File};
-use crate::load::summary::{Values, e2e_ns, gaps_ns, tokens, ttft_ns};
+use crate::load::summary::{e2e_ns, gaps_ns, tokens, ttft_ns};
+use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate::load::{Arrivals, FailureClass};
+use infergate::load::{Arrivals, FailureClass, RequestRecord};
 
 use super::metric::Metric;
 use super::quarters::{Quarter, quarters};
@@ -12,11 +12,11 @@ use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
 use crate::load::slo::{Goodput, Limit, goodput, meets};
 use crate::load::summary::{
-    Counted, LevelSummary, Values, Window, measured, scaling_efficiency, summarise, summarise_target, tokens,
+    Counted, LevelSummary, Window, measured, scaling_efficiency, summarise, summarise_target, tokens,
 };
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
-use crate::stats::{mean, median_interval};
+use crate::stats::{mean, share_interval};
 
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 pub const MOST_PAIRS: usize = 200;
@@ -54,6 +54,8 @@ impl Rank {
 pub struct Spread {
     /// The requests they are from.
     pub requests: usize,
+    /// Requests beside them that failed: infinitely slow, for a percentile.
+    pub failed: usize,
     /// First quartile; each is `None` where it takes more requests.
     pub p25: Option<f64>,
     /// Median.
@@ -62,7 +64,7 @@ pub struct Spread {
     pub p75: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// Where the median lies, 95 %; `None` for gaps, which are not independent of each other.
+    /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
 }
 
@@ -85,6 +87,8 @@ pub struct Point {
     pub cancelled: u64,
     /// Failed otherwise, by class.
     pub failures: BTreeMap<FailureClass, u64>,
+    /// Where the part of requests that fail lies, 95 %, by batch means; `None` where requests are too few.
+    pub failed_within: Option<(f64, f64)>,
     /// Attempts that ended in 429 or 5xx and were made again.
     pub retries: u64,
     /// The steady window; `None` where there was none.
@@ -257,6 +261,7 @@ impl Point {
             completed: summary.completed,
             cancelled: summary.cancelled,
             failures: summary.failures.clone(),
+            failed_within: share_interval(&failed(level, number), summary.ttft_ns.dependence()),
             retries: summary.retries,
             window: summary.window,
             measured: summary.measured,
@@ -269,7 +274,7 @@ impl Point {
             late_ns: summary.late_ns.at(0.5),
             cost: price.and_then(|price| cost(&measured, price)),
             quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, number, window)),
-            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary)),
+            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, summary.ttft_ns.dependence())),
         }
     }
 
@@ -295,21 +300,11 @@ impl Point {
 }
 
 impl Spread {
-    fn of(metric: Metric, summary: &LevelSummary) -> Self {
-        let Values { values, requests } = metric.values(summary);
-        let mut values = values.clone();
-        // Sorted once, for all of them.
-        values.sort_unstable_by(f64::total_cmp);
-        let within = if metric.is_of_gaps() { None } else { median_interval(&values) };
-        let sorted = Values { values, requests: *requests };
-        Self {
-            requests: *requests,
-            p25: sorted.at(Rank::P25.share()),
-            p50: sorted.at(Rank::P50.share()),
-            p75: sorted.at(Rank::P75.share()),
-            p99: sorted.at(Rank::P99.share()),
-            p50_within: within,
-        }
+    fn of(metric: Metric, summary: &LevelSummary, dependence: f64) -> Self {
+        let values = metric.values(summary);
+        let [p25, p50, p75, p99] = values.all_at(Rank::ALL.map(Rank::share));
+        let within = values.within(Rank::P50.share(), dependence).filter(|(_, high)| high.is_finite());
+        Self { requests: values.requests, failed: values.failed, p25, p50, p75, p99, p50_within: within }
     }
 
     /// One of its percentiles.
@@ -321,6 +316,13 @@ impl Spread {
             Rank::P99 => self.p99,
         }
     }
+}
+
+/// Which requests failed, in the order of their starts; not those that were given up when the run ended.
+fn failed(level: &LevelRecord, target: Option<u32>) -> Vec<bool> {
+    let its = level.requests.iter().filter(|record| target.is_none_or(|target| record.target == target));
+    let class = |record: &RequestRecord| record.failure.as_ref().map(|failure| failure.class);
+    its.map(class).filter(|class| *class != Some(FailureClass::Cancelled)).map(|class| class.is_some()).collect()
 }
 
 fn smoothness(gaps_ns: &[f64]) -> Option<[f64; 3]> {

@@ -34,13 +34,14 @@ fn goodputs(levels: &[(&LevelRecord, LevelSummary)], limits: &[Limit]) -> String
             table.plain_row(&[&load(&level.arrivals), units::MISSING, units::MISSING, units::MISSING, units::MISSING]);
             continue;
         };
-        let (per_s, low, high) = found.requests_per_s;
         table.plain_row(&[
             &load(&level.arrivals),
             &format!("{} of {}", found.good, found.all),
             &units::percent(Some(found.good as f64 / found.all as f64)),
-            &units::number(per_s),
-            &format!("{} to {}", units::number(low), units::number(high)),
+            &units::number(found.requests_per_s),
+            &found.within.map_or(units::MISSING.to_owned(), |(low, high)| {
+                format!("{} to {}", units::number(low), units::number(high))
+            }),
         ]);
     }
     format!("\n{}limits of each request: {}\n", table.render(), spelt(limits))

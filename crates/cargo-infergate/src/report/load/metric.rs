@@ -1,6 +1,7 @@
 //! The figures of a request of a load run that are shown as percentiles.
 
-use crate::load::summary::{LevelSummary, Values};
+use crate::load::summary::LevelSummary;
+use crate::load::values::Values;
 use crate::report::model::Unit;
 
 /// One of them.

@@ -3,7 +3,8 @@
 use infergate::load::{FailureClass, RequestRecord};
 
 use super::metric::Metric;
-use crate::load::summary::{Values, Window, e2e_ns, in_window, tpot_ns, ttft_ns};
+use crate::load::summary::{Window, e2e_ns, in_window, tpot_ns, ttft_ns};
+use crate::load::values::Values;
 use crate::receipt::LevelRecord;
 
 /// Parts of a steady window that are compared with each other.
@@ -42,9 +43,9 @@ pub fn quarters(level: &LevelRecord, target: Option<u32>, window: Window) -> Vec
 fn quarter(records: &[&RequestRecord]) -> Quarter {
     let completed: Vec<&RequestRecord> = records.iter().copied().filter(|record| record.failure.is_none()).collect();
     let found = FOLLOWED.map(|metric| {
-        let values: Vec<f64> = completed.iter().filter_map(|record| value(metric, record)).collect();
-        let requests = values.len();
-        (Values { values, requests }.at(0.5), requests)
+        let worst = if metric.more_is_better() { 0.0 } else { f64::INFINITY };
+        let values = Values::of(records, worst, |record| value(metric, record).into_iter().collect());
+        (values.at(0.5), values.requests)
     });
     Quarter {
         started: records.len(),

@@ -204,13 +204,15 @@ pub fn median_cell(point: &Point, metric: Metric) -> Cell {
 
 /// Why a percentile of a metric is not there.
 fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
-    let requests = point.spread(metric).requests;
+    let (requests, failed) = (point.spread(metric).requests, point.spread(metric).failed);
     let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
     if point.window.is_none() {
         Missing::NoWindow
     } else if requests == 0 && point.measured > 0 {
         // Requests that have no such number: an answer of one token has no gap.
         Missing::Undefined
+    } else if requests + failed >= needed {
+        Missing::AmongFailed { failed, requests: requests + failed }
     } else if metric.is_of_gaps() {
         Missing::TooFewRequests { needed, requests }
     } else {

@@ -26,6 +26,13 @@ pub enum Missing {
         /// There are.
         requests: usize,
     },
+    /// It is above the time-out: so many requests failed that it falls among them.
+    AmongFailed {
+        /// Failed.
+        failed: usize,
+        /// Of so many.
+        requests: usize,
+    },
     /// Fewer processes than a number of this kind takes.
     TooFewProcesses {
         /// It takes.

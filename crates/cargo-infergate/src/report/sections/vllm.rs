@@ -81,8 +81,7 @@ pub fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
         Figure { name, unit: Unit::Ns, theirs, here }
     };
     let rate = here.and_then(|summary| summary.system_tokens_per_s);
-    let at =
-        |p: f64, of: fn(&LevelSummary) -> &crate::load::summary::Values| here.and_then(|summary| of(summary).at(p));
+    let at = |p: f64, of: fn(&LevelSummary) -> &crate::load::values::Values| here.and_then(|summary| of(summary).at(p));
     let all = [
         Figure { name: "output throughput", unit: Unit::TokensPerS, theirs: result.output_throughput, here: rate },
         time("TTFT P50", result.median_ttft_ms, at(0.5, |summary| &summary.ttft_ns)),

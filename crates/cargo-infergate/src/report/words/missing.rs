@@ -5,6 +5,9 @@ use crate::report::model::Missing;
 /// The sentence.
 pub fn reason(missing: Missing) -> String {
     match missing {
+        Missing::AmongFailed { failed, requests } => {
+            format!("above the time-out: {failed} of {requests} requests failed")
+        }
         Missing::TooFewSamples { needed, samples } => format!("takes {needed} samples, there are {samples}"),
         Missing::TooFewRequests { needed, requests } => {
             format!("takes {needed} requests, there are {requests}: gaps of one request are not independent")

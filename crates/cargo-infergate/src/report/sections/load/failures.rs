@@ -4,7 +4,6 @@ use crate::report::inputs::Inputs;
 use crate::report::load::class_words;
 use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
-use crate::stats::clopper_pearson;
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
@@ -17,7 +16,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     let own = vec![
         Column::numbers("ended", "requests").about("that were not given up when the run ended"),
         Column::numbers("failed", "failed"),
-        Column::numbers("rate", "error rate").about("with its exact 95 % interval"),
+        Column::numbers("rate", "error rate").about("with its 95 % interval by batch means"),
         Column::numbers("retries", "made again").about("attempts that ended in 429 or 5xx"),
         Column::words("classes", "how"),
     ];
@@ -26,8 +25,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         let ended = point.issued.saturating_sub(point.cancelled);
         let failed = point.failed();
         let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
-        let rate = Quantity::new(failed as f64 / ended as f64, Unit::Fraction)
-            .map(|rate| rate.within(clopper_pearson(failed, ended, 0.95)));
+        let rate =
+            Quantity::new(failed as f64 / ended as f64, Unit::Fraction).map(|rate| rate.within(point.failed_within));
         let classes: Vec<String> =
             point.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
         let count = |count: u64| Cell::number(Some(count as f64), Unit::Count, Missing::NotMeasured);

@@ -40,7 +40,7 @@ fn met(view: &View<'_>) -> Table {
         let met = match level.meets {
             Some(true) => Cell::text("met").toned(Tone::Good),
             Some(false) => Cell::text("missed").toned(Tone::Bad),
-            None => Cell::text("too few requests to say").toned(Tone::Warn),
+            None => Cell::text("not shown: too few requests").toned(Tone::Warn),
         };
         table.row([lead(view, level), vec![met]].concat());
     }
@@ -52,17 +52,16 @@ fn goodput(view: &View<'_>) -> Table {
         Column::numbers("good", "within limits"),
         Column::numbers("all", "of").about("requests that started in the steady window, failed ones too"),
         Column::numbers("share", "share"),
-        Column::numbers("goodput", "goodput").about("with the exact 95 % interval of the share, times the rate"),
+        Column::numbers("goodput", "goodput")
+            .about("with the 95 % interval of the share by batch means, times the rate"),
     ];
     let mut table = Table::new("goodput", "Goodput", columns(view, own));
     for level in &view.digest.limited {
         let found = level.goodput;
         let count = |count: Option<u64>| Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NoWindow);
         let share = found.map(|found| found.good as f64 / found.all as f64);
-        let rate = found.and_then(|found| {
-            let (rate, low, high) = found.requests_per_s;
-            Some(Quantity::new(rate, Unit::RequestsPerS)?.within(Some((low, high))))
-        });
+        let rate =
+            found.and_then(|found| Some(Quantity::new(found.requests_per_s, Unit::RequestsPerS)?.within(found.within)));
         let own = vec![
             count(found.map(|found| found.good)),
             count(found.map(|found| found.all)),

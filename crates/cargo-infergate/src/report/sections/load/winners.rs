@@ -18,7 +18,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::words("scenario", "scenario"),
         view.load_column(),
         Column::words("short", "faster for short answers"),
-        Column::numbers("tokens", "up to").about("output tokens, with the 95 % interval by resampling requests"),
+        Column::numbers("tokens", "up to")
+            .about("output tokens, with the 95 % interval by resampling stretches of the run"),
         Column::words("long", "faster beyond"),
         Column::numbers("short_ttft", "TTFT P50 of the first"),
         Column::numbers("long_ttft", "of the second"),
