@@ -1,7 +1,8 @@
 //! `FakeEngine` as a measured worker on virtual time: what the tests of suite and gate run instead of a model.
 //!
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
-//! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `other-output`, `other-model`,
+//! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
+//! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
@@ -13,11 +14,29 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Pacing, Step, TokenId};
 use infergate::worker;
+
+/// So many steps are made up; then they come again.
+const STEPS: u64 = 4096;
+
+/// `stalls-2x6`: what is added to each step, drawn anew in each process. `None` for another word.
+fn stalls_ns(word: &str, step_ns: u64, earlier: u64) -> Option<Vec<u64>> {
+    let (percent, times) = word.strip_prefix("stalls-")?.split_once('x')?;
+    let (percent, times): (u64, u64) = (percent.parse().ok()?, times.parse().ok()?);
+    // splitmix64: the same numbers in each run of a test.
+    let mixed = |at: u64| {
+        let z = (earlier * STEPS + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let stalls = |at| if mixed(at) % 100 < percent { step_ns * times.saturating_sub(1) } else { 0 };
+    Some((0..STEPS).map(stalls).collect())
+}
 
 /// The fake with faults that end or stop its process.
 struct Faulty {
@@ -127,7 +146,7 @@ fn words(model: &str) -> Vec<String> {
     model.split(':').skip(1).chain(name.split('+').skip(1)).map(str::to_owned).collect()
 }
 
-fn script(words: &[String]) -> Result<FakeScript> {
+fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
     let mut script = FakeScript { jitter_ns: vec![0, 150_000, 40_000, 90_000, 10_000], ..FakeScript::default() };
     for word in words {
         match word.as_str() {
@@ -142,6 +161,11 @@ fn script(words: &[String]) -> Result<FakeScript> {
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
             | "speaks" => {}
+            stalls if stalls.starts_with("stalls-") => {
+                let stalls_ns = stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;
+                let usual = script.jitter_ns.iter().cycle();
+                script.jitter_ns = stalls_ns.iter().zip(usual).map(|(stall, usual)| stall + usual).collect();
+            }
             _ => bail!("unknown fake '{word}'; this program's first lines name those there are"),
         }
     }
@@ -164,10 +188,12 @@ fn main() -> ExitCode {
     let load = move |request: &LoadRequest| -> Result<Box<dyn Engine + Send>> {
         engine_clock.advance_ns(1_000_000_000);
         let words = words(&request.model);
-        let counts =
-            words.iter().any(|word| ["dies-later", "hangs", "noisy", "thaws", "waits"].contains(&word.as_str()));
+        let is_counted = |word: &String| {
+            word.starts_with("stalls-") || ["dies-later", "hangs", "noisy", "thaws", "waits"].contains(&word.as_str())
+        };
+        let counts = words.iter().any(is_counted);
         let earlier = if counts { count_me()? } else { 0 };
-        let mut script = script(&words)?;
+        let mut script = script(&words, earlier)?;
         if words.iter().any(|word| word == "noisy") {
             // Half to one and a half times, by no pattern that blocks could follow.
             let luck = (earlier + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;

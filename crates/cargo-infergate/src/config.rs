@@ -25,6 +25,8 @@ pub struct Config {
     pub seconds_per_case: f64,
     /// The ratio of head to base from which on a slowdown fails; `None`: by how quiet a case is.
     pub threshold: Option<f64>,
+    /// The same of the means; `None`: by how quiet they are.
+    pub mean_threshold: Option<f64>,
     /// An older revision that head is compared with in the same blocks.
     pub anchor: Option<String>,
     /// The ratio of head to the anchor from which on a slowdown fails.
@@ -163,6 +165,7 @@ impl Default for Config {
             runs: 5,
             seconds_per_case: 3.0,
             threshold: None,
+            mean_threshold: None,
             anchor: None,
             anchor_limit: 1.05,
             policy: Policy::default(),
@@ -188,6 +191,7 @@ impl Settings for Config {
             ("seconds_per_case", Value::Number(number)) => self.seconds_per_case = number,
             ("alpha", Value::Number(number)) => self.policy.alpha = number,
             ("threshold", Value::Number(number)) => self.threshold = Some(number),
+            ("mean_threshold", Value::Number(number)) => self.mean_threshold = Some(number),
             ("anchor", Value::Text(text)) => self.anchor = Some(text),
             ("anchor_limit", Value::Number(number)) => self.anchor_limit = number,
             ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,

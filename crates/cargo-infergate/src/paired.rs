@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::gate::paired::Known;
 use crate::receipt::{BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
@@ -51,6 +52,8 @@ pub struct PairedRequest {
     pub prompt_text: Option<String>,
     /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
     pub threshold: Option<f64>,
+    /// The same of the means; `None` chooses 1.05 where they are quiet and 1.10 elsewhere, and more beside a wider threshold.
+    pub mean_threshold: Option<f64>,
     /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
     pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
@@ -175,13 +178,13 @@ impl<'a> PairedRun<'a> {
         &self.receipt
     }
 
-    /// Takes the noise of each case's blocks from a calibration of this machine class in place of the pilot's guess. Before
-    /// the first block only: thresholds are fixed from then on.
-    pub fn expect(&mut self, known_std: &BTreeMap<Case, f64>) {
+    /// Takes what is known of each case from a calibration of this machine class in place of the pilot's guess. Before the
+    /// first block only: limits are fixed from then on.
+    pub fn expect(&mut self, known: &BTreeMap<Case, Known>) {
         if self.receipt.blocks.is_empty() {
             for case in self.receipt.cases.iter_mut().filter(|case| case.timed) {
-                if let Some(std) = known_std.get(&case.id) {
-                    pilot::expect(case, *std, self.request.threshold);
+                if let Some(known) = known.get(&case.id) {
+                    pilot::expect(case, *known, self.request);
                 }
             }
         }

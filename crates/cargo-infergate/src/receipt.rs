@@ -33,7 +33,7 @@ pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlo
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
 pub use demo::{DEMO_SCHEMA, Demo, DemoChange};
 pub use evidence::{
-    Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
+    Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,
     TargetEvidence, TimeEvidence, Unit,
 };
 pub use infergate::memory::leak::Witness;
@@ -46,7 +46,7 @@ pub use load::{
     ReceiveRecord, TargetRecord,
 };
 pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, MeanTest, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

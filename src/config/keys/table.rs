@@ -80,6 +80,13 @@ pub const KEYS: &[Key] = &[
         "Against a revision, the ratio from which on a slowdown fails, 1.02 or 2%; left out: 1.02 where a case is quiet, 1.03 elsewhere",
     ),
     key(
+        "mean_threshold",
+        Kind::Ratio(1.001, 100.0),
+        None,
+        "1.05",
+        "Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a case are quiet, 1.10 elsewhere, and more beside a wide threshold",
+    ),
+    key(
         "anchor",
         Kind::Text,
         None,

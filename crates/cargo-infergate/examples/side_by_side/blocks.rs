@@ -1,22 +1,30 @@
 //! Suites drawn from measured blocks, and this gate's own rule over them.
 
-use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, block_difference, settled};
-use cargo_infergate::receipt::{BlockCase, Outcome, Share};
+use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, block_difference, block_mean_difference, settled};
+use cargo_infergate::receipt::{BlockCase, MeanTest, Outcome, Share};
 
 use crate::{OUTER, SEED, SUITES, SUITES_WITHIN, with_interval};
 
 /// Suites replayed to learn how many blocks this gate takes.
 const REPLAYED: usize = 400;
 
+/// What this gate goes by: the ratio from which on it calls a slowdown, the noise it expects, and the same of the means.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    pub ratio: f64,
+    pub std: Option<f64>,
+    pub mean: MeanTest,
+}
+
 /// Rows of blocks that a paired rule's suites are drawn from.
 pub struct Blocks {
     pub rows: Vec<Vec<BlockCase>>,
-    /// d of each row, by case.
-    differences: Vec<Vec<f64>>,
+    /// d of each row, by case, and the ln ratio of its means.
+    differences: Vec<Vec<(f64, f64)>>,
     /// By gate: its rows.
     gates: Vec<Vec<usize>>,
-    /// By case: the ratio from which on this gate calls a slowdown, and the noise it expects.
-    pub limits: Vec<(f64, Option<f64>)>,
+    /// By case: what this gate calls a slowdown.
+    pub limits: Vec<Limit>,
     /// Cases of the suite; those beyond `limits` are unchanged and quiet.
     tests: usize,
     /// By replayed suite, then case: blocks this gate took.
@@ -25,10 +33,10 @@ pub struct Blocks {
 
 impl Blocks {
     /// `None` for times that are no times.
-    pub fn new(gates: &[Vec<Vec<BlockCase>>], limits: &[(f64, Option<f64>)], tests: usize) -> Option<Self> {
+    pub fn new(gates: &[Vec<Vec<BlockCase>>], limits: &[Limit], tests: usize) -> Option<Self> {
         let rows: Vec<Vec<BlockCase>> = gates.iter().flatten().cloned().collect();
         let differences =
-            rows.iter().map(|row| row.iter().map(block_difference).collect()).collect::<Option<Vec<Vec<f64>>>>()?;
+            rows.iter().map(|row| row.iter().map(both).collect()).collect::<Option<Vec<Vec<(f64, f64)>>>>()?;
         let mut at = 0..rows.len();
         let gates: Vec<Vec<usize>> = gates.iter().map(|gate| at.by_ref().take(gate.len()).collect()).collect();
         let mut blocks = Self { rows, differences, gates, limits: limits.to_vec(), tests, taken: Vec::new() };
@@ -46,7 +54,7 @@ impl Blocks {
     pub fn slowed(
         gates: &[Vec<Vec<BlockCase>>],
         case: usize,
-        limits: &[(f64, Option<f64>)],
+        limits: &[Limit],
         slowdown: f64,
     ) -> Option<Self> {
         let stretched = |row: &Vec<BlockCase>| {
@@ -61,14 +69,15 @@ impl Blocks {
     /// How this gate ends a suite drawn from `rows`.
     fn replay(&self, rows: &[usize], random: &mut fastrand::Rng) -> Vec<Option<(Outcome, usize)>> {
         let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
-        let series = |(at, (limit, expected_std)): (usize, &(f64, Option<f64>))| Series {
-            limit: limit.ln(),
-            expected_std: *expected_std,
-            differences: drawn.iter().map(|&row| self.differences[row][at]).collect(),
+        let series = |limit: f64, expected_std, differences| Series { limit: limit.ln(), expected_std, differences, mean: None };
+        let of_case = |(at, limit): (usize, &Limit)| {
+            let of = |number: fn(&(f64, f64)) -> f64| drawn.iter().map(|&row| number(&self.differences[row][at])).collect();
+            let means = series(limit.mean.threshold, limit.mean.expected_std, of(|both| both.1));
+            Series { mean: Some(Box::new(means)), ..series(limit.ratio, limit.std, of(|both| both.0)) }
         };
-        let mut suite: Vec<Series> = self.limits.iter().enumerate().map(series).collect();
-        let quiet = Series { limit: self.limits[0].0.ln(), expected_std: None, differences: vec![0.0; MAX_BLOCKS] };
-        suite.resize(self.tests, quiet);
+        let mut suite: Vec<Series> = self.limits.iter().enumerate().map(of_case).collect();
+        let zeros = || series(self.limits[0].ratio, None, vec![0.0; MAX_BLOCKS]);
+        suite.resize(self.tests, Series { mean: Some(Box::new(zeros())), ..zeros() });
         settled(&suite).into_iter().take(self.limits.len()).collect()
     }
 
@@ -83,6 +92,10 @@ impl Blocks {
         let outer: Vec<f64> = (0..OUTER).map(|_| share_of(&redrawn(), SUITES_WITHIN)).collect();
         with_interval(found, &outer, self.gates.len())
     }
+}
+
+fn both(block: &BlockCase) -> Option<(f64, f64)> {
+    Some((block_difference(block)?, block_mean_difference(block)?))
 }
 
 /// The share of drawn suites in which this gate calls any of the blocks' cases.

@@ -4,7 +4,7 @@
 //! table: for builds that do the same, the share of suites in which any case is called slower; for a slowdown of one
 //! case, the share of runs that call it, for the case found least. Seeded: one receipt gives one table.
 //!
-//! - **This gate**: its own looks over suites drawn from the blocks of builds that do the same.
+//! - **This gate**: its own looks, by median and mean, over suites drawn from the blocks of builds that do the same.
 //! - **criterion** 0.8 (`analysis/compare.rs`, `stats/mod.rs`, `stats/univariate/mixed.rs`, `report.rs`): slower is p <
 //!   0.05, two-sided, in a bootstrap of Welch's t from both runs thrown together, and a 95 % percentile interval of
 //!   mean / mean - 1 wholly above the noise threshold of 1 %. Here with 1000 resamples, the fewest it does not warn of,
@@ -46,11 +46,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use cargo_infergate::gate::paired::block_noise;
-use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, PairedCase, Share, read};
+use cargo_infergate::gate::paired::{block_noise, judged_cases};
+use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, MeanTest, PairedCase, Share, read};
 use cargo_infergate::stats::{clopper_pearson, median, quantile};
 
-use crate::blocks::{Blocks, this_gate_share};
+use crate::blocks::{Blocks, Limit, this_gate_share};
 use crate::perfgate::{Pair, perfgate_share};
 use crate::stored::{Gate, criterion, interleaved, stored, stored_median};
 
@@ -112,8 +112,12 @@ fn lines(calibration: &Calibration) -> Option<(Vec<Line>, f64)> {
         .map(|gate| Gate { rows: whole_rows(&gate.blocks, calibration), iterations: pooled(&gate.blocks, &suite) })
         .collect();
     let rows: Vec<Vec<Vec<BlockCase>>> = gates.iter().map(|gate| gate.rows.clone()).collect();
-    let noise: Vec<Option<f64>> = block_noise(calibration).into_iter().map(|noise| noise.std).collect();
-    let limits: Vec<(f64, Option<f64>)> = suite.iter().zip(noise).map(|(case, std)| (case.threshold, std)).collect();
+    let judged = judged_cases(calibration);
+    let limits = judged.iter().filter(|case| case.timed).zip(block_noise(calibration)).map(|(case, noise)| {
+        let mean = MeanTest { expected_std: noise.mean_std, ..case.mean? };
+        Some(Limit { ratio: case.threshold, std: noise.std, mean })
+    });
+    let limits: Vec<Limit> = limits.collect::<Option<_>>()?;
     let unchanged = Blocks::new(&rows, &limits, suite.len())?;
     let longest: Vec<f64> = unchanged.taken.iter().map(|suite| suite.iter().fold(0, |a, b| a.max(*b)) as f64).collect();
     // By slowdown, then case.

@@ -186,7 +186,9 @@ impl Search<'_> {
             bail!(WorkerError::by_user());
         }
         let verdict = judge(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
-        let row: Option<VerdictRow> = verdict.rows.into_iter().find(|row| row.time().is_some_and(|time| time.counted));
+        // Of median and mean the worse, the median where they are alike.
+        let counted = verdict.rows.into_iter().filter(|row| row.time().is_some_and(|time| time.counted));
+        let row: Option<VerdictRow> = counted.rev().max_by_key(|row| row.outcome.severity());
         let tried = match row.as_ref().map(|row| row.outcome) {
             Some(Outcome::Regressed) => Tried::Bad,
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,

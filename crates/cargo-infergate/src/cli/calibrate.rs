@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{bench_target, early, flags, layouts, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{outcomes, series, sides, summarise};
+use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
 use crate::machine;
 use crate::paired::{PairedRequest, PairedRun, Program};
 use crate::receipt::{
@@ -191,6 +191,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         memory_case: None,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
+        mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: false,
         budget: None,
@@ -276,7 +277,9 @@ impl<'a> Session<'a> {
             "{}: is of another machine class, engine, model, thread count or suite; {remedy}",
             path.display()
         );
-        self.calibration = Calibration { created: now.created.clone(), partial: false, ..earlier };
+        // An older file's gates go on by today's rule.
+        let cases = judged_cases(&earlier);
+        self.calibration = Calibration { created: now.created.clone(), partial: false, cases, ..earlier };
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command};
 
 use super::{calibrate, flags, output};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, block_noise, smallest_slowdown};
+use crate::gate::paired::{Known, MAX_BLOCKS, block_noise, known, smallest_slowdown};
 use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
 use crate::machine::{self, doctor};
 use crate::paired::QUIET_THRESHOLD;
@@ -41,13 +41,17 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
     for path in flags::json_files(&calibrate::folder(config, class))? {
-        let noise = block_noise(&read::<Calibration>(&path)?);
-        let tests = noise.len();
+        let calibration = read::<Calibration>(&path)?;
+        let (noise, known) = (block_noise(&calibration), known(&calibration));
+        let smallest = |case| {
+            let Known { std, layout_std, .. } = known.get(case)?;
+            smallest_slowdown(QUIET_THRESHOLD.ln(), *std, layout_std.unwrap_or(0.0), MAX_BLOCKS, noise.len())
+        };
         sight.extend(noise.iter().map(|noise| PairedSight {
             calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: noise.case.to_string(),
             std: noise.std,
-            ratio: noise.std.and_then(|std| smallest_slowdown(QUIET_THRESHOLD.ln(), std, MAX_BLOCKS, tests)),
+            ratio: smallest(&noise.case),
         }));
     }
     Ok(sight)

@@ -59,7 +59,7 @@ pub fn measure_ids() -> impl Iterator<Item = &'static str> {
 /// As [`measure`], for commands that compare two workers block by block.
 pub fn measure_pairs() -> Vec<Arg> {
     let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
-    [args(&what, "What to measure"), args(BUILD, "Bench target"), one("threshold")].concat()
+    [args(&what, "What to measure"), args(BUILD, "Bench target"), one("threshold"), one("mean_threshold")].concat()
 }
 
 /// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.

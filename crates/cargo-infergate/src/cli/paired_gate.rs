@@ -1,6 +1,5 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::sides::{self, Sides};
 use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{
-    MAX_BLOCKS, PairedPolicy, block_noise, false_alarms, fewest_to_pass, judge, open, smallest_slowdown,
+    MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown,
 };
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
@@ -20,8 +19,9 @@ use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Keys that hold for a paired gate alone.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "threshold",
+    "mean_threshold",
     "anchor",
     "anchor_limit",
     "undecided",
@@ -241,6 +241,7 @@ pub fn request(
         memory_case: asked.memory.then_some(config.measured.memory.case),
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
+        mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         budget: asked.budget,
@@ -262,15 +263,15 @@ pub fn measure(
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     let calibrated = find_calibration(config, run.receipt())?;
     if let Some(calibration) = &calibrated {
-        let known = block_noise(calibration).into_iter().filter_map(|noise| Some((noise.case, noise.std?)));
-        run.expect(&known.collect::<BTreeMap<_, _>>());
+        run.expect(&known(calibration));
     }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     line.above(|| {
         output::say(&paired::thresholds(run.receipt()));
         if power {
-            output::report(&paired::power(run.receipt(), blocks, |case, std, tests| {
-                smallest_slowdown(case.threshold.ln(), std, blocks, tests)
+            output::report(&paired::power(run.receipt(), blocks, |case, std, cases| {
+                let layout_std = case.layout_std.unwrap_or(0.0);
+                smallest_slowdown(case.threshold.ln(), std, layout_std, blocks, cases)
             }));
         }
     });
@@ -282,7 +283,8 @@ pub fn measure(
         run.block_ns() as f64 * fewest as f64 / 1e9
     );
     let receipt = run.run(&open, &mut show)?;
-    Ok((receipt, own_errors(calibrated.as_ref())))
+    let said = calibration::quote(calibrated.as_ref(), &receipt);
+    Ok((receipt, said))
 }
 
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
@@ -294,16 +296,6 @@ fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<C
     let calibration = read::<Calibration>(&path)?;
     let same = calibration.machine.class == receipt.machine.class && calibration.threads == receipt.threads;
     Ok(same.then_some(calibration))
-}
-
-fn own_errors(calibrated: Option<&Calibration>) -> Option<String> {
-    match calibrated {
-        Some(calibration) => calibration::quote(calibration, &false_alarms(calibration)),
-        None => Some(
-            "this gate's own error rate was never measured on this machine class; find it with the command `calibrate`"
-                .into(),
-        ),
-    }
 }
 
 /// `90s`, `5m`, `1h30m`.

@@ -9,14 +9,21 @@ mod calibration;
 mod evidence;
 mod further;
 mod looks;
+mod mean;
 mod power;
+mod test;
+mod times;
 mod verdict;
 
 pub use anchor::{anchor_series, open};
-pub use calibration::{Compared, block_noise, design_level, false_alarms, layout_spread, sides, summarise};
+pub use calibration::{
+    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_spread, own_errors,
+    sides, summarise,
+};
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcomes, settled, stand,
 };
+pub use mean::{block_mean_difference, mean_test};
 pub use power::{POWER_ASKED, called_share, smallest_slowdown};
 pub use verdict::{PairedPolicy, block_difference, judge, series};

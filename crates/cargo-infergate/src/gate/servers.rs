@@ -6,7 +6,7 @@
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 
 use super::paired::{LEVEL, PASS_LEVEL, Series};
-use crate::receipt::{Evidence, Interval, Outcome, Reason, VerdictRow};
+use crate::receipt::{Evidence, Interval, Outcome, Reason, Statistic, VerdictRow};
 use crate::stats::{mean, sample_std, student_t_quantile};
 
 /// Servers of each side from which on time is judged.
@@ -16,6 +16,9 @@ pub const LEAST_SERVERS: usize = 4;
 pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: VerdictRow) -> VerdictRow {
     use Outcome::{Improved, Inconclusive, Regressed, Unstable, WithinLimit};
     let Some(servers) = servers else { return row };
+    // A row of means rests on the means of the same blocks.
+    let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
+    let series = if is_mean { series.mean.as_deref().unwrap_or(series) } else { series };
     if !matches!(row.outcome, Regressed | Improved | WithinLimit | Unstable | Inconclusive) {
         return row;
     }

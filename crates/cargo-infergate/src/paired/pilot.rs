@@ -11,8 +11,9 @@ use super::iterations::divide;
 use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
+use crate::gate::paired::{Known, mean_test};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
-use crate::stats::{median, median_absolute_deviation};
+use crate::stats::{log_ratio, median, median_absolute_deviation, sample_std};
 use crate::suite::fitting;
 use infergate::case::{Case, Phase};
 use infergate::engine::Pacing;
@@ -136,6 +137,8 @@ pub fn run(
             head_output: is.clone(),
             timed,
             expected_std: None,
+            mean: None,
+            layout_std: None,
             throughput: head.outputs[at].throughput,
         };
         if timed {
@@ -305,12 +308,29 @@ fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRe
     let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
     plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
     let process_std = if plan.id.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD };
-    expect(plan, process_std.hypot(error(single_std, plan.pairs)), request.threshold);
+    let mean_error = mean_error(&seen.base_ns, plan.pairs);
+    let known = Known {
+        std: process_std.hypot(error(single_std, plan.pairs)),
+        mean_std: mean_error.map(|error| process_std.hypot(error)),
+        layout_std: None,
+    };
+    expect(plan, known, request);
     plan.pairs as f64 * pair_ns
 }
 
-/// Notes the noise to expect, and chooses the threshold by it where none was given.
-pub fn expect(plan: &mut PairedCase, std: f64, threshold: Option<f64>) {
-    plan.expected_std = Some(std);
-    plan.threshold = threshold.unwrap_or(if std > QUIET_STD { NOISY_THRESHOLD } else { QUIET_THRESHOLD });
+/// The error of a block's ln ratio of means, of so many pairs: by how much base's times differ from one to the next, which
+/// slow swings of the machine move little. Head's are left out: what stalls in head must not widen the limit it is held to.
+/// `None` of fewer than three times.
+fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
+    let steps = base_ns.windows(2).map(|two| log_ratio(two[0] as f64, two[1] as f64));
+    Some(sample_std(&steps.collect::<Option<Vec<f64>>>()?)? / (pairs as f64).sqrt())
+}
+
+/// Notes the noise to expect, and chooses the limits by it where none were given.
+pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
+    let usual = if known.std > QUIET_STD { NOISY_THRESHOLD } else { QUIET_THRESHOLD };
+    plan.expected_std = Some(known.std);
+    plan.threshold = request.threshold.unwrap_or(usual);
+    plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
+    plan.layout_std = known.layout_std;
 }

@@ -104,6 +104,23 @@ pub enum Shown {
     Faster,
 }
 
+/// Which number of a block is compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Statistic {
+    /// The median: what a usual sample takes.
+    #[default]
+    Median,
+    /// The mean, which few samples that take much longer move, too.
+    Mean,
+}
+
+impl Statistic {
+    fn is_median(&self) -> bool {
+        *self == Self::Median
+    }
+}
+
 /// An interval of the ratio head / base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -111,7 +128,7 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Chance that an interval made this way, at one look, holds the true ratio: 0.975. On the stored channel, that it holds
+    /// Chance that an interval made this way, wherever the looking stopped, holds the true ratio: at least 0.95. On the stored channel, that it holds
     /// the ratio of one more session of an unchanged program.
     pub level: f64,
 }
@@ -129,12 +146,15 @@ impl Interval {
 pub struct TimeEvidence {
     /// What was timed.
     pub metric: Metric,
+    /// Paired channel: which number of each block was compared.
+    #[serde(default, skip_serializing_if = "Statistic::is_median")]
+    pub statistic: Statistic,
     /// What with.
     pub against: Against,
     /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
     pub counted: bool,
-    /// Base's time, nanoseconds: the median over its processes, or the geometric mean over the baseline's days of the newest
-    /// session of each.
+    /// Base's time, nanoseconds: the median over its processes of each one's median (or mean, by `statistic`), or the geometric
+    /// mean over the baseline's days of the newest session of each.
     pub base_ns: Option<f64>,
     /// Head's time, nanoseconds: the median over its processes.
     pub head_ns: Option<f64>,
@@ -176,6 +196,7 @@ impl TimeEvidence {
     pub fn new(metric: Metric, against: Against) -> Self {
         Self {
             metric,
+            statistic: Statistic::Median,
             against,
             counted: true,
             base_ns: None,

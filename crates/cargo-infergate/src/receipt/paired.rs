@@ -154,9 +154,26 @@ pub struct PairedCase {
     /// machine class or from the pilot; `null` where there was neither.
     #[serde(default)]
     pub expected_std: Option<f64>,
+    /// The test of its means; `null` in files that are older than such tests, which are judged without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<MeanTest>,
+    /// tau, the standard deviation of the difference between two builds that do the same, at most (95 %), from a calibration of
+    /// this machine class; `null` where none says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout_std: Option<f64>,
     /// What an iteration of head gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+}
+
+/// The second test of a case: by the means of its blocks, which a stall of few samples moves and their medians do not show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeanTest {
+    /// The ratio of the means from which on a slowdown fails, for example 1.05.
+    pub threshold: f64,
+    /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
+    /// known.
+    pub expected_std: Option<f64>,
 }
 
 /// What files say that are older than samples of several iterations.
@@ -280,16 +297,18 @@ pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
     for case in cases {
         ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
         seen.push(case.id);
-        ensure!(
-            case.threshold > 1.0 && case.threshold <= MAX_RATIO,
-            "{}: its threshold is {}, which is no ratio above 1 and up to {MAX_RATIO}; measure again",
-            case.id,
-            case.threshold
-        );
+        for threshold in std::iter::once(case.threshold).chain(case.mean.map(|mean| mean.threshold)) {
+            ensure!(
+                threshold > 1.0 && threshold <= MAX_RATIO,
+                "{}: its threshold is {threshold}, which is no ratio above 1 and up to {MAX_RATIO}; measure again",
+                case.id
+            );
+        }
         ensure!(case.iterations_per_sample > 0, "{}: a sample of zero iterations; the file was edited", case.id);
+        let spreads = [case.expected_std, case.mean.and_then(|mean| mean.expected_std), case.layout_std];
         ensure!(
-            case.expected_std.is_none_or(|std| (0.0..=MAX_RATIO).contains(&std)),
-            "{}: its expected spread is no number from 0 to {MAX_RATIO}; measure again",
+            spreads.into_iter().flatten().all(|std| (0.0..=MAX_RATIO).contains(&std)),
+            "{}: an expected spread of it is no number from 0 to {MAX_RATIO}; measure again",
             case.id
         );
         ensure!(

@@ -98,6 +98,10 @@ pub enum Reason {
         /// The largest share of any session.
         most_before: f64,
     },
+    /// The mean rose by more than its limit, and by much more than the median: few samples take much longer.
+    SomeSlower,
+    /// The median regressed before the mean was decided.
+    MedianRegressed,
     /// The last look came, and the interval is too wide.
     TooNoisy {
         /// Blocks.

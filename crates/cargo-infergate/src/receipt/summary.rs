@@ -23,11 +23,13 @@ pub struct Share {
 pub struct LiveGates {
     /// Whole gates.
     pub gates: u64,
+    /// Those that said something: every case is settled, or one regressed.
+    pub settled: u64,
     /// Those that called any case regressed.
     pub regressed: u64,
     /// Those that passed (exit 0).
     pub passed: u64,
-    /// Clopper-Pearson interval of the share regressed; `None` without gates.
+    /// Clopper-Pearson interval of the share regressed of those settled; `None` without such gates.
     pub regressed_share: Option<Share>,
     /// Clopper-Pearson interval of the share passed; `None` without gates.
     pub passed_share: Option<Share>,
@@ -64,6 +66,8 @@ pub struct Noise {
     pub blocks: usize,
     /// Sample standard deviation of a block's median ln ratio. `None` below two blocks.
     pub std: Option<f64>,
+    /// The same of the ln ratio of means.
+    pub mean_std: Option<f64>,
 }
 
 /// How often the gate is wrong: three numbers, never mixed.

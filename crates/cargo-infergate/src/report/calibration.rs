@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
-use crate::gate::paired::POWER_ASKED;
-use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
+use crate::gate::paired::{OwnErrors, POWER_ASKED, design_level, own_errors};
+use crate::receipt::{Calibration, FalseAlarms, LiveGates, PairedReceipt, Share, Summary};
 use crate::stats::clopper_pearson;
 
 /// The calibration as text.
@@ -24,20 +24,26 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     text
 }
 
-/// One sentence for a later gate on this machine class. `None` without gates.
-pub fn quote(calibration: &Calibration, alarms: &FalseAlarms) -> Option<String> {
-    let day = calibration.created.get(..10).unwrap_or(&calibration.created);
-    let all = alarms.same_file.gates + alarms.separate_builds.gates;
-    let regressed = alarms.same_file.regressed + alarms.separate_builds.regressed;
-    let rest = match &alarms.resampled {
-        Some(resampled) => format!(", and {} of {} suites resampled from them", resampled.regressed, resampled.suites),
-        None => String::new(),
+/// One sentence for a later gate: how often such gates were wrong here, or that nobody knows. The level by design is another
+/// number, and is said apart.
+pub fn quote(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Option<String> {
+    let design = format!("by design at most {} of suites where nothing changed", units::level(design_level()));
+    let Some(calibration) = calibration else {
+        return Some(format!(
+            "this gate's own error rate was never measured on this machine class, {design}; find it with the command `calibrate`"
+        ));
     };
-    Some(format!(
-        "this gate's own error rate here, calibrated {day}: {regressed} of {all} gates between identical builds called \
-         regressed (at most {} with 95 % confidence){rest}",
-        fine(at_most(regressed, all)?)
-    ))
+    Some(match own_errors(calibration, receipt) {
+        OwnErrors::Measured { gates, regressed } => format!(
+            "this gate's own error rate here, calibrated {}: {regressed} of {gates} settled gates between two builds that do the \
+             same called regressed (at most {} with 95 % confidence); {design}",
+            calibration.created.get(..10).unwrap_or(&calibration.created),
+            fine(at_most(regressed, gates)?)
+        ),
+        OwnErrors::NotMeasured(why) => {
+            format!("this gate's own error rate was not measured for a run like this one: {why}; {design}")
+        }
+    })
 }
 
 /// The exact upper bound, one-sided, 95 %. `None` without trials.
@@ -80,11 +86,12 @@ fn live_line(name: &str, live: &LiveGates) -> String {
         seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
     };
     format!(
-        "live, {name}: {} of {} gates regressed ({}), {} passed ({}), median {} blocks{}{}",
+        "live, {name}: {} of {} settled gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
         live.regressed,
-        live.gates,
+        live.settled,
         interval(live.regressed_share),
         live.passed,
+        live.gates,
         interval(live.passed_share),
         live.blocks.map_or_else(|| MISSING.into(), |blocks| format!("{blocks:.0}")),
         seconds("of timed work", live.timed_seconds),
@@ -96,12 +103,15 @@ fn noise(summary: &Summary) -> String {
     if summary.noise.iter().all(|noise| noise.std.is_none()) {
         return String::new();
     }
-    let mut table = Table::new(&["case", "blocks", "std"]);
+    let mut table = Table::new(&["case", "blocks", "std", "of means"]);
     for noise in &summary.noise {
-        let std = noise.std.map_or_else(|| MISSING.into(), fine);
-        table.plain_row(&[&noise.case.to_string(), &noise.blocks.to_string(), &std]);
+        let [std, mean_std] = [noise.std, noise.mean_std].map(|std| std.map_or_else(|| MISSING.into(), fine));
+        table.plain_row(&[&noise.case.to_string(), &noise.blocks.to_string(), &std, &mean_std]);
     }
-    format!("\nnoise: standard deviation of a block's median ratio, within a gate\n{}", table.render())
+    format!(
+        "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate\n{}",
+        table.render()
+    )
 }
 
 fn layout(summary: &Summary) -> String {

@@ -9,7 +9,7 @@ use super::units::{self, MISSING};
 use super::words;
 use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{
-    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Subject, TargetMetric, TimeEvidence, TtftParts,
+    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence, TtftParts,
     Verdict, VerdictRow,
 };
 use crate::stats::percentile;
@@ -68,9 +68,13 @@ fn times(verdict: &Verdict) -> String {
             Evidence::Output(output) if other.subject == row.subject => Some((other, output)),
             _ => None,
         });
-        // A further metric stands below the one that counts, and has no output of its own.
-        let name = if time.counted { words::compared(row, time) } else { format!("  {}", words::metric(time.metric)) };
-        let output = output.filter(|_| time.counted);
+        // The mean and a further metric stand below the median of the one that counts, and have no output of their own.
+        let name = match (time.counted, time.statistic) {
+            (false, _) => format!("  {}", words::metric(time.metric)),
+            (true, Statistic::Mean) => "  mean".into(),
+            (true, Statistic::Median) => words::compared(row, time),
+        };
+        let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
         let plain = [name, units::duration(time.base_ns), units::duration(time.head_ns)];
         let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();
         if through {

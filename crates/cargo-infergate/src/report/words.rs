@@ -8,20 +8,33 @@ pub mod missing;
 
 use std::fmt::Write as _;
 
+use infergate::case::Phase;
+
 use super::units::{self, MISSING};
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, Reason, Remedy, Shown, TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
+    OutputEvidence, Reason, Remedy, Shown, Statistic, TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
 };
 
 /// How a row ended: `slower, within limit`.
 pub fn ending(row: &VerdictRow) -> String {
     let words = row.outcome.words();
     let open = matches!(row.outcome, Outcome::WithinLimit | Outcome::Inconclusive);
-    match row.time().and_then(|time| time.shown).filter(|_| open) {
+    match row.time().and_then(tendency).filter(|_| open) {
         Some(shown) => format!("{}, {words}", direction(shown)),
         None => words.into(),
     }
+}
+
+/// What was shown or, short of the suite's level, what a reader takes from an interval that lies on one side of no change.
+fn tendency(time: &TimeEvidence) -> Option<Shown> {
+    let interval = time.interval.filter(|_| time.against != Against::Baseline);
+    let by_interval = interval.and_then(|interval| match interval {
+        above if above.low > 1.0 => Some(Shown::Slower),
+        below if below.high < 1.0 => Some(Shown::Faster),
+        _ => None,
+    });
+    time.shown.or(by_interval)
 }
 
 fn direction(shown: Shown) -> &'static str {
@@ -40,6 +53,12 @@ pub fn metric(metric: Metric) -> &'static str {
         Metric::TimeNs => "time",
         Metric::SystemTokenNs => "system time per token",
     }
+}
+
+/// What was compared of a case, in words: `ITL`, `ITL, mean`.
+pub fn measure(time: &TimeEvidence) -> String {
+    let mean = if time.statistic == Statistic::Mean { ", mean" } else { "" };
+    format!("{}{mean}", metric(time.metric))
 }
 
 /// How the output compares, in a word: `same`.
@@ -100,8 +119,9 @@ pub fn decided(row: &VerdictRow) -> String {
         let (change, limit) = (time.ratio? - 1.0, time.threshold? - 1.0);
         let from = if time.against == Against::Baseline { "above" } else { "from" };
         let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
+        let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
         let (name, change) = (time.metric.name(), units::signed_percent(change));
-        Some(format!("{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
+        Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
     if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
@@ -221,6 +241,14 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             let before = units::percent(Some(*most_before));
             format!("of {issued} requests {failed} ended so, in the baseline at most {before}")
         }
+        Reason::SomeSlower => {
+            let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) { "iterations" } else { "steps" };
+            format!("some {what} are much slower: the mean rose by more than its limit, and by much more than the median")
+        }
+        Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
+        Reason::TooNoisy { blocks } if row.outcome == Outcome::Advisory => format!(
+            "the mean is shown and not judged: in {blocks} blocks it varies too much to tell a stall from the machine's bursts"
+        ),
         Reason::TooNoisy { blocks } => format!("too noisy to judge in {blocks} blocks"),
         Reason::OutOfTime { blocks, more } => {
             format!("the time given ended after {blocks} blocks; up to {more} more may settle it")

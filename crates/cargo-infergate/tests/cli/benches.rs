@@ -152,6 +152,7 @@ fn planned_iterations(word: &str) -> usize {
         memory_case: None,
         prompt_text: None,
         threshold: None,
+        mean_threshold: None,
         drift_tolerance: None,
         allow_output_change: false,
         budget: None,

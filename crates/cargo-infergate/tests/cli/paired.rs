@@ -45,6 +45,25 @@ fn the_same_program_passes_after_the_fewest_blocks() {
 }
 
 #[test]
+fn a_few_steps_that_take_much_longer_are_called_by_the_mean() {
+    for head in ["fake+stalls-2x6", "fake+stalls-10x3", "fake+stalls-25x2"] {
+        let sandbox = Sandbox::new();
+        let said = gate(&sandbox, "fake", head, &["--out=paired.json", "--json=verdict.json"]).code(1);
+        let report = stdout(&said);
+        assert!(report.contains("decode/p8: some steps are much slower: the mean rose by more"), "{head}: {report}");
+        let verdict = read::<cargo_infergate::receipt::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+        let regressed: Vec<_> = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).collect();
+        let [row] = &regressed[..] else { panic!("{head}: {regressed:?}") };
+        let time = row.time().expect("a time");
+        let is_mean = time.statistic == cargo_infergate::receipt::Statistic::Mean;
+        assert!(row.subject.to_string() == "decode/p8" && is_mean, "{head}: {row:?}");
+    }
+    let sandbox = Sandbox::new();
+    // Base stalls as much.
+    gate(&sandbox, "fake+stalls-10x3", "fake+stalls-10x3", &["--cases=decode/p8"]).success();
+}
+
+#[test]
 fn a_program_by_its_bare_name_is_the_one_in_this_folder() {
     let sandbox = Sandbox::new();
     program(&sandbox, "true");

@@ -33,6 +33,8 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         head_output: record.output.clone(),
         timed: true,
         expected_std: None,
+        mean: None,
+        layout_std: None,
         throughput: None,
     };
     PairedReceipt {

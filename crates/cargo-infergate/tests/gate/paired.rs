@@ -30,6 +30,8 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         head_output: said,
         timed: true,
         expected_std: None,
+        mean: None,
+        layout_std: None,
         throughput: None,
     };
     let block = |slower: &f64| BlockRecord {

@@ -24,6 +24,8 @@ fn planned(id: Case) -> PairedCase {
         head_output: output,
         timed: true,
         expected_std: None,
+        mean: None,
+        layout_std: None,
         throughput: None,
     }
 }

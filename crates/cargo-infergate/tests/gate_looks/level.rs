@@ -32,7 +32,7 @@ fn shown_slower(
         (0..MAX_BLOCKS).any(|at| {
             let factor = |case: &Vec<f64>| Bet::factor(bet.scale(&case[..at]), case[at]);
             wealth.iter_mut().zip(&cases).for_each(|(wealth, case)| *wealth *= factor(case));
-            in_suite(&wealth).iter().any(|worth| *worth >= 1.0 / LEVEL)
+            in_suite(&wealth, &[1.0; 5]).iter().any(|worth| *worth >= 1.0 / LEVEL)
         })
     });
     shown.count() as f64 / suites as f64
@@ -89,7 +89,7 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
         (0..800).filter(|seed| run(*seed)).count() as f64 / 800.0
     };
     for (std, tests) in [(0.005, 5), (0.02, 3)] {
-        let smallest = smallest_slowdown(limit(), std, MAX_BLOCKS, tests).expect("a slowdown");
+        let smallest = smallest_slowdown(limit(), std, 0.0, MAX_BLOCKS, tests).expect("a slowdown");
         let (at, below) = (called(smallest.ln(), std, tests), called(0.9 * limit(), std, tests));
         // Both shares have standard errors near 0.01, and the search stops within 0.05 % of the smallest.
         assert!((0.92..=0.995).contains(&at), "{smallest}: {at}");
@@ -99,7 +99,7 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
 
 #[test]
 fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
-    let share = |slowdown, std, blocks, tests| called_share(slowdown, limit(), std, blocks, tests).expect("a share");
+    let share = |slowdown, std, blocks, tests| called_share(slowdown, limit(), std, 0.0, blocks, tests).expect("a share");
     let rising: Vec<f64> = [1.0, 1.01, 1.02, 1.025, 1.03, 1.05].map(|slowdown| share(slowdown, 0.015, 40, 5)).to_vec();
     assert!(rising.is_sorted() && rising[0] < 0.01 && rising[5] > 0.99, "{rising:?}");
     assert!(share(1.03, 0.015, 12, 5) < share(1.03, 0.015, 18, 5));
@@ -108,9 +108,9 @@ fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
     assert_eq!((share(1.02, 0.0, 10, 5), share(1.0199, 0.0, 40, 5)), (1.0, 0.0));
     assert_eq!((fewest_to_fail(13), share(1.5, 0.0, 9, 5), share(1.5, 0.0, 11, 13)), (12, 0.0, 0.0));
     assert_eq!(share(1.5, 0.0, 12, 13), 1.0);
-    assert_eq!(smallest_slowdown(limit(), 0.01, 9, 5), None);
-    assert_eq!(smallest_slowdown(limit(), 10.0, 40, 5), None, "no slowdown up to a doubling shows");
+    assert_eq!(smallest_slowdown(limit(), 0.01, 0.0, 9, 5), None);
+    assert_eq!(smallest_slowdown(limit(), 10.0, 0.0, 40, 5), None, "no slowdown up to a doubling shows");
     for (slowdown, std) in [(1.1, -0.1), (1.1, f64::NAN), (f64::INFINITY, 0.1), (0.0, 0.1)] {
-        assert_eq!(called_share(slowdown, limit(), std, 24, 5), None, "{slowdown}, {std}");
+        assert_eq!(called_share(slowdown, limit(), std, 0.0, 24, 5), None, "{slowdown}, {std}");
     }
 }

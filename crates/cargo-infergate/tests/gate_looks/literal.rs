@@ -15,7 +15,7 @@ fn middle(values: &mut [f64]) -> f64 {
 pub fn literal(suite: &[Series]) -> Vec<Option<Outcome>> {
     let m = suite.len();
     let mut verdicts: Vec<Option<(Outcome, usize)>> = vec![None; m];
-    let (mut slower, mut faster) = (vec![false; m], vec![false; m]);
+    let (mut slower, mut faster, mut within) = (vec![false; m], vec![false; m], vec![false; m]);
     let wealth = |series: &Series, n: usize, above: &dyn Fn(f64) -> f64| -> f64 {
         let std = series.expected_std.expect("a deviation");
         let of_block = |at: usize| {
@@ -52,14 +52,19 @@ pub fn literal(suite: &[Series]) -> Vec<Option<Outcome>> {
             slower[i] |= in_every_group(&up, i);
             faster[i] |= in_every_group(&down, i);
             let high = bet.upper_bound(seen, 1.0 / PASS_LEVEL);
-            let within = high.is_some_and(|high| high < l);
-            let wide = |low: f64| high.expect("a bound") - low > 2.0 * l;
+            within[i] |= high.is_some_and(|high| high < l);
+            let within = within[i];
+            let ends = bet.lower_bound(seen, 1.0 / PASS_LEVEL).zip(high).map(|(low, high)| {
+                let (low, high) = (if slower[i] { low.max(0.0) } else { low }, if faster[i] { high.min(0.0) } else { high });
+                (low.min(theta), if within { high.min(l) } else { high }.max(theta))
+            });
+            let wide = ends.is_none_or(|(low, high)| high - low > 2.0 * l);
             verdicts[i] = match () {
                 () if slower[i] && !within && theta >= l => Some((Outcome::Regressed, n)),
                 () if faster[i] && theta <= -l => Some((Outcome::Improved, n)),
                 () if within && (theta > -l || n == MAX_BLOCKS) => Some((Outcome::WithinLimit, n)),
                 () if n < MAX_BLOCKS => None,
-                () if bet.lower_bound(seen, 1.0 / PASS_LEVEL).is_some_and(wide) => Some((Outcome::Unstable, n)),
+                () if wide => Some((Outcome::Unstable, n)),
                 () => Some((Outcome::Inconclusive, n)),
             };
         }

@@ -2,6 +2,7 @@
 
 mod level;
 mod literal;
+mod stalls;
 
 use cargo_infergate::gate::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite, outcomes, stand,
@@ -18,7 +19,7 @@ fn limit() -> f64 {
 }
 
 fn series(differences: &[f64]) -> Series {
-    Series { limit: limit(), expected_std: Some(0.01), differences: differences.to_vec() }
+    Series { limit: limit(), expected_std: Some(0.01), differences: differences.to_vec(), mean: None }
 }
 
 /// `blocks` differences, spread evenly around `centre` by up to `half_width` in an order without a trend.
@@ -125,8 +126,8 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
     for (centre, noise, expected) in [(0.0, 0.4, Unstable), (0.019, 0.02, Inconclusive)] {
         let differences = spread(centre, noise, MAX_BLOCKS);
         let noisy = |blocks: usize| {
-            let series = Series { expected_std: Some(noise / 1.7), ..series(&differences[..blocks]) };
-            stand(&[series, Series { limit: limit(), expected_std: None, differences: quiet(blocks) }]).swap_remove(0)
+            let noisy = Series { expected_std: Some(noise / 1.7), ..series(&differences[..blocks]) };
+            stand(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }]).swap_remove(0)
         };
         assert_eq!(settled(&noisy(MAX_BLOCKS - 1)), (None, MAX_BLOCKS - 1), "{noise}");
         let standing = noisy(MAX_BLOCKS);
@@ -143,24 +144,25 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
 fn the_evidence_of_a_case_is_the_least_mean_of_any_group_that_holds_it() {
     // By hand: alone 600, with the three smallest (0.5 + 1 + 3 + 600) / 4.
     let suite = [600.0, 1.0, 0.5, 3.0];
-    let worth = in_suite(&suite);
+    let worth = in_suite(&suite, &[1.0; 4]);
     assert!((worth[0] - 604.5 / 4.0).abs() < 1e-9, "{worth:?}");
     assert_eq!(worth[2], 0.5);
     // Every group, one by one.
     let mut random = fastrand::Rng::with_seed(5);
     for _ in 0..50 {
         let evidence: Vec<f64> = (0..6).map(|_| (6.0 * normal(&mut random)).exp()).collect();
-        for (at, got) in in_suite(&evidence).into_iter().enumerate() {
+        let weights: Vec<f64> = (0..6).map(|_| 0.1 + random.f64()).collect();
+        for (at, got) in in_suite(&evidence, &weights).into_iter().enumerate() {
             let groups = (1_u32..64).filter(|group| group & (1 << at) != 0);
             let means = groups.map(|group| {
-                let members: Vec<f64> = (0..6).filter(|i| group & (1 << i) != 0).map(|i| evidence[i]).collect();
-                members.iter().sum::<f64>() / members.len() as f64
+                let members = || (0..6).filter(|i| group & (1 << i) != 0);
+                members().map(|i| weights[i] * evidence[i]).sum::<f64>() / members().map(|i| weights[i]).sum::<f64>()
             });
             let least = means.fold(f64::INFINITY, f64::min);
             assert!((got / least - 1.0).abs() < 1e-12, "{got} for {least} in {evidence:?}");
         }
     }
-    assert_eq!(in_suite(&[]), Vec::<f64>::new());
+    assert_eq!(in_suite(&[], &[]), Vec::<f64>::new());
 }
 
 #[test]
@@ -208,14 +210,11 @@ fn bounds_are_where_the_evidence_begins() {
         let differences: Vec<f64> = (0..20).map(|_| 0.01 + 0.01 * normal(&mut random)).collect();
         let bet = Bet::new(limit(), Some(0.01));
         let low = bet.lower_bound(&differences, 40.0).expect("a bound");
-        let most = |shift: f64| {
-            let mut wealth = 1.0;
-            differences.iter().enumerate().fold(0.0_f64, |most, (at, d)| {
-                wealth *= Bet::factor(bet.scale(&differences[..at]), d - shift);
-                most.max(wealth)
-            })
+        let wealth = |shift: f64| -> f64 {
+            let factor = |(at, d): (usize, &f64)| Bet::factor(bet.scale(&differences[..at]), d - shift);
+            differences.iter().enumerate().map(factor).product()
         };
-        assert!(most(low - 1e-6) >= 40.0 && most(low + 1e-6) < 40.0, "{}", most(low));
+        assert!(wealth(low - 1e-6) >= 40.0 && wealth(low + 1e-6) < 40.0, "{}", wealth(low));
         let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
         assert_eq!(bet.upper_bound(&mirrored, 40.0), Some(-low));
     }

@@ -5,6 +5,7 @@
 //! their own: that there is an anchor changes nothing for head against base.
 
 use super::looks::{Series, outcomes};
+use super::mean::anchor_mean_series;
 use super::verdict::{block_difference, series};
 use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
 use crate::stats::median;
@@ -24,7 +25,8 @@ pub fn anchor_series(receipt: &PairedReceipt) -> Vec<(Case, Series)> {
     let of_case = |case: &PairedCase| {
         let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
         let differences = blocks.filter_map(|block| difference(receipt, block)).collect();
-        (case.id, Series { limit: anchor.limit.ln(), expected_std: case.expected_std, differences })
+        let mean = anchor_mean_series(case, &receipt.blocks, anchor.limit, anchor.side.is_some());
+        (case.id, Series { limit: anchor.limit.ln(), expected_std: case.expected_std, differences, mean })
     };
     receipt.cases.iter().filter(|case| case.timed).map(of_case).collect()
 }

@@ -2,19 +2,59 @@
 //! same differ.
 
 mod builds;
+mod quoted;
 mod resample;
 
+use std::collections::BTreeMap;
+
 pub use builds::{Compared, layout_spread, sides};
+pub use quoted::{OwnErrors, own_errors};
 
 use infergate::case::Case;
 
 use super::looks::{LEVEL, Series, settled};
+use super::mean::{block_mean_difference, mean_test};
 use super::verdict::{block_difference, series};
 use crate::receipt::{
-    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, SUMMARY_SCHEMA, Share,
-    Summary,
+    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
+    Share, Summary,
 };
-use crate::stats::{clopper_pearson, mean, median, sample_std, student_t_quantile};
+use crate::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
+
+/// The fewest gates between builds that say how much layout is worth: their bound is then about twice what was seen.
+const LEAST_LAYOUT_GATES: usize = 5;
+
+/// What a calibration says of one case to a later gate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// Standard deviation of a block's median ln ratio.
+    pub std: f64,
+    /// The same of the means.
+    pub mean_std: Option<f64>,
+    /// tau, the standard deviation of the difference between two builds that do the same: its upper bound (95 %). `None` below
+    /// 5 gates between builds.
+    pub layout_std: Option<f64>,
+}
+
+/// What is known of each case; without those of which two blocks of no gate are there.
+pub fn known(calibration: &Calibration) -> BTreeMap<Case, Known> {
+    let of_case = |noise: Noise| {
+        let layout = builds::layout(calibration, noise.case).filter(|layout| layout.gates >= LEAST_LAYOUT_GATES);
+        let layout_std = layout.and_then(|layout| layout.tau_at_most);
+        Some((noise.case, Known { std: noise.std?, mean_std: noise.mean_std, layout_std }))
+    };
+    block_noise(calibration).into_iter().filter_map(of_case).collect()
+}
+
+/// The suite as a gate of today judges it: a file that is older than tests of the means gets the limits that follow from its
+/// blocks.
+pub fn judged_cases(calibration: &Calibration) -> Vec<PairedCase> {
+    let with_mean = |case: &PairedCase| {
+        let of_blocks = || mean_test(None, case.threshold, noise(calibration, case.id).mean_std);
+        PairedCase { mean: Some(case.mean.unwrap_or_else(of_blocks)), ..case.clone() }
+    };
+    calibration.cases.iter().map(with_mean).collect()
+}
 
 /// The level of all looks together, over the whole suite: 0.01.
 pub fn design_level() -> f64 {
@@ -71,34 +111,42 @@ fn seconds(block: &BlockCase) -> f64 {
     block.base_ns.iter().chain(&block.head_ns).map(|ns| *ns as f64).sum::<f64>() / 1e9
 }
 
-/// How a live gate ended: the outcome of each case.
-fn ended(calibration: &Calibration, gate: &CalibrationGate) -> Vec<Option<Outcome>> {
-    let suite: Vec<Series> = series(&calibration.cases, &gate.blocks).into_iter().map(|(_, s)| s).collect();
+/// How a live gate of `cases` ended: the outcome of each case.
+fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
+    let suite: Vec<Series> = series(cases, &gate.blocks).into_iter().map(|(_, s)| s).collect();
     settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
 }
 
 fn live(calibration: &Calibration, separate: bool) -> LiveGates {
     let gates: Vec<&CalibrationGate> = of_kind(calibration, separate).collect();
-    let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(calibration, gate)).collect();
+    let cases = judged_cases(calibration);
+    let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&cases, gate)).collect();
     let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
-    let (all, regressed, passed) = (gates.len() as u64, count(any_regressed), count(all_pass));
-    let interval = |hits: u64| {
-        let (low, high) = clopper_pearson(hits, all, 0.95)?;
-        Some(Share { share: hits as f64 / all as f64, low, high })
+    let (all, settled, regressed, passed) =
+        (gates.len() as u64, count(all_settled), count(any_regressed), count(all_pass));
+    let interval = |hits: u64, of: u64| {
+        let (low, high) = clopper_pearson(hits, of, 0.95)?;
+        Some(Share { share: hits as f64 / of as f64, low, high })
     };
     let of_gates = |number: &dyn Fn(&CalibrationGate) -> Option<f64>| {
         median(&gates.iter().filter_map(|gate| number(gate)).collect::<Vec<f64>>())
     };
     LiveGates {
         gates: all,
+        settled,
         regressed,
         passed,
-        regressed_share: interval(regressed),
-        passed_share: interval(passed),
+        regressed_share: interval(regressed, settled),
+        passed_share: interval(passed, all),
         blocks: of_gates(&|gate| Some(gate.blocks.len() as f64)),
         timed_seconds: of_gates(&|gate| Some(gate.blocks.iter().flat_map(|block| &block.cases).map(seconds).sum())),
         wall_seconds: of_gates(&|gate| gate.took_ns.map(|ns| ns as f64 / 1e9)),
     }
+}
+
+/// Whether a gate says something: a case of it regressed, or all are settled.
+fn all_settled(gate: &[Option<Outcome>]) -> bool {
+    any_regressed(gate) || gate.iter().all(Option::is_some)
 }
 
 fn any_regressed(gate: &[Option<Outcome>]) -> bool {
@@ -122,7 +170,8 @@ fn find(calibration: &Calibration, slowdown: f64, case: Case) -> Found {
 
 /// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
-    let gates = builds::gates_of(calibration.gates.iter(), case);
+    let of = |of_block| builds::gates_of(calibration.gates.iter(), case, of_block);
+    let gates = of(block_difference);
     let blocks = gates.iter().map(Vec::len).sum();
-    Noise { case, blocks, std: crate::stats::pooled_std(&gates) }
+    Noise { case, blocks, std: pooled_std(&gates), mean_std: pooled_std(&of(block_mean_difference)) }
 }

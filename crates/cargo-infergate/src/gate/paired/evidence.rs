@@ -34,6 +34,7 @@ const MAD_TO_STD: f64 = 1.4826;
 pub struct Bet {
     limit: f64,
     expected_std: f64,
+    most_scale: f64,
 }
 
 impl Bet {
@@ -42,7 +43,14 @@ impl Bet {
     pub fn new(limit: f64, expected_std: Option<f64>) -> Self {
         let std = expected_std.filter(|std| std.is_finite() && *std >= 0.0).unwrap_or(USUAL_STD);
         // Blocks without any noise still leave a scale that can be computed with.
-        Self { limit, expected_std: std.max(limit / 10.0) }
+        Self { limit, expected_std: std.max(limit / 10.0), most_scale: f64::MAX }
+    }
+
+    /// The same with an a of at most 1 / limit. For changes that hit some blocks hard and others not at all: quiet blocks in
+    /// between then cost little of what the others won.
+    #[must_use]
+    pub fn gentle(self) -> Self {
+        Self { most_scale: 1.0 / self.limit, ..self }
     }
 
     /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
@@ -53,7 +61,7 @@ impl Bet {
             let (seen, blocks) = ((MAD_TO_STD * mad).max(self.limit / 10.0), before.len() as f64);
             ((EXPECTED_BLOCKS * self.expected_std.ln() + blocks * seen.ln()) / (EXPECTED_BLOCKS + blocks)).exp()
         });
-        self.limit / std.powi(2)
+        (self.limit / std.powi(2)).min(self.most_scale)
     }
 
     /// The wealth after a block that lay `above` what the bet is against is that before times this. What is no number ends
@@ -62,8 +70,11 @@ impl Bet {
         if above.is_finite() { 1.0 + STAKE * (scale * above).tanh() } else { 0.0 }
     }
 
-    /// The lower end of the values that the blocks so far leave possible: below it, some look had at least `evidence`. `None`
+    /// The lower end of the values that the blocks so far leave possible: below it, they give at least `evidence`. `None`
     /// without values, when one is not finite, or while no blocks of that number could give so much.
+    ///
+    /// It rests on all blocks alike. An earlier look may have left fewer values possible, by blocks that later ones spoke
+    /// against: an end from there beside an estimate from here would not go together.
     pub fn lower_bound(self, differences: &[f64], evidence: f64) -> Option<f64> {
         let differences = finite(differences)?;
         if differences.len() < fewest_blocks(evidence) {
@@ -71,11 +82,8 @@ impl Bet {
         }
         let scales: Vec<f64> = (0..differences.len()).map(|at| self.scale(&differences[..at])).collect();
         let reached = |shift: f64| {
-            let mut wealth = 1.0;
-            differences.iter().zip(&scales).any(|(d, scale)| {
-                wealth *= Self::factor(*scale, d - shift);
-                wealth >= evidence
-            })
+            let factors = differences.iter().zip(&scales).map(|(d, scale)| Self::factor(*scale, d - shift));
+            factors.product::<f64>() >= evidence
         };
         let (smallest, largest) =
             differences.iter().fold((f64::MAX, f64::MIN), |(low, high), d| (low.min(*d), high.max(*d)));
@@ -105,20 +113,38 @@ pub fn fewest_blocks(evidence: f64) -> usize {
     (evidence.ln() / (1.0 + STAKE).ln()).ceil().max(0.0) as usize
 }
 
-/// What each case's evidence is worth in a suite whose cases were fixed before the first block: the smallest mean over all
-/// groups of cases that hold it. Whatever cases are unchanged, their mean reaches w with a probability of at most 1 / w, so
-/// that reporting every case with at least w errs in at most 1 / w of suites (Vovk and Wang 2021: closed testing with means).
-pub fn in_suite(evidence: &[f64]) -> Vec<f64> {
+/// What each test's evidence is worth in a suite whose tests and `weights` were fixed before the first block: the smallest
+/// weighted mean over all groups of tests that hold it. Whatever tests have nothing to find, their mean reaches w with a
+/// probability of at most 1 / w, so that reporting every test with at least w errs in at most 1 / w of suites (Vovk and
+/// Wang 2021: closed testing with means; weights as there).
+pub fn in_suite(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..evidence.len()).collect();
     ascending.sort_by(|a, b| evidence[*a].total_cmp(&evidence[*b]));
-    let worst = |at: usize| {
-        let (mut sum, mut cases, mut least) = (evidence[at], 1.0, evidence[at]);
-        for &other in ascending.iter().filter(|other| **other != at) {
-            sum += evidence[other];
-            cases += 1.0;
-            least = least.min(sum / cases);
+    // Of the so many smallest: their weighted sum, and their weight.
+    let mut smallest = vec![(0.0, 0.0)];
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for &at in &ascending {
+        sum += weights[at] * evidence[at];
+        weight += weights[at];
+        smallest.push((sum, weight));
+    }
+    let mut worth = vec![0.0; evidence.len()];
+    for (rank, &at) in ascending.iter().enumerate() {
+        let mean = |others: usize| {
+            let (sum, weight) = smallest[others];
+            (sum + weights[at] * evidence[at]) / (weight + weights[at])
+        };
+        // Whatever is below a mean lowers it, the smallest first, and behind the first that is not below none is.
+        let (mut low, mut high) = (0, rank);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if evidence[ascending[middle]] < mean(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
         }
-        least
-    };
-    (0..evidence.len()).map(worst).collect()
+        worth[at] = mean(low);
+    }
+    worth
 }

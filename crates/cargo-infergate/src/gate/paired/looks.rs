@@ -1,8 +1,9 @@
 //! The looks: after every block, and what settles a case.
 
 use super::evidence::{Bet, fewest_blocks, in_suite};
+use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
+use super::test::Test;
 use crate::receipt::{Outcome, Shown};
-use crate::stats::{hodges_lehmann, sample_std};
 
 /// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
 pub const LEVEL: f64 = 0.01;
@@ -22,6 +23,8 @@ pub struct Series {
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
+    /// The same blocks' means, where they are a second test of this case; that one has none of its own.
+    pub mean: Option<Box<Self>>,
 }
 
 /// Where a case stands.
@@ -33,7 +36,8 @@ pub struct Standing {
     pub blocks: usize,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub theta: Option<f64>,
-    /// Lower end of an interval of 95 % that holds wherever the looking stopped; `None` below the blocks it takes (6).
+    /// Lower end of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
+    /// `None` below the blocks it takes (6).
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -43,6 +47,9 @@ pub struct Standing {
     pub p_adjusted: Option<f64>,
     /// Sample standard deviation of the blocks.
     pub block_std: Option<f64>,
+    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
+    /// before the mean was decided, or the last block came and means vary too much.
+    pub mean: Option<Box<Self>>,
 }
 
 /// The fewest blocks after which a case can pass: 6.
@@ -50,74 +57,10 @@ pub fn fewest_to_pass() -> usize {
     fewest_blocks(1.0 / PASS_LEVEL)
 }
 
-/// The fewest blocks after which a single slow case of a suite of `tests` can be called: 10 of five.
-pub fn fewest_to_fail(tests: usize) -> usize {
-    fewest_blocks(tests.max(1) as f64 / LEVEL)
-}
-
-/// What is known of a case while the looks are replayed.
-#[derive(Debug, Clone)]
-struct Case {
-    bet: Bet,
-    /// Wealth of the bets against "no slower", "no faster" and "at or above the limit".
-    above: f64,
-    below: f64,
-    under_limit: f64,
-    slower: bool,
-    faster: bool,
-    within: bool,
-    /// The most that the evidence of "slower" and of "faster" was worth in the suite.
-    most_slower: f64,
-    most_faster: f64,
-    settled: Option<(Outcome, usize)>,
-}
-
-impl Case {
-    fn new(series: &Series) -> Self {
-        Self {
-            bet: Bet::new(series.limit, series.expected_std),
-            above: 1.0,
-            below: 1.0,
-            under_limit: 1.0,
-            slower: false,
-            faster: false,
-            within: false,
-            most_slower: 0.0,
-            most_faster: 0.0,
-            settled: None,
-        }
-    }
-
-    /// The block after `before`.
-    fn take(&mut self, before: &[f64], difference: f64, limit: f64) {
-        let scale = self.bet.scale(before);
-        self.above *= Bet::factor(scale, difference);
-        self.below *= Bet::factor(scale, -difference);
-        self.under_limit *= Bet::factor(scale, limit - difference);
-        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
-    }
-
-    fn settle(&mut self, series: &Series, blocks: usize) {
-        let shown = self.slower || self.faster || self.within;
-        let theta = shown.then(|| hodges_lehmann(&series.differences[..blocks])).flatten();
-        let outcome = match theta {
-            Some(theta) if self.slower && !self.within && theta >= series.limit => Outcome::Regressed,
-            Some(theta) if self.faster && theta <= -series.limit => Outcome::Improved,
-            // It looks improved, and more blocks may say so.
-            Some(theta) if self.within && (theta > -series.limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
-            _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
-                (Some(low), Some(high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
-                _ => Outcome::Unstable,
-            },
-            _ => return,
-        };
-        self.settled = Some((outcome, blocks));
-    }
-
-    fn interval(&self, series: &Series, blocks: usize) -> (Option<f64>, Option<f64>) {
-        let (seen, evidence) = (&series.differences[..blocks], 1.0 / PASS_LEVEL);
-        (self.bet.lower_bound(seen, evidence), self.bet.upper_bound(seen, evidence))
-    }
+/// The fewest blocks after which a single slow case of a suite of `cases`, each with a test of its means, can be called: 10 of
+/// five.
+pub fn fewest_to_fail(cases: usize) -> usize {
+    fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / LEVEL)
 }
 
 /// Replays the looks over a suite whose cases were fixed before the first block. The answer has the order of `suite`.
@@ -127,64 +70,101 @@ impl Case {
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
 ///   open, since more blocks may say so.
 /// - After the last block: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
+///
+/// A case is measured until its median and its mean are both settled, or its median regressed.
 pub fn stand(suite: &[Series]) -> Vec<Standing> {
-    suite.iter().zip(replay(suite)).map(|(series, case)| standing(series, &case)).collect()
+    let of_case = |(series, case): (&Series, Case)| {
+        let mean = series.mean.as_deref().zip(case.mean.as_ref());
+        let mean = mean.map(|(series, test)| Box::new(test.standing(series)));
+        Standing { mean, ..case.median.standing(series) }
+    };
+    suite.iter().zip(replay(suite)).map(of_case).collect()
 }
 
-/// The outcomes of [`stand`] alone, without its numbers: what a simulation of many suites asks for.
+/// How each case ends, its median and its mean together: what a simulation of many suites asks for.
 pub fn outcomes(suite: &[Series]) -> Vec<Option<Outcome>> {
     settled(suite).into_iter().map(|settled| settled.map(|(outcome, _)| outcome)).collect()
 }
 
-/// The outcome of each case and the blocks it took, without the other numbers of [`stand`].
+/// The outcome of each case and the blocks it took, without the numbers of [`stand`].
 pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
-    replay(suite).into_iter().map(|case| case.settled).collect()
+    replay(suite).iter().map(Case::settled).collect()
 }
 
 fn replay(suite: &[Series]) -> Vec<Case> {
     let mut cases: Vec<Case> = suite.iter().map(Case::new).collect();
     for blocks in 1..=MAX_BLOCKS {
-        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled.is_none()).collect();
+        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).collect();
         // A look is taken when every open case has its blocks; a run that was cut short ends before it.
         if open.is_empty() || open.iter().any(|&at| suite[at].differences.len() < blocks) {
             break;
         }
         for &at in &open {
-            let Series { differences, limit, .. } = &suite[at];
-            cases[at].take(&differences[..blocks - 1], differences[blocks - 1], *limit);
+            cases[at].take(&suite[at], blocks);
         }
         // What was settled before stays in the suite with what it had.
-        let above = in_suite(&cases.iter().map(|case| case.above).collect::<Vec<f64>>());
-        let below = in_suite(&cases.iter().map(|case| case.below).collect::<Vec<f64>>());
-        for &at in &open {
-            let case = &mut cases[at];
-            case.most_slower = case.most_slower.max(above[at]);
-            case.most_faster = case.most_faster.max(below[at]);
-            case.slower |= above[at] >= 1.0 / LEVEL;
-            case.faster |= below[at] >= 1.0 / LEVEL;
-            case.settle(&suite[at], blocks);
+        let worth = |of: fn(&Test) -> f64| {
+            let tests = || cases.iter().flat_map(Case::tests);
+            let evidence: Vec<f64> = tests().map(of).collect();
+            in_suite(&evidence, &tests().map(|test| test.weight).collect::<Vec<f64>>())
+        };
+        let (above, below) = (worth(|test| test.above), worth(|test| test.below));
+        let mut worth = above.into_iter().zip(below);
+        for (at, case) in cases.iter_mut().enumerate() {
+            let is_open = case.settled().is_none();
+            case.tests_mut().zip(&mut worth).for_each(|(test, worth)| test.note(worth));
+            if is_open {
+                case.settle(&suite[at], blocks);
+            }
         }
     }
     cases
 }
 
-fn standing(series: &Series, case: &Case) -> Standing {
-    let blocks = case.settled.map_or(series.differences.len(), |(_, blocks)| blocks).min(series.differences.len());
-    let seen = &series.differences[..blocks];
-    let (low, high) = case.interval(series, blocks);
-    let (shown, most) = match (case.slower, case.faster) {
-        (true, _) => (Some(Shown::Slower), case.most_slower),
-        (false, true) => (Some(Shown::Faster), case.most_faster),
-        (false, false) => (None, case.most_slower),
-    };
-    Standing {
-        outcome: case.settled.map(|(outcome, _)| outcome),
-        blocks,
-        theta: hodges_lehmann(seen),
-        low,
-        high,
-        shown,
-        p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
-        block_std: sample_std(seen),
+/// A case while the looks are replayed.
+#[derive(Debug)]
+struct Case {
+    median: Test,
+    mean: Option<Test>,
+}
+
+impl Case {
+    fn new(series: &Series) -> Self {
+        let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
+        let mean = series.mean.as_deref().map(|mean| Test::new(bet(mean).gentle(), bet(mean), MEAN_WEIGHT));
+        Self { median: Test::new(bet(series), bet(series), MEDIAN_WEIGHT), mean }
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &Test> {
+        std::iter::once(&self.median).chain(&self.mean)
+    }
+
+    fn tests_mut(&mut self) -> impl Iterator<Item = &mut Test> {
+        std::iter::once(&mut self.median).chain(&mut self.mean)
+    }
+
+    /// The block of this number, for whatever is not settled.
+    fn take(&mut self, series: &Series, blocks: usize) {
+        let all = std::iter::once(series).chain(series.mean.as_deref());
+        for (test, series) in self.tests_mut().zip(all).filter(|(test, _)| test.settled.is_none()) {
+            test.take(series, blocks);
+        }
+    }
+
+    fn settle(&mut self, series: &Series, blocks: usize) {
+        self.median.settle(series, blocks);
+        let regressed = matches!(self.median.settled, Some((Outcome::Regressed, _)));
+        if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
+            mean.settle_mean(series, blocks, regressed);
+        }
+    }
+
+    /// The worse of both, once nothing is open; what decides nothing is left out.
+    fn settled(&self) -> Option<(Outcome, usize)> {
+        let (median, blocks) = self.median.settled?;
+        let Some(mean) = &self.mean else { return Some((median, blocks)) };
+        let (mean, of_mean) = mean.settled?;
+        let outcome = if mean.severity() > median.severity() { mean } else { median };
+        Some((outcome, blocks.max(of_mean)))
     }
 }

@@ -16,23 +16,36 @@ const LARGEST: f64 = 2.0;
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
 
-/// Share of runs that call a slowdown of `slowdown` (a ratio) regressed, in a suite of `tests` cases of which the others
-/// are unchanged, with blocks that vary by `block_std` (of ln ratios, normal), at most `blocks` of them.
+/// Share of runs that call a slowdown of `slowdown` (a ratio) regressed by its median, in a suite of `cases` of which the
+/// others are unchanged, with blocks that vary by `block_std` (of ln ratios, normal), at most `blocks` of them. All blocks of a
+/// run share the luck of its two builds, which differ by `layout_std` (normal, too) where they do the same.
 ///
-/// `None` for a `block_std` that is negative or not finite.
-pub fn called_share(slowdown: f64, limit: f64, block_std: f64, blocks: usize, tests: usize) -> Option<f64> {
-    if !(block_std.is_finite() && block_std >= 0.0 && slowdown.is_finite() && slowdown > 0.0) {
+/// `None` for a deviation that is negative or not finite.
+pub fn called_share(
+    slowdown: f64,
+    limit: f64,
+    block_std: f64,
+    layout_std: f64,
+    blocks: usize,
+    cases: usize,
+) -> Option<f64> {
+    let deviates = |std: f64| std.is_finite() && std >= 0.0;
+    if !(deviates(block_std) && deviates(layout_std) && slowdown.is_finite() && slowdown > 0.0) {
         return None;
     }
-    let noise = noise(blocks);
-    let called = noise.iter().filter(|noise| is_called(slowdown.ln(), limit, block_std, noise, tests));
-    Some(called.count() as f64 / noise.len() as f64)
+    let runs = runs(blocks);
+    let called = runs.iter().filter(|run| {
+        let differences = run.blocks.iter().map(|z| slowdown.ln() + layout_std * run.layout + block_std * z).collect();
+        is_called(differences, limit, block_std, cases)
+    });
+    Some(called.count() as f64 / runs.len() as f64)
 }
 
 /// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call. `None` when none up to a doubling is: too few
 /// blocks for any fail look, or too much noise.
-pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, tests: usize) -> Option<f64> {
-    let enough = |ln: f64| called_share(ln.exp(), limit, block_std, blocks, tests).is_some_and(|s| s >= POWER_ASKED);
+pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: usize, cases: usize) -> Option<f64> {
+    let share = |ln: f64| called_share(ln.exp(), limit, block_std, layout_std, blocks, cases);
+    let enough = |ln: f64| share(ln).is_some_and(|share| share >= POWER_ASKED);
     let (mut low, mut high) = (0.0, LARGEST.ln());
     if !enough(high) {
         return None;
@@ -49,19 +62,31 @@ pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, tests: usize
     Some(high.exp())
 }
 
-fn is_called(theta: f64, limit: f64, block_std: f64, noise: &[f64], tests: usize) -> bool {
-    let differences = noise.iter().map(|z| theta + block_std * z).collect();
-    let expected_std = Some(block_std);
-    let mut suite = vec![Series { limit, expected_std, differences }];
+fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {
+    let blocks = differences.len();
+    let quiet = || Series { limit, expected_std: None, differences: vec![0.0; blocks], mean: None };
+    // The means are the suite's tests, too, and what they add is left out.
+    let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
+    let mut suite = vec![tested(Series { limit, expected_std: Some(block_std), differences, mean: None })];
     // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
-    suite.resize(tests.max(1), Series { limit, expected_std: None, differences: vec![0.0; noise.len()] });
+    suite.resize(cases.max(1), tested(quiet()));
     outcomes(&suite)[0] == Some(Outcome::Regressed)
 }
 
-fn noise(blocks: usize) -> Vec<Vec<f64>> {
+/// One run in units of its deviations.
+struct Run {
+    layout: f64,
+    blocks: Vec<f64>,
+}
+
+fn runs(blocks: usize) -> Vec<Run> {
     let mut random = fastrand::Rng::with_seed(SEED);
-    // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
-    let mut run = || (0..MAX_BLOCKS).map(|_| normal(&mut random)).collect::<Vec<f64>>();
-    let mut cut = || run()[..blocks.min(MAX_BLOCKS)].to_vec();
-    (0..RUNS).map(|_| cut()).collect()
+    let mut run = || {
+        // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
+        let mut drawn: Vec<f64> = (0..=MAX_BLOCKS).map(|_| normal(&mut random)).collect();
+        let layout = drawn.remove(0);
+        drawn.truncate(blocks);
+        Run { layout, blocks: drawn }
+    };
+    (0..RUNS).map(|_| run()).collect()
 }

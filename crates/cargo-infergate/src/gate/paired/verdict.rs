@@ -2,16 +2,17 @@
 
 use super::anchor::anchor_series;
 use super::further;
-use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing, stand};
-use super::power::smallest_slowdown;
+use super::looks::{Series, stand};
+use super::mean::mean_series;
+use super::times;
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Note, Outcome, OutputComparison, PairedCase,
-    PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
+    Against, BlockCase, BlockRecord, Evidence, Note, Outcome, OutputComparison, PairedCase, PairedReceipt, Reason,
+    Remedy, Target, Verdict, VerdictRow,
 };
-use crate::stats::{coefficient_of_variation, median};
+use crate::stats::median;
 use infergate::case::Case;
 
 /// What may differ.
@@ -67,7 +68,8 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
         let differences = found.filter_map(block_difference).collect();
-        (case.id, Series { limit: case.threshold.ln(), expected_std: case.expected_std, differences })
+        let mean = mean_series(case, blocks);
+        (case.id, Series { limit: case.threshold.ln(), expected_std: case.expected_std, differences, mean })
     };
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
@@ -82,14 +84,13 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
-        let blocks = standing.blocks;
-        let row = time(receipt, *id, series, standing, suite.len(), Against::Base);
-        rows.push(servers::weigh(receipt.servers, series, suite.len(), row));
-        rows.extend(further::rows(receipt, *id, blocks));
+        let times = times::rows(receipt, *id, series, &standing, suite.len(), Against::Base);
+        rows.extend(times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len(), row)));
+        rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
-        rows.push(time(receipt, *id, series, standing, suite.len(), Against::Anchor));
+        rows.extend(times::rows(receipt, *id, series, &standing, suite.len(), Against::Anchor));
     }
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
     for was in &base.counted {
@@ -154,58 +155,5 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRo
         Outcome::NotComparable => row.because(Reason::OtherPrompt),
         Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
         _ => row,
-    }
-}
-
-fn time(
-    receipt: &PairedReceipt,
-    id: Case,
-    series: &Series,
-    standing: Standing,
-    tests: usize,
-    against: Against,
-) -> VerdictRow {
-    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
-    let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
-    let case = receipt.cases.iter().find(|case| case.id == id);
-    let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
-    let medians = |times: fn(&BlockCase) -> &[u64]| -> Vec<f64> {
-        let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
-        ns.filter_map(|ns| median(&ns)).collect()
-    };
-    // An anchor that is base's own commit was measured as base.
-    let apart = against == Against::Anchor && receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some());
-    let base = if apart { medians(|block| &block.anchor_ns) } else { medians(|block| &block.base_ns) };
-    let head = medians(|block| &block.head_ns);
-    let interval = standing.low.zip(standing.high);
-    let slowdown = |std| smallest_slowdown(series.limit, std, MAX_BLOCKS, tests);
-    let evidence = TimeEvidence {
-        base_ns: median(&base),
-        head_ns: median(&head),
-        cv: coefficient_of_variation(&head),
-        ratio: standing.theta.map(f64::exp),
-        // Each end is a one-sided bound at PASS_LEVEL.
-        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
-        shown: standing.shown,
-        p_adjusted: standing.p_adjusted,
-        threshold: Some(series.limit.exp()),
-        blocks: Some(standing.blocks),
-        smallest_slowdown: standing.block_std.and_then(slowdown),
-        throughput: case.and_then(|case| case.throughput),
-        ..TimeEvidence::new(Metric::of(&id), against)
-    };
-    let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
-    let more = MAX_BLOCKS.saturating_sub(standing.blocks);
-    match standing.outcome {
-        // What holds of the run is said once, in its notes.
-        _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
-        Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: standing.blocks }),
-        Some(outcome) => row(outcome),
-        None if receipt.partial => row(Outcome::Partial),
-        None if receipt.out_of_time => {
-            let reason = Reason::OutOfTime { blocks: standing.blocks, more };
-            row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
-        }
-        None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: standing.blocks }),
     }
 }

@@ -1,7 +1,7 @@
 //! Each case of a paired run on one line: the change of every block, the estimate with its interval, and the limit.
 
 use crate::gate::paired::block_difference;
-use crate::receipt::{Against, PairedCase, PairedReceipt, TimeEvidence, Verdict};
+use crate::receipt::{Against, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::words;
@@ -43,7 +43,10 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
 /// The test of a case in the verdict.
 pub fn time<'a>(verdict: &'a Verdict, case: &PairedCase) -> Option<&'a TimeEvidence> {
     let rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
-    rows.filter_map(|row| row.time()).find(|time| time.counted && time.against == Against::Base)
+    let is_it = |time: &&TimeEvidence| {
+        time.counted && time.against == Against::Base && time.statistic == Statistic::Median
+    };
+    rows.filter_map(|row| row.time()).find(is_it)
 }
 
 fn blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {

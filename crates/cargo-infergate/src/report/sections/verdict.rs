@@ -84,7 +84,7 @@ fn times(verdict: &Verdict) -> Table {
         let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
         let mut cells = vec![
             Cell::text(words::compared(row, time)),
-            Cell::text(words::metric(time.metric)),
+            Cell::text(words::measure(time)),
             Cell::number(time.base_ns, Unit::Ns, Missing::NoBase),
             Cell::number(time.head_ns, Unit::Ns, Missing::NotMeasured),
             changed(time),

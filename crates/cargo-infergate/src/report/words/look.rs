@@ -4,7 +4,7 @@ use infergate::case::Phase;
 use infergate::printable::printable_within;
 
 use crate::gate::paired::LEVEL;
-use crate::receipt::{Against, Build, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, Verdict, VerdictRow};
+use crate::receipt::{Against, Build, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow};
 use crate::report::inputs::{Inputs, commit};
 use crate::report::{units, words};
 
@@ -101,6 +101,10 @@ fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
         return None;
     }
     let text = match &row.evidence {
+        Evidence::Time(_) if row.reasons.contains(&Reason::SomeSlower) => {
+            "what runs in some of its steps only: memory that is allocated or given back, a table that grows, a lock, a flush"
+                .into()
+        }
         Evidence::Time(time) if row.outcome == Outcome::Regressed => match (time.metric, row.subject.case()) {
             (Metric::TtftNs, _) => {
                 "what runs once for the whole prompt: attention over it, the large matrix products".into()
@@ -162,7 +166,7 @@ fn slower(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
     Some(format!(
         "{} is slower: {} {} instead of {}, {}, and it fails {from} {}",
         words::compared(row, time),
-        words::metric(time.metric),
+        words::measure(time),
         units::duration(Some(head)),
         units::duration(Some(base)),
         words::change(time),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use infergate::case::Case;
 
 use super::{block_difference, of_kind};
-use crate::receipt::{Calibration, CalibrationGate, Layout};
+use crate::receipt::{BlockCase, Calibration, CalibrationGate, Layout};
 use crate::stats::{mean, normal, pooled_std, quantile};
 
 /// Experiments simulated to find what is compatible with what was seen.
@@ -27,11 +27,15 @@ pub struct Compared {
     pub differences: Vec<f64>,
 }
 
-/// The differences of `case` in each gate that measured it.
-pub fn gates_of<'a>(gates: impl Iterator<Item = &'a CalibrationGate>, case: Case) -> Vec<Vec<f64>> {
+/// The differences of `case` in each gate that measured it, as `of_block` has them.
+pub fn gates_of<'a>(
+    gates: impl Iterator<Item = &'a CalibrationGate>,
+    case: Case,
+    of_block: fn(&BlockCase) -> Option<f64>,
+) -> Vec<Vec<f64>> {
     let of = |gate: &CalibrationGate| {
         let blocks = gate.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-        blocks.filter_map(block_difference).collect::<Vec<f64>>()
+        blocks.filter_map(of_block).collect::<Vec<f64>>()
     };
     gates.map(of).filter(|gate| !gate.is_empty()).collect()
 }
@@ -59,7 +63,7 @@ pub fn layout(calibration: &Calibration, case: Case) -> Option<Layout> {
             let next = known.len();
             *known.entry(hash).or_insert(next)
         });
-        if let [differences] = &mut gates_of(std::iter::once(gate), case)[..] {
+        if let [differences] = &mut gates_of(std::iter::once(gate), case, block_difference)[..] {
             compared.push(Compared { base, head, differences: std::mem::take(differences) });
         }
     }

@@ -2,10 +2,13 @@
 
 use infergate::case::Case;
 
-use super::{all_pass, any_regressed, block_difference, block_noise, of_kind, seconds, timed};
+use super::{
+    all_pass, all_settled, any_regressed, block_difference, block_mean_difference, block_noise, judged_cases, of_kind,
+    seconds,
+};
 use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
 use crate::gate::paired::power::POWER_ASKED;
-use crate::receipt::{BlockRecord, Calibration, CalibrationGate, Outcome, Power, Resampled};
+use crate::receipt::{BlockRecord, Calibration, CalibrationGate, MeanTest, Outcome, PairedCase, Power, Resampled};
 use crate::stats::{clopper_pearson, median, quantile};
 
 /// Suites drawn in all, and within each outer resample of the gates.
@@ -32,6 +35,7 @@ const SEED: u64 = 1;
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     difference: f64,
+    mean_difference: f64,
     seconds: f64,
 }
 
@@ -42,29 +46,37 @@ type Rows = Vec<Vec<Cell>>;
 struct Pool {
     /// Gates of one file, gates between builds.
     kinds: [Vec<Rows>; 2],
-    limits: Vec<f64>,
-    stds: Vec<Option<f64>>,
+    cases: Vec<Judged>,
+}
+
+/// One case of the suite: its limit, what a gate here expects of its blocks before the first one, and the test of its means.
+#[derive(Debug, Clone, Copy)]
+struct Judged {
+    limit: f64,
+    std: Option<f64>,
+    mean: MeanTest,
 }
 
 impl Pool {
     fn new(calibration: &Calibration) -> Option<Self> {
-        let ids = timed(calibration);
+        let timed: Vec<PairedCase> = judged_cases(calibration).into_iter().filter(|case| case.timed).collect();
+        let ids: Vec<Case> = timed.iter().map(|case| case.id).collect();
         let row = |block: &BlockRecord| -> Option<Vec<Cell>> {
             let of = |id: &Case| {
                 let case = block.cases.iter().find(|case| case.id == *id)?;
-                Some(Cell { difference: block_difference(case)?, seconds: seconds(case) })
+                let (difference, mean_difference) = (block_difference(case)?, block_mean_difference(case)?);
+                Some(Cell { difference, mean_difference, seconds: seconds(case) })
             };
             ids.iter().map(of).collect()
         };
         let rows = |gate: &CalibrationGate| gate.blocks.iter().filter_map(row).collect::<Rows>();
         let kind = |separate| of_kind(calibration, separate).map(rows).filter(|rows| !rows.is_empty()).collect();
-        let cases = calibration.cases.iter().filter(|case| case.timed);
-        let pool = Self {
-            kinds: [kind(false), kind(true)],
-            limits: cases.map(|case| case.threshold.ln()).collect(),
-            // What a gate here expects before its first block.
-            stds: block_noise(calibration).into_iter().map(|noise| noise.std).collect(),
+        let judged = |(case, noise): (&PairedCase, crate::receipt::Noise)| {
+            let mean = MeanTest { expected_std: noise.mean_std, ..case.mean? };
+            Some(Judged { limit: case.threshold.ln(), std: noise.std, mean })
         };
+        let cases = timed.iter().zip(block_noise(calibration)).map(judged).collect::<Option<_>>()?;
+        let pool = Self { kinds: [kind(false), kind(true)], cases };
         (pool.rows() >= LEAST_ROWS && !ids.is_empty()).then_some(pool)
     }
 
@@ -80,7 +92,7 @@ impl Pool {
     fn redrawn(&self, random: &mut fastrand::Rng) -> Self {
         let mut again = |gates: &Vec<Rows>| gates.iter().map(|_| gates[random.usize(..gates.len())].clone()).collect();
         let kinds = [again(&self.kinds[0]), again(&self.kinds[1])];
-        Self { kinds, limits: self.limits.clone(), stds: self.stds.clone() }
+        Self { kinds, cases: self.cases.clone() }
     }
 
     /// The blocks of one suite, of one kind in proportion to the gates. Of one file: whole gates, one after the other. Between
@@ -100,14 +112,20 @@ impl Pool {
         drawn
     }
 
-    /// The end of a drawn suite in which `slowed` is slower by `ln`.
+    /// The end of a drawn suite in which all samples of `slowed` are slower by `ln`.
     fn judge(&self, drawn: &[&Vec<Cell>], slowed: usize, ln: f64) -> Vec<Option<(Outcome, usize)>> {
-        let of_case = |(at, &limit): (usize, &f64)| {
+        let of_case = |(at, case): (usize, &Judged)| {
             let shift = if at == slowed { ln } else { 0.0 };
-            let differences = drawn.iter().map(|row| row[at].difference + shift).collect();
-            Series { limit, expected_std: self.stds[at], differences }
+            let series = |limit, expected_std, of: fn(&Cell) -> f64| Series {
+                limit,
+                expected_std,
+                differences: drawn.iter().map(|row| of(&row[at]) + shift).collect(),
+                mean: None,
+            };
+            let mean = series(case.mean.threshold.ln(), case.mean.expected_std, |cell| cell.mean_difference);
+            Series { mean: Some(Box::new(mean)), ..series(case.limit, case.std, |cell| cell.difference) }
         };
-        settled(&self.limits.iter().enumerate().map(of_case).collect::<Vec<_>>())
+        settled(&self.cases.iter().enumerate().map(of_case).collect::<Vec<_>>())
     }
 
     /// Suites that regressed and that passed, nothing slowed.
@@ -173,12 +191,12 @@ pub fn resampled(calibration: &Calibration) -> Option<Resampled> {
             (regressed as f64 / SUITES_WITHIN as f64, passed as f64 / SUITES_WITHIN as f64)
         })
         .collect();
-    let live = calibration.gates.iter().map(|gate| super::ended(calibration, gate)).collect::<Vec<_>>();
+    let cases = judged_cases(calibration);
+    let live = calibration.gates.iter().map(|gate| super::ended(&cases, gate)).collect::<Vec<_>>();
     let count = |what: fn(&[Option<Outcome>]) -> bool| live.iter().filter(|gate| what(gate)).count() as u64;
-    let all = live.len() as u64;
-    // One end of an interval of 90 % is a bound of 95 %.
-    let most = clopper_pearson(count(any_regressed), all, 0.90)?.1;
-    let least = clopper_pearson(count(all_pass), all, 0.90)?.0;
+    // One end of an interval of 90 % is a bound of 95 %. Nothing settled bounds nothing.
+    let most = clopper_pearson(count(any_regressed), count(all_settled), 0.90).map_or(1.0, |(_, high)| high);
+    let least = clopper_pearson(count(all_pass), live.len() as u64, 0.90)?.0;
     let outer_most = quantile(&outer.iter().map(|(regressed, _)| *regressed).collect::<Vec<_>>(), 0.95)?;
     let outer_least = quantile(&outer.iter().map(|(_, passed)| *passed).collect::<Vec<_>>(), 0.05)?;
     Some(Resampled {
@@ -210,5 +228,5 @@ pub fn power(calibration: &Calibration) -> Vec<Power> {
             timed_seconds_at_5_percent: pool.timed_seconds(at, 0.05_f64.ln_1p(), POWER_SUITES),
         }
     };
-    timed(calibration).into_iter().enumerate().map(of_case).collect()
+    super::timed(calibration).into_iter().enumerate().map(of_case).collect()
 }

@@ -1,0 +1,103 @@
+//! The rows of a case's times: its median and, where that is a test of its own, its mean.
+
+use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
+use super::power::smallest_slowdown;
+use crate::receipt::{
+    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, Reason, Remedy, Statistic, TimeEvidence,
+    VerdictRow,
+};
+use crate::stats::{coefficient_of_variation, mean, median};
+use infergate::case::Case;
+
+/// Those of one case of a suite of `cases`, as its blocks have it.
+pub fn rows(
+    receipt: &PairedReceipt,
+    id: Case,
+    series: &Series,
+    standing: &Standing,
+    cases: usize,
+    against: Against,
+) -> Vec<VerdictRow> {
+    let case = receipt.cases.iter().find(|case| case.id == id);
+    let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
+    let slowdown = |std| smallest_slowdown(series.limit, std, layout_std, MAX_BLOCKS, cases);
+    let median = TimeEvidence {
+        smallest_slowdown: standing.block_std.and_then(slowdown),
+        throughput: case.and_then(|case| case.throughput),
+        ..evidence(receipt, id, series, standing, Statistic::Median, against)
+    };
+    let mut rows = vec![ended(receipt, id, median, standing)];
+    if let (Some(means), Some(mean)) = (series.mean.as_deref(), standing.mean.as_deref()) {
+        let row = ended(receipt, id, evidence(receipt, id, means, mean, Statistic::Mean, against), mean);
+        rows.push(explained(row, (series, standing), (means, mean)));
+    }
+    rows
+}
+
+/// Why the row of a mean ended so, where its numbers do not say it.
+fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Standing)) -> VerdictRow {
+    let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
+    match row.outcome {
+        // All samples alike would move the median as much.
+        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= mean.0.limit - median.0.limit) => {
+            row.because(Reason::SomeSlower)
+        }
+        Outcome::Advisory if median.1.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
+        Outcome::Advisory => row.because(Reason::TooNoisy { blocks: mean.1.blocks }),
+        _ => row,
+    }
+}
+
+fn evidence(
+    receipt: &PairedReceipt,
+    id: Case,
+    series: &Series,
+    standing: &Standing,
+    statistic: Statistic,
+    against: Against,
+) -> TimeEvidence {
+    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
+    let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
+    let case = receipt.cases.iter().find(|case| case.id == id);
+    let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
+    let of_processes = |times: fn(&BlockCase) -> &[u64]| -> Vec<f64> {
+        let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
+        ns.filter_map(|ns| if statistic == Statistic::Mean { mean(&ns) } else { median(&ns) }).collect()
+    };
+    // An anchor that is base's own commit was measured as base.
+    let apart = against == Against::Anchor && receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some());
+    let base = if apart { of_processes(|block| &block.anchor_ns) } else { of_processes(|block| &block.base_ns) };
+    let head = of_processes(|block| &block.head_ns);
+    let interval = standing.low.zip(standing.high);
+    TimeEvidence {
+        statistic,
+        base_ns: median(&base),
+        head_ns: median(&head),
+        cv: coefficient_of_variation(&head),
+        ratio: standing.theta.map(f64::exp),
+        // Each end is a one-sided bound at PASS_LEVEL.
+        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
+        shown: standing.shown,
+        p_adjusted: standing.p_adjusted,
+        threshold: Some(series.limit.exp()),
+        blocks: Some(standing.blocks),
+        ..TimeEvidence::new(Metric::of(&id), against)
+    }
+}
+
+fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing) -> VerdictRow {
+    let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
+    let more = MAX_BLOCKS.saturating_sub(standing.blocks);
+    match standing.outcome {
+        // What holds of the run is said once, in its notes.
+        _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
+        Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: standing.blocks }),
+        Some(outcome) => row(outcome),
+        None if receipt.partial => row(Outcome::Partial),
+        None if receipt.out_of_time => {
+            let reason = Reason::OutOfTime { blocks: standing.blocks, more };
+            row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
+        }
+        None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: standing.blocks }),
+    }
+}
