@@ -59,11 +59,12 @@ fn a_calibration_counts_its_gates_by_kind() {
     let (same, separate) = (summary.false_alarms.same_file, summary.false_alarms.separate_builds);
     assert_eq!((same.gates, same.regressed_share, same.passed_share, same.blocks), (0, None, None, None));
     assert_eq!((separate.gates, separate.regressed, separate.passed, separate.blocks), (2, 1, 0, Some(7.5)));
+    assert_eq!(separate.settled, 1, "a gate that was cut short says nothing");
     assert_eq!(separate.wall_seconds, Some(7.0));
     // Two pairs of about a second a case: 20 cases in one gate and 6 in the other.
     assert!(separate.timed_seconds.is_some_and(|seconds| (50.0..60.0).contains(&seconds)), "{separate:?}");
     let interval = |share: Option<Share>| share.map(|share| (share.low, share.high));
-    assert_eq!(interval(separate.regressed_share), clopper_pearson(1, 2, 0.95));
+    assert_eq!(interval(separate.regressed_share), clopper_pearson(1, 1, 0.95));
     assert_eq!(interval(separate.passed_share), clopper_pearson(0, 2, 0.95));
     // Whole blocks: eight before the quiet case passed, and three.
     assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));

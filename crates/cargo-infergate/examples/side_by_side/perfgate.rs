@@ -37,7 +37,7 @@ fn perfgate_slower(pairs: &[(f64, f64)]) -> Option<f64> {
 /// Share of suites in which any case is called; `limit` is perfgate's, or for each case this gate's own. Blocks and
 /// their number are drawn apart, so that where this gate stopped selects nothing.
 pub fn perfgate_share(blocks: &Blocks, pair: Pair, limit: Option<f64>) -> Option<Share> {
-    let limits: Vec<f64> = blocks.limits.iter().map(|(own, _)| limit.unwrap_or(own - 1.0)).collect();
+    let limits: Vec<f64> = blocks.limits.iter().map(|own| limit.unwrap_or(own.ratio - 1.0)).collect();
     let pool: Vec<Vec<Vec<(f64, f64)>>> =
         blocks.rows.iter().map(|row| row.iter().map(|block| pairs(block, pair)).collect()).collect();
     let mut random = fastrand::Rng::with_seed(SEED + 1);
