@@ -162,7 +162,8 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
             | "speaks" => {}
             stalls if stalls.starts_with("stalls-") => {
-                let stalls_ns = stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;
+                let stalls_ns =
+                    stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;
                 let usual = script.jitter_ns.iter().cycle();
                 script.jitter_ns = stalls_ns.iter().zip(usual).map(|(stall, usual)| stall + usual).collect();
             }

@@ -46,7 +46,9 @@ pub use load::{
     ReceiveRecord, TargetRecord,
 };
 pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, MeanTest, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord};
+pub use paired::{
+    AnchorRecord, BlockCase, BlockRecord, MeanTest, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord,
+};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

@@ -51,12 +51,7 @@ impl Blocks {
     }
 
     /// One case alone, each time of head stretched.
-    pub fn slowed(
-        gates: &[Vec<Vec<BlockCase>>],
-        case: usize,
-        limits: &[Limit],
-        slowdown: f64,
-    ) -> Option<Self> {
+    pub fn slowed(gates: &[Vec<Vec<BlockCase>>], case: usize, limits: &[Limit], slowdown: f64) -> Option<Self> {
         let stretched = |row: &Vec<BlockCase>| {
             let mut block = row[case].clone();
             block.head_ns.iter_mut().for_each(|ns| *ns = (*ns as f64 * (1.0 + slowdown)).round() as u64);
@@ -69,9 +64,11 @@ impl Blocks {
     /// How this gate ends a suite drawn from `rows`.
     fn replay(&self, rows: &[usize], random: &mut fastrand::Rng) -> Vec<Option<(Outcome, usize)>> {
         let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
-        let series = |limit: f64, expected_std, differences| Series { limit: limit.ln(), expected_std, differences, mean: None };
+        let series =
+            |limit: f64, expected_std, differences| Series { limit: limit.ln(), expected_std, differences, mean: None };
         let of_case = |(at, limit): (usize, &Limit)| {
-            let of = |number: fn(&(f64, f64)) -> f64| drawn.iter().map(|&row| number(&self.differences[row][at])).collect();
+            let of =
+                |number: fn(&(f64, f64)) -> f64| drawn.iter().map(|&row| number(&self.differences[row][at])).collect();
             let means = series(limit.mean.threshold, limit.mean.expected_std, of(|both| both.1));
             Series { mean: Some(Box::new(means)), ..series(limit.ratio, limit.std, of(|both| both.0)) }
         };

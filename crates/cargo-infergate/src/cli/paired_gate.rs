@@ -10,9 +10,7 @@ use super::memory::Follower;
 use super::sides::{self, Sides};
 use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{
-    MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown,
-};
+use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
 use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired, words};

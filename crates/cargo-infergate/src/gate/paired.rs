@@ -17,8 +17,8 @@ mod verdict;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
-    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_spread, own_errors,
-    sides, summarise,
+    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_spread,
+    own_errors, sides, summarise,
 };
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use looks::{

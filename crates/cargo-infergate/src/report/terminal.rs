@@ -9,8 +9,8 @@ use super::units::{self, MISSING};
 use super::words;
 use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{
-    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence, TtftParts,
-    Verdict, VerdictRow,
+    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence,
+    TtftParts, Verdict, VerdictRow,
 };
 use crate::stats::percentile;
 use infergate::case::Phase;

@@ -242,8 +242,14 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             format!("of {issued} requests {failed} ended so, in the baseline at most {before}")
         }
         Reason::SomeSlower => {
-            let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) { "iterations" } else { "steps" };
-            format!("some {what} are much slower: the mean rose by more than its limit, and by much more than the median")
+            let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) {
+                "iterations"
+            } else {
+                "steps"
+            };
+            format!(
+                "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
+            )
         }
         Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
         Reason::TooNoisy { blocks } if row.outcome == Outcome::Advisory => format!(

@@ -99,7 +99,8 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
 
 #[test]
 fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
-    let share = |slowdown, std, blocks, tests| called_share(slowdown, limit(), std, 0.0, blocks, tests).expect("a share");
+    let share =
+        |slowdown, std, blocks, tests| called_share(slowdown, limit(), std, 0.0, blocks, tests).expect("a share");
     let rising: Vec<f64> = [1.0, 1.01, 1.02, 1.025, 1.03, 1.05].map(|slowdown| share(slowdown, 0.015, 40, 5)).to_vec();
     assert!(rising.is_sorted() && rising[0] < 0.01 && rising[5] > 0.99, "{rising:?}");
     assert!(share(1.03, 0.015, 12, 5) < share(1.03, 0.015, 18, 5));

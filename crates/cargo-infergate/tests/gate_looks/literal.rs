@@ -55,7 +55,8 @@ pub fn literal(suite: &[Series]) -> Vec<Option<Outcome>> {
             within[i] |= high.is_some_and(|high| high < l);
             let within = within[i];
             let ends = bet.lower_bound(seen, 1.0 / PASS_LEVEL).zip(high).map(|(low, high)| {
-                let (low, high) = (if slower[i] { low.max(0.0) } else { low }, if faster[i] { high.min(0.0) } else { high });
+                let (low, high) =
+                    (if slower[i] { low.max(0.0) } else { low }, if faster[i] { high.min(0.0) } else { high });
                 (low.min(theta), if within { high.min(l) } else { high }.max(theta))
             });
             let wide = ends.is_none_or(|(low, high)| high - low > 2.0 * l);

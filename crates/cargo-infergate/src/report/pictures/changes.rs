@@ -43,9 +43,8 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
 /// The test of a case in the verdict.
 pub fn time<'a>(verdict: &'a Verdict, case: &PairedCase) -> Option<&'a TimeEvidence> {
     let rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
-    let is_it = |time: &&TimeEvidence| {
-        time.counted && time.against == Against::Base && time.statistic == Statistic::Median
-    };
+    let is_it =
+        |time: &&TimeEvidence| time.counted && time.against == Against::Base && time.statistic == Statistic::Median;
     rows.filter_map(|row| row.time()).find(is_it)
 }
 

@@ -4,7 +4,9 @@ use infergate::case::Phase;
 use infergate::printable::printable_within;
 
 use crate::gate::paired::LEVEL;
-use crate::receipt::{Against, Build, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow};
+use crate::receipt::{
+    Against, Build, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
+};
 use crate::report::inputs::{Inputs, commit};
 use crate::report::{units, words};
 

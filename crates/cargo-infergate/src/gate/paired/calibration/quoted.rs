@@ -33,7 +33,9 @@ pub fn own_errors(calibration: &Calibration, receipt: &PairedReceipt) -> OwnErro
     let ends = of_kind(calibration, true).map(|gate| ended(&receipt.cases, gate));
     let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
     if settled.is_empty() {
-        return OwnErrors::NotMeasured("no settled gate between two builds that do the same is in its calibration".into());
+        return OwnErrors::NotMeasured(
+            "no settled gate between two builds that do the same is in its calibration".into(),
+        );
     }
     let regressed = settled.iter().filter(|end| any_regressed(end)).count() as u64;
     OwnErrors::Measured { gates: settled.len() as u64, regressed }
@@ -43,7 +45,8 @@ fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Optio
     if calibration.tool != receipt.tool {
         return Some("the calibration is of another version of infergate".into());
     }
-    let ids = |cases: &[PairedCase]| -> Vec<Case> { cases.iter().filter(|case| case.timed).map(|case| case.id).collect() };
+    let ids =
+        |cases: &[PairedCase]| -> Vec<Case> { cases.iter().filter(|case| case.timed).map(|case| case.id).collect() };
     if ids(&calibration.cases) != ids(&receipt.cases) {
         return Some("the calibration has other cases".into());
     }
