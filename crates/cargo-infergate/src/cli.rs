@@ -28,6 +28,7 @@ mod output;
 mod outputs;
 mod paired_gate;
 mod progress;
+mod relink;
 mod report;
 mod revision;
 mod schema;

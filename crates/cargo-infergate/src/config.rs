@@ -27,6 +27,8 @@ pub struct Config {
     pub threshold: Option<f64>,
     /// The same of the means; `None`: by how quiet they are.
     pub mean_threshold: Option<f64>,
+    /// Builds of each side that blocks draw from; `None`: by how much layouts differ, and how long a link takes.
+    pub layouts: Option<usize>,
     /// An older revision that head is compared with in the same blocks.
     pub anchor: Option<String>,
     /// The ratio of head to the anchor from which on a slowdown fails.
@@ -166,6 +168,7 @@ impl Default for Config {
             seconds_per_case: 3.0,
             threshold: None,
             mean_threshold: None,
+            layouts: None,
             anchor: None,
             anchor_limit: 1.05,
             policy: Policy::default(),
@@ -192,6 +195,7 @@ impl Settings for Config {
             ("alpha", Value::Number(number)) => self.policy.alpha = number,
             ("threshold", Value::Number(number)) => self.threshold = Some(number),
             ("mean_threshold", Value::Number(number)) => self.mean_threshold = Some(number),
+            ("layouts", Value::Count(count)) => self.layouts = Some(usize::try_from(count)?),
             ("anchor", Value::Text(text)) => self.anchor = Some(text),
             ("anchor_limit", Value::Number(number)) => self.anchor_limit = number,
             ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,

@@ -8,6 +8,7 @@
 mod benches;
 mod block;
 pub mod iterations;
+pub mod layouts;
 mod order;
 pub mod pairs;
 mod pilot;
@@ -20,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::gate::paired::Known;
-use crate::receipt::{BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::LoadRequest;
@@ -29,6 +30,7 @@ use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use block::Who;
 pub(crate) use infergate::worker::ensure_not;
+pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
 pub use pilot::QUIET_THRESHOLD;
@@ -110,6 +112,8 @@ pub struct PairedRun<'a> {
     turn_tokens: TurnTokens,
     order: Order,
     pairs: Pairs,
+    /// What blocks draw from, where sides have several builds.
+    layouts: Option<Layouts>,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
 }
@@ -165,7 +169,36 @@ impl<'a> PairedRun<'a> {
         let servers = pairs_of_servers
             .map(|(base, head)| (asking(&workers.base.file, base), asking(&workers.head.file, head)))
             .collect();
-        Ok(Self { request, cancelled, clock, start_ns, receipt, workers, servers, turn_tokens, order, pairs, block_ns })
+        Ok(Self {
+            request,
+            cancelled,
+            clock,
+            start_ns,
+            receipt,
+            workers,
+            servers,
+            turn_tokens,
+            order,
+            pairs,
+            layouts: None,
+            block_ns,
+        })
+    }
+
+    /// From the next block on each starts one of these builds of each side, or again those that the pilot saw. What
+    /// `link` takes is no part of the time to measure in.
+    ///
+    /// # Errors
+    /// Those of `link`.
+    pub fn lay_out(
+        &mut self,
+        link: impl FnOnce(&PairedReceipt) -> anyhow::Result<Option<Layouts>>,
+    ) -> anyhow::Result<()> {
+        let begun_ns = self.clock.now_ns();
+        self.layouts = link(&self.receipt)?;
+        self.receipt.layouts = self.layouts.as_ref().map(Layouts::record);
+        self.start_ns += self.clock.now_ns() - begun_ns;
+        Ok(())
     }
 
     /// The next blocks compare two other builds of the same thing, by the same plan.
@@ -257,8 +290,9 @@ impl<'a> PairedRun<'a> {
         let (started_first, ran_first) = self.order.next();
         let anchor_place = self.workers.anchor.is_some().then_some(done % 3);
         progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
-        let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases)?;
-        let mut record = BlockRecord { started_first, ran_first, anchor_place, cases: Vec::new() };
+        let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
+        let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
+        let mut record = BlockRecord { started_first, ran_first, anchor_place, layouts, cases: Vec::new() };
         if done == 0 {
             self.pairs.forget_blocks();
         }
@@ -289,7 +323,7 @@ impl<'a> PairedRun<'a> {
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
         let all: Vec<Case> = self.timed().iter().map(|case| case.id).collect();
         progress(&step("loading", self.receipt.blocks.len(), 0, all.len()));
-        let mut pair = self.start_pair(&block::order(started_first, None), &all)?;
+        let mut pair = self.start_pair(&block::order(started_first, None), &all, None)?;
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
             progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
@@ -307,9 +341,14 @@ impl<'a> PairedRun<'a> {
     }
 
     /// Fresh processes, loaded and warm. They load side by side: that takes less time, and treats all alike.
-    fn start_pair(&self, order: &[Who], cases: &[Case]) -> Result<block::Pair<'a>, WorkerError> {
+    fn start_pair(
+        &self,
+        order: &[Who],
+        cases: &[Case],
+        layouts: Option<BlockLayouts>,
+    ) -> Result<block::Pair<'a>, WorkerError> {
         // Started by this thread: a worker ends with the thread that started it.
-        let spawn = |&who: &Who| Ok((who, self.spawn(who).map_err(|error| error.of(who.name()))?));
+        let spawn = |&who: &Who| Ok((who, self.spawn(who, layouts).map_err(|error| error.of(who.name()))?));
         let spawned: Vec<(Who, Client<'a>)> = order.iter().map(spawn).collect::<Result<_, WorkerError>>()?;
         let warmed: Vec<Result<(Who, Client<'a>), WorkerError>> = thread::scope(|scope| {
             let warm = |(who, client)| scope.spawn(move || Ok((who, self.warm(who, client, cases)?)));
@@ -328,8 +367,14 @@ impl<'a> PairedRun<'a> {
         Ok(block::Pair { base: base.ok_or_else(missing)?, head: head.ok_or_else(missing)?, anchor })
     }
 
-    fn spawn(&self, who: Who) -> Result<Client<'a>, WorkerError> {
+    fn spawn(&self, who: Who, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
         let Worker { file, patience, .. } = self.workers.of(who)?;
+        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| match who {
+            Who::Base => files.base.get(drawn.base),
+            Who::Head => files.head.get(drawn.head),
+            Who::Anchor => files.anchor.get(drawn.anchor?),
+        });
+        let file = drawn.unwrap_or(file);
         Ok(Client::spawn(file, &self.request.load, patience.clone(), self.cancelled)?.0)
     }
 

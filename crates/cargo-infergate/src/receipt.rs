@@ -10,6 +10,7 @@ mod checkup;
 mod demo;
 mod evidence;
 mod init;
+mod layouts;
 mod llama_bench;
 mod load;
 mod load_baseline;
@@ -40,6 +41,7 @@ pub use infergate::memory::leak::Witness;
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
+pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use load::{
     AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,

@@ -6,4 +6,4 @@ mod memory;
 mod process;
 pub mod worker;
 
-pub use process::{Server, Start, in_own_group};
+pub use process::{Server, Start, end_group, in_own_group};

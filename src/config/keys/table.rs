@@ -87,6 +87,13 @@ pub const KEYS: &[Key] = &[
         "Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a case are quiet, 1.10 elsewhere, and more beside a wide threshold",
     ),
     key(
+        "layouts",
+        Kind::Count(1, 40),
+        None,
+        "4",
+        "Against a revision, builds of each side that differ only in where the linker puts the code; each block draws one of each; left out: as many as the suite needs, 1 to 16",
+    ),
+    key(
         "anchor",
         Kind::Text,
         None,

@@ -4,7 +4,9 @@ use std::env;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -12,9 +14,13 @@ use serde_json::Value;
 use super::{lock_file, output, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
+use crate::server::{end_group, in_own_group};
 use infergate::build_info;
 use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
+
+/// So often it is looked whether a build is to stop.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
@@ -253,8 +259,34 @@ pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
+/// As [`finish`]; where `stop` says so before cargo ends, it is ended with all that it started.
+fn finish_unless(
+    mut cargo: Command,
+    target: &BenchTarget,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(Option<Built>, Vec<String>)> {
+    let cargo = in_own_group(&mut cargo).spawn().context("cargo cannot be started; is it installed?")?;
+    let (group, ended) = (cargo.id(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                if stop() {
+                    return end_group(group);
+                }
+                thread::sleep(LOOK);
+            }
+        });
+        let finished = read(cargo, target);
+        ended.store(true, Ordering::Relaxed);
+        finished
+    })
+}
+
 fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<Built>, Vec<String>)> {
-    let mut cargo = cargo.spawn().context("cargo cannot be started; is it installed?")?;
+    read(cargo.spawn().context("cargo cannot be started; is it installed?")?, target)
+}
+
+fn read(mut cargo: Child, target: &BenchTarget) -> Result<(Option<Built>, Vec<String>)> {
     let words = echo(&mut cargo);
     let messages = cargo.stdout.take().context("cargo gives no messages")?;
     let mut executable = None;
@@ -286,18 +318,23 @@ fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
     }))
 }
 
-/// Builds the bench target of the working tree with more arguments for the last call of the compiler, which is all that is
-/// done again; `None` when that fails.
+/// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;
+/// `None` when that fails, or `stop` says so before it ends.
 ///
 /// # Errors
 /// When cargo does not start, or its messages cannot be read.
-pub fn build_with(target: &BenchTarget, rustc_arguments: &[String]) -> Result<Option<Built>> {
-    let mut cargo = command(target, None, &["rustc"])?;
+pub fn build_beside(
+    target: &BenchTarget,
+    place: Option<&Place>,
+    rustc_arguments: &[String],
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Built>> {
+    let mut cargo = command(target, place, &["rustc", "--quiet"])?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);
     }
-    cargo.arg("--").args(rustc_arguments);
-    Ok(finish(cargo, target)?.0)
+    cargo.arg("--").args(rustc_arguments).stderr(Stdio::null());
+    Ok(finish_unless(cargo, target, stop)?.0)
 }
 
 /// Tells cargo in `folder` whose bench target it is, and with which features.

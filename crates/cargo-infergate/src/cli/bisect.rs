@@ -172,7 +172,7 @@ impl Search<'_> {
         let asked = Asked { budget: self.budget, allow_output_change: true, power: false, memory: false };
         let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         let bar = progress::Line::new();
-        let measured = paired_gate::measure(&request, self.config, false, &bar, self.cancelled);
+        let measured = paired_gate::measure(&request, self.config, false, None, &bar, self.cancelled);
         bar.finish();
         let (receipt, _) = match measured {
             Ok(measured) => measured,

@@ -11,7 +11,7 @@ use super::{bench_target, early, flags, layouts, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
 use crate::machine;
-use crate::paired::{PairedRequest, PairedRun, Program};
+use crate::paired::{Layouts, PairedRequest, PairedRun, Program};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
     file_word, read, timestamp, write_json,
@@ -33,7 +33,11 @@ pub fn command() -> Command {
         .about("Find out how often the paired gate is wrong on this machine, and how small a slowdown it finds")
         .args(flags::measure_pairs())
         .arg(number("gates", "3", "Gates between builds that do the same, of one file and of two layouts in turn"))
-        .arg(number("layouts", "10", "Builds that are linked anew with their functions in another order; 0 for none"))
+        // The key of this name is another number: of a gate.
+        .arg(
+            number("shuffled", "10", "Builds that are linked anew with their functions in another order; 0 for none")
+                .long("layouts"),
+        )
         .arg(number("power-blocks", "12", "Blocks with injected slowdowns; 12 are the fewest that give a share"))
         .arg(
             Arg::new("slowdowns")
@@ -92,9 +96,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if flags::path(matches, "out").is_none() {
         ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
-    let builds = builds(&config, matches, &plan)?;
-    let request = request(&config, &builds[0])?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    let builds = builds(&config, matches, &plan, &cancelled)?;
+    let request = request(&config, &builds[0])?;
     let line = progress::Line::new();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let class = session.calibration.machine.class.clone();
@@ -142,7 +146,7 @@ fn unfinished(out: &Path) -> PathBuf {
 }
 
 /// The workers that were given, or the bench target in several layouts.
-fn builds(config: &Config, matches: &ArgMatches, plan: &Plan) -> Result<Vec<WorkerFile>> {
+fn builds(config: &Config, matches: &ArgMatches, plan: &Plan, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
     if let Some(worker) = flags::path(matches, "worker") {
         let others = matches.get_many::<PathBuf>("other-worker").into_iter().flatten().cloned();
         return std::iter::once(worker).chain(others).map(|path| Ok(WorkerFile::open(&path)?)).collect();
@@ -150,7 +154,7 @@ fn builds(config: &Config, matches: &ArgMatches, plan: &Plan) -> Result<Vec<Work
     let worker = bench_target::build(&config.bench)?;
     // With less than two gates there is none between two builds.
     let shuffled = if plan.gates < 2 { 0 } else { plan.layouts };
-    layouts::build(&config.bench, &worker, shuffled, &config.measured.target_folder().join("layouts"))
+    layouts::beside(config, &worker, shuffled, cancelled)
 }
 
 /// How much to measure.
@@ -171,7 +175,7 @@ impl Plan {
                 "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
             );
         }
-        let (gates, layouts, power_blocks) = (count("gates"), count("layouts"), count("power-blocks"));
+        let (gates, layouts, power_blocks) = (count("gates"), count("shuffled"), count("power-blocks"));
         ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
         // What is measured where nothing was injected is what the others are to be compared with.
         let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();
@@ -283,7 +287,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gates first, of one file and of two builds in turn; then slowed blocks. The file holds each gate and block as soon as
+    /// Gates first, of one file and of two builds in turn, or of drawn layouts in place of one file where a gate draws; then slowed blocks. The file holds each gate and block as soon as
     /// it is there.
     fn measure(&mut self, plan: &Plan, unfinished: &Path, line: &progress::Line) -> Result<()> {
         let wanted = self.calibration.wanted.unwrap_or(Wanted { gates: plan.gates, power_blocks: plan.power_blocks });
@@ -293,6 +297,7 @@ impl<'a> Session<'a> {
             self.keep(unfinished)?;
         }
         self.run.exchange(self.builds[0].clone(), self.builds[0].clone());
+        self.run.lay_out(|_| Ok(None))?;
         while self.calibration.power.len() < wanted.power_blocks {
             let kept = self.calibration.power.len();
             let name = format!("slowed block {} of {}", kept + 1, wanted.power_blocks);
@@ -307,16 +312,22 @@ impl<'a> Session<'a> {
         let (base, head) = sides(self.calibration.gates.len(), self.builds.len());
         let (base, head) = (&self.builds[base], &self.builds[head]);
         self.run.exchange(base.clone(), head.clone());
+        let drawn = self.draws_layouts() && base.path() == head.path();
+        let all = || Layouts { base: self.builds.to_vec(), head: self.builds.to_vec(), anchor: Vec::new() };
+        self.run.lay_out(|_| Ok(drawn.then(all)))?;
+        let layouts = self.run.receipt().layouts.clone();
         let clock = MonotonicClock::new();
         let start_ns = clock.now_ns();
         let mut blocks = Vec::new();
         loop {
             let cases = open(&self.calibration.cases, &blocks);
             if cases.is_empty() {
+                let of_one = |file: &WorkerFile| (!drawn).then(|| file.sha256().to_owned());
                 return Ok(CalibrationGate {
-                    separate_builds: base.path() != head.path(),
-                    base_sha256: Some(base.sha256().to_owned()),
-                    head_sha256: Some(head.sha256().to_owned()),
+                    separate_builds: drawn || base.path() != head.path(),
+                    base_sha256: of_one(base),
+                    head_sha256: of_one(head),
+                    layouts,
                     took_ns: Some(clock.now_ns() - start_ns),
                     blocks,
                 });
@@ -324,6 +335,11 @@ impl<'a> Session<'a> {
             crate::paired::ensure_not(self.cancelled)?;
             blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
         }
+    }
+
+    /// Whether a gate of this suite draws layouts where it can: one of benches does.
+    fn draws_layouts(&self) -> bool {
+        self.builds.len() > 2 && self.calibration.cases.iter().any(|case| matches!(case.id, Case::Bench(_)))
     }
 
     /// A calibration that is cut short later is partial; until it ends, it may be.

@@ -1,48 +1,293 @@
 //! Builds that do the same and are laid out differently: the linker shuffles the sections that hold functions and constants,
 //! by a seed. What a change of the code does to the layout of everything else by accident is done here on purpose.
 
+use std::cell::OnceCell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::bench_target::{self, Built};
-use super::output;
-use crate::config::BenchTarget;
+use super::bench_target::{Built, Place};
+use super::relink::Linker;
+use super::{output, progress};
+use crate::config::{BenchTarget, Config};
+use crate::gate::paired::{layout_of, layouts_wanted};
+use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
+use crate::receipt::{Calibration, PairedReceipt};
+use infergate::case::Case;
+use infergate::text_file::read_text;
 use infergate::worker::WorkerFile;
 
-/// `plain`, the bench target as cargo builds it, and `shuffled` further builds of it; copies in `folder` under names of equal
-/// length. Where the linker cannot shuffle, `plain` alone, and a sentence that says so.
-///
-/// # Errors
-/// When cargo does not start, or a copy cannot be written.
-pub fn build(target: &BenchTarget, plain: &Built, shuffled: usize, folder: &Path) -> Result<Vec<WorkerFile>> {
-    let mut builds = vec![keep(plain, 0, folder)?];
-    for seed in 1..=shuffled {
-        output::say(&format!("linking layout {seed} of {shuffled}"));
-        let arguments: Vec<String> = [".text*", ".rodata*"]
-            .iter()
-            .map(|sections| format!("-Clink-arg=-Wl,--shuffle-sections={sections}={seed}"))
-            .collect();
-        match bench_target::build_with(target, &arguments)? {
-            Some(built) => builds.push(keep(&built, seed, folder)?),
-            None => {
-                output::say(
-                    "this linker does not shuffle sections (lld does, and on x86-64 Linux rustc brings it): luck of layout is \
-                     not measured; give builds of your own with --other-worker",
-                );
-                builds.truncate(1);
+/// Unless a number is asked for, the last crate may be compiled for so long, and all links of a side together for so long.
+const COMPILE: Duration = Duration::from_secs(90);
+const LINKS: Duration = Duration::from_secs(60);
+
+/// Names the build that a folder's layouts were made of.
+const MADE_OF: &str = "made-of";
+
+/// Where a side's builds come from.
+pub struct Source {
+    target: BenchTarget,
+    /// Its checkout; `None` for the working tree.
+    place: Option<Place>,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// The working tree.
+    pub fn here(config: &Config) -> Self {
+        let folder = config.measured.target_folder().join("layouts");
+        Self { target: config.bench.clone(), place: None, folder }
+    }
+
+    /// Another checkout.
+    pub fn at(place: Place, config: &Config) -> Self {
+        let folder = place.target.join("layouts");
+        Self { target: config.bench.clone(), place: Some(place), folder }
+    }
+
+    /// Links `plain` anew, `count` times; fewer, at least 2, where there is not the time for all. What an earlier call left is
+    /// used again where the plain build is the same, and overwritten where it is not.
+    ///
+    /// # Errors
+    /// When cargo does not start, a file cannot be written, or all was cancelled.
+    pub fn link(&self, plain: &WorkerFile, count: usize, hurried: bool, cancelled: &AtomicBool) -> Result<Linked> {
+        if self.kept(plain) >= count {
+            return self.files(plain, count).map(Linked::Files);
+        }
+        let folder = &self.folder;
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| format!("{}: cannot be removed", folder.display()))?;
+        }
+        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        let began = Instant::now();
+        let stop = || cancelled.load(Ordering::Relaxed) || hurried && began.elapsed() > COMPILE;
+        let captured = Linker::capture(&self.target, self.place.as_ref(), plain.path(), folder, &stop);
+        ensure_not(cancelled)?;
+        let linker = match captured {
+            Ok(Some(linker)) => linker,
+            Ok(None) if hurried && began.elapsed() > COMPILE => {
+                let text = format!("the last crate takes more than {} s to compile and link", COMPILE.as_secs());
+                return Ok(Linked::Not(format!("{text}; --layouts 8 does it all the same")));
+            }
+            Ok(None) => return Ok(Linked::Not("the last crate does not build with its object files kept".into())),
+            Err(error) => return Ok(Linked::Not(format!("{error:#}"))),
+        };
+        let (began, mut made) = (Instant::now(), 0);
+        while made < count && linker.link(made + 1, &self.path(made + 1)) {
+            ensure_not(cancelled)?;
+            made += 1;
+            // As long again as they took on average.
+            if hurried && began.elapsed() * (made as u32 + 1) / made as u32 > LINKS {
                 break;
             }
         }
+        match made {
+            0 => return Ok(Linked::Not("this linker does not shuffle sections (lld does)".into())),
+            1 if count > 1 => return Ok(Linked::Not(format!("a link takes {} s", began.elapsed().as_secs()))),
+            _ => {}
+        }
+        let files = self.files(plain, made)?;
+        fs::write(folder.join(MADE_OF), made_of(plain, made)).context("layouts: cannot be written")?;
+        Ok(Linked::Files(files))
     }
+
+    /// How many layouts of this build are there. Their number is written last.
+    fn kept(&self, plain: &WorkerFile) -> usize {
+        let text = read_text(&self.folder.join(MADE_OF), 1 << 10).unwrap_or_default();
+        let count = text.rsplit_once(' ').and_then(|(_, count)| count.trim().parse().ok()).unwrap_or(0);
+        if text == made_of(plain, count) { count } else { 0 }
+    }
+
+    fn files(&self, plain: &WorkerFile, count: usize) -> Result<Vec<WorkerFile>> {
+        let package = plain.package().map(Path::to_owned);
+        (1..=count).map(|seed| Ok(WorkerFile::open(&self.path(seed))?.of_package(package.clone()))).collect()
+    }
+
+    /// Names of equal length, which a process finds on its stack.
+    fn path(&self, seed: usize) -> PathBuf {
+        self.folder.join(format!("layout-{seed:03}{}", std::env::consts::EXE_SUFFIX))
+    }
+}
+
+fn made_of(plain: &WorkerFile, count: usize) -> String {
+    format!("{} {} {count}", plain.sha256(), env!("CARGO_PKG_VERSION"))
+}
+
+/// `plain`, the working tree's bench target as cargo builds it, and as many layouts of it as can be linked; where none can, a
+/// sentence that says so.
+///
+/// # Errors
+/// As [`Source::link`].
+pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
+    let open = |path: &Path| Ok::<_, anyhow::Error>(WorkerFile::open(path)?.of_package(plain.package.clone()));
+    let (source, built) = (Source::here(config), open(&plain.path)?);
+    let mut builds = Vec::new();
+    if shuffled > 0 {
+        output::say(&format!("linking {shuffled} layouts"));
+        match source.link(&built, shuffled, false, cancelled)? {
+            Linked::Files(files) => builds = files,
+            Linked::Not(why) => {
+                output::say(&format!(
+                    "luck of layout is not measured: {why}; give builds of your own with --other-worker"
+                ));
+            }
+        }
+    }
+    // Where the others lie, under a name of the same length.
+    let copy = source.path(0);
+    let copied = fs::create_dir_all(&source.folder).and_then(|()| fs::copy(&plain.path, &copy));
+    copied.with_context(|| format!("{}: this copy of the worker cannot be written", copy.display()))?;
+    builds.insert(0, open(&copy)?);
     Ok(builds)
 }
 
-fn keep(built: &Built, number: usize, folder: &Path) -> Result<WorkerFile> {
-    let name = format!("layout-{number:03}{}", std::env::consts::EXE_SUFFIX);
-    let to = folder.join(name);
-    let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(&built.path, &to));
-    copied.with_context(|| format!("{}: this copy of the worker cannot be written", to.display()))?;
-    Ok(WorkerFile::open(&to)?.of_package(built.package.clone()))
+/// What came of it.
+pub enum Linked {
+    /// The builds.
+    Files(Vec<WorkerFile>),
+    /// Why there are none.
+    Not(String),
+}
+
+/// Where the builds of all sides come from; `None` where a program was given.
+#[derive(Default)]
+pub struct Sources {
+    /// What is compared with.
+    pub base: Option<Source>,
+    /// What is judged.
+    pub head: Option<Source>,
+    /// What head may not drift away from, where it was built.
+    pub anchor: Option<Source>,
+}
+
+/// Links the layouts of all sides once, however often a gate measures.
+pub struct Chooser<'a> {
+    sources: Sources,
+    request: &'a PairedRequest,
+    asked: Option<usize>,
+    cancelled: &'a AtomicBool,
+    /// The layouts, and what the verdict says of them.
+    chosen: OnceCell<(Option<Layouts>, Option<String>)>,
+}
+
+impl<'a> Chooser<'a> {
+    /// As many as `asked` for; `None` follows from what is measured, and how long a link takes.
+    pub fn new(sources: Sources, request: &'a PairedRequest, asked: Option<usize>, cancelled: &'a AtomicBool) -> Self {
+        Self { sources, request, asked, cancelled, chosen: OnceCell::new() }
+    }
+
+    /// What the verdict says of layouts; `None` before they were chosen, or where nothing is to be said.
+    pub fn note(&self) -> Option<String> {
+        self.chosen.get().and_then(|(_, note)| note.clone())
+    }
+
+    /// The layouts that blocks of this suite are to draw from; `None` for one build a side.
+    ///
+    /// # Errors
+    /// As [`Source::link`].
+    pub fn choose(
+        &self,
+        receipt: &PairedReceipt,
+        calibration: Option<&Calibration>,
+        line: &progress::Line,
+    ) -> Result<Option<Layouts>> {
+        if let Some((layouts, _)) = self.chosen.get() {
+            return Ok(layouts.clone());
+        }
+        let (layouts, note) = self.link(receipt, calibration, line)?;
+        Ok(self.chosen.get_or_init(|| (layouts, note)).0.clone())
+    }
+
+    fn link(
+        &self,
+        receipt: &PairedReceipt,
+        known: Option<&Calibration>,
+        line: &progress::Line,
+    ) -> Result<(Option<Layouts>, Option<String>)> {
+        let one = |why: String| Ok((None, Some(format!("one build a side: {why}"))));
+        let (Some(base), Some(head)) = (&self.sources.base, &self.sources.head) else {
+            return if self.asked.is_some_and(|count| count > 1) {
+                one("--layouts links what is built here, and a program was given".to_owned())
+            } else {
+                Ok((None, None))
+            };
+        };
+        let count = match (self.asked, wanted(receipt, known)) {
+            (Some(1), _) => return Ok((None, Some("one build a side, as asked for".to_owned()))),
+            (Some(count), _) => count,
+            (None, (1, why)) => return one(why),
+            (None, (count, _)) => count,
+        };
+        let hurried = self.asked.is_none();
+        line.above(|| output::say(&format!("linking {count} layouts a side")));
+        let anchor = self.request.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
+        let sides = [
+            (Some(base), Some(&self.request.base)),
+            (Some(head), Some(&self.request.head)),
+            (self.sources.anchor.as_ref(), anchor),
+        ];
+        let mut files = Vec::new();
+        for linked in self.all(sides.into_iter().filter_map(|(source, plain)| source.zip(plain)), count, hurried)? {
+            match linked {
+                Linked::Files(side) => files.push(side),
+                Linked::Not(why) => return one(format!("{why}, so the luck of a build's layout counts as a change")),
+            }
+        }
+        // All alike: a side with more layouts would be the quieter one.
+        let least = files.iter().map(Vec::len).min().unwrap_or(0);
+        files.iter_mut().for_each(|side| side.truncate(least));
+        let mut side = files.into_iter();
+        let mut next = || side.next().unwrap_or_default();
+        let layouts = Layouts { base: next(), head: next(), anchor: next() };
+        let note = format!(
+            "{least} layouts a side: each block draws one of each, so that where the linker puts the code is noise"
+        );
+        Ok((Some(layouts), Some(note)))
+    }
+
+    /// Side by side where there are cores for it.
+    fn all<'s>(
+        &self,
+        sides: impl Iterator<Item = (&'s Source, &'s Program)>,
+        count: usize,
+        hurried: bool,
+    ) -> Result<Vec<Linked>> {
+        let link = |source: &Source, program: &Program| {
+            let plain = WorkerFile::open(&program.path)?.of_package(program.package.clone());
+            source.link(&plain, count, hurried, self.cancelled)
+        };
+        if thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
+            return sides.map(|(source, program)| link(source, program)).collect();
+        }
+        thread::scope(|scope| {
+            let link = &link;
+            let threads: Vec<_> = sides.map(|(source, program)| scope.spawn(move || link(source, program))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    }
+}
+
+/// Layouts a side for this suite, and why where it is one.
+fn wanted(receipt: &PairedReceipt, calibration: Option<&Calibration>) -> (usize, String) {
+    let timed: Vec<_> = receipt.cases.iter().filter(|case| case.timed).collect();
+    let tau = |case: Case| calibration.and_then(|calibration| layout_of(calibration, case)).map(|layout| layout.tau);
+    let known: Vec<(f64, Option<f64>)> = timed.iter().map(|case| (case.threshold.ln(), tau(case.id))).collect();
+    let is_bench = timed.iter().any(|case| matches!(case.id, Case::Bench(_)));
+    // Benches of short functions moved by as much as their limit. An engine spends its time in a few long loops.
+    let unknown = |limit: f64| if is_bench { limit } else { 0.0 };
+    let count = layouts_wanted(known.iter().map(|&(limit, tau)| (limit, tau.unwrap_or_else(|| unknown(limit)))));
+    let most = known.iter().filter_map(|(_, tau)| *tau).fold(0.0, f64::max);
+    let why = if known.iter().any(|(_, tau)| tau.is_none()) {
+        "how much layouts differ here was not measured (`calibrate` does; for GPT-2 it is .5 % at most)".to_owned()
+    } else {
+        format!("builds that differ in layout alone differ by {:.2} % here (standard deviation)", most * 100.0)
+    };
+    (count, why)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
 use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
@@ -17,9 +18,10 @@ use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Keys that hold for a paired gate alone.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "threshold",
     "mean_threshold",
+    "layouts",
     "anchor",
     "anchor_limit",
     "undecided",
@@ -157,9 +159,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
-    let Sides { base, head, anchor, base_memory, head_memory, mut notes, trees: _kept } = built?;
+    let Sides { base, head, anchor, base_memory, head_memory, sources, mut notes, trees: _kept } = built?;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
+    let layouts = Chooser::new(sources, &request, config.layouts, &cancelled);
     let policy = PairedPolicy {
         allow_output_change: asked.allow_output_change,
         undecided_passes: config.undecided == Undecided::Warn,
@@ -167,7 +170,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     };
     let measure_once = || {
         let line = progress::Line::new();
-        let measured = measure(&request, config, asked.power, &line, &cancelled);
+        let measured = measure(&request, config, asked.power, Some(&layouts), &line, &cancelled);
         line.finish();
         measured
     };
@@ -189,7 +192,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let mut verdict = judge(&receipt, &policy);
     // First of all notes: whoever reads only one should read these.
     verdict.notes.splice(0..0, notes);
-    verdict.notes.extend(own_errors.map(Note::from));
+    verdict.notes.extend(layouts.note().into_iter().chain(own_errors).map(Note::from));
     if policy.undecided_passes
         && let Some(warning) = undecided::warning(&verdict)
     {
@@ -246,14 +249,15 @@ pub fn request(
     })
 }
 
-/// Measures until every case is settled; also what this gate knows of its own errors here.
+/// Measures until every case is settled, blocks drawn from `layouts`; also what this gate knows of its own errors here.
 ///
 /// # Errors
-/// As [`PairedRun::begin`] and [`PairedRun::run`]; a budget that holds no verdict.
+/// As [`PairedRun::begin`], [`PairedRun::run`] and [`Chooser::choose`]; a budget that holds no verdict.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
     power: bool,
+    layouts: Option<&Chooser<'_>>,
     line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<(PairedReceipt, Option<String>)> {
@@ -262,6 +266,10 @@ pub fn measure(
     let calibrated = find_calibration(config, run.receipt())?;
     if let Some(calibration) = &calibrated {
         run.expect(&known(calibration));
+    }
+    if let Some(layouts) = layouts {
+        show(&infergate::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
+        run.lay_out(|receipt| layouts.choose(receipt, calibrated.as_ref(), line))?;
     }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     line.above(|| {

@@ -222,7 +222,11 @@ impl Tree {
         Ok(folder)
     }
 
-    fn place(&self) -> Result<Place> {
+    /// Where cargo builds it, and how.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    pub fn place(&self) -> Result<Place> {
         let folder = self.folder()?;
         let named = self.revision == self.commit;
         let mut name =

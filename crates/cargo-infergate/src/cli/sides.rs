@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ArgMatches;
 
 use super::git::{commit_of, git};
+use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::revision::{Slot, Tree};
 use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, terms, toolchain};
@@ -27,9 +28,11 @@ pub struct Sides {
     pub base_memory: Option<Program>,
     /// Whose memory is followed for head.
     pub head_memory: Option<Follower>,
+    /// Where layouts of them come from.
+    pub sources: Sources,
     /// What head changes of the gate, and what differs in how both were built.
     pub notes: Vec<Note>,
-    /// Checkouts that are needed until all is measured.
+    /// Checkouts that are needed until all is measured; no other gate builds in them until then.
     pub trees: Vec<Tree>,
 }
 
@@ -50,6 +53,7 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
             anchor: None,
             base_memory: None,
             head_memory: None,
+            sources: Sources::default(),
             notes: Vec::new(),
             trees: Vec::new(),
         });
@@ -110,7 +114,8 @@ fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) ->
         notes.push(Note::from(text));
     }
     let head_memory = flags::path(matches, "memory-worker").map(program).map(Follower::counting);
-    Sides { base: program(base), head: program(head), anchor, base_memory: None, head_memory, notes, trees: Vec::new() }
+    let (base, head, sources) = (program(base), program(head), Sources::default());
+    Sides { base, head, anchor, base_memory: None, head_memory, sources, notes, trees: Vec::new() }
 }
 
 /// The working tree, and a revision.
@@ -135,7 +140,7 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().for_each(|tree| tree.take_packages(config, None));
     }
     let base = tree.build(config)?;
-    let anchor_program = anchor_tree.map(|tree| tree.build(config)).transpose()?;
+    let anchor_program = anchor_tree.as_ref().map(|tree| tree.build(config)).transpose()?;
     let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
     let head_memory = memory::worker(config, matches, &head, config.measured.memory.runs)?;
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
@@ -145,7 +150,14 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         notes.extend(tree.dependencies(&here)?.map(Note::from));
         notes.extend(feature_changes(config, &tree, Path::new(".")));
     }
-    Ok(Sides { base, head, anchor, base_memory, head_memory, notes, trees: Vec::new() })
+    let at = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, config));
+    let sources = Sources {
+        base: Some(at(&tree)?),
+        head: built_here.then(|| Source::here(config)),
+        anchor: anchor_tree.as_ref().map(at).transpose()?,
+    };
+    let trees = std::iter::once(tree).chain(anchor_tree).collect();
+    Ok(Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees })
 }
 
 /// A program of the working tree, and of a revision, that is run once a sample.
@@ -158,7 +170,8 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
     notes.extend(build_changes(&tree, &here)?);
-    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, notes, trees: vec![tree] })
+    let sources = Sources::default();
+    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, sources, notes, trees: vec![tree] })
 }
 
 /// The server of the working tree, and of a revision.
@@ -172,7 +185,8 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     notes.extend(build_changes(&tree, &here)?);
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
-    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, notes, trees: vec![tree] })
+    let sources = Sources::default();
+    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, sources, notes, trees: vec![tree] })
 }
 
 /// What differs between two builds of a program beside the commits, where cargo builds it.
@@ -217,7 +231,12 @@ fn of_head(
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
-    Ok(Sides { base, head, anchor: None, base_memory, head_memory, notes, trees: Vec::new() })
+    let sources = Sources {
+        base: Some(Source::at(tree.place()?, config)),
+        head: Some(Source::at(changed.place()?, config)),
+        anchor: None,
+    };
+    Ok(Sides { base, head, anchor: None, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }
 
 /// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.

@@ -8,6 +8,7 @@ mod anchor;
 mod calibration;
 mod evidence;
 mod further;
+mod layouts;
 mod looks;
 mod mean;
 mod power;
@@ -17,10 +18,11 @@ mod verdict;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
-    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_spread,
+    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_of, layout_spread,
     own_errors, sides, summarise,
 };
 pub use evidence::{Bet, fewest_blocks, in_suite};
+pub use layouts::{MOST_LAYOUTS, layouts_wanted};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcomes, settled, stand,
 };

@@ -177,6 +177,7 @@ pub fn run(
         cases: planned,
         blocks: Vec::new(),
         memory: None,
+        layouts: None,
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
     };

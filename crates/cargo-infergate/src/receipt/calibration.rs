@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::layouts::{LayoutFiles, validate_layouts};
 use super::paired::{log_ratios, validate_block, validate_suite, validate_times};
 use super::{BlockRecord, Machine, PairedCase, SideRecord};
 use infergate::case::Case;
@@ -67,6 +68,9 @@ pub struct CalibrationGate {
     /// SHA-256 of head's worker.
     #[serde(default)]
     pub head_sha256: Option<String>,
+    /// The builds that both sides drew from, block by block; `null` where each side had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<LayoutFiles>,
     /// The whole time of its blocks, nanoseconds.
     #[serde(default)]
     pub took_ns: Option<u64>,
@@ -105,7 +109,15 @@ pub struct Stretched {
 impl CalibrationGate {
     /// Whether its two sides are builds of different bytes. Two files whose hashes nobody noted are not: they may be copies.
     pub fn is_separate(&self) -> bool {
-        self.base_sha256.is_some() && self.head_sha256.is_some() && self.base_sha256 != self.head_sha256
+        !self.is_drawn()
+            && self.base_sha256.is_some()
+            && self.head_sha256.is_some()
+            && self.base_sha256 != self.head_sha256
+    }
+
+    /// Whether its blocks drew from several layouts.
+    pub fn is_drawn(&self) -> bool {
+        self.layouts.is_some()
     }
 }
 
@@ -154,6 +166,7 @@ impl Calibration {
             for block in &gate.blocks {
                 validate_block(block, &known)?;
             }
+            validate_layouts(gate.layouts.as_ref(), &gate.blocks)?;
         }
         at_most(self.power.len(), MAX_PROCESSES, "blocks with slowed heads")?;
         for block in &self.power {

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::{Build, CountedCase, Machine, MemoryRecord, Output, Throughput};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
@@ -58,6 +59,10 @@ pub struct PairedReceipt {
     /// each side whose number is i modulo this. `null` where each block started processes of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<usize>,
+    /// Builds of each side that do the same and are laid out differently, of which each block started one; `null` where each
+    /// side had one build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<LayoutFiles>,
 }
 
 /// The older revision that head is compared with beside base.
@@ -192,6 +197,9 @@ pub struct BlockRecord {
     /// last; it moves on by one from pair to pair. `null` where none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor_place: Option<usize>,
+    /// Which build of each side it started; `null` where each side had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<BlockLayouts>,
     /// The cases not settled when the block began.
     pub cases: Vec<BlockCase>,
 }
@@ -265,6 +273,7 @@ impl PairedReceipt {
         if let Some(anchor) = &self.anchor {
             anchor.validate(&self.blocks).map_err(|error| anyhow!("anchor: {error:#}"))?;
         }
+        validate_layouts(self.layouts.as_ref(), &self.blocks)?;
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }

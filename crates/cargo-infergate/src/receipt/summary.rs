@@ -79,6 +79,8 @@ pub struct FalseAlarms {
     pub same_file: LiveGates,
     /// Gates between two builds of the same thing whose bytes differ.
     pub separate_builds: LiveGates,
+    /// Gates whose blocks draw one of several layouts of each side, as a gate of such cases does.
+    pub drawn_layouts: LiveGates,
     /// `None` below 12 rows.
     pub resampled: Option<Resampled>,
 }

@@ -56,9 +56,11 @@ fn alarms(alarms: &FalseAlarms) -> String {
         "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
         fine(alarms.design_level)
     );
-    for (name, live) in
-        [("one file against itself", alarms.same_file), ("builds of different layout", alarms.separate_builds)]
-    {
+    for (name, live) in [
+        ("one file against itself", alarms.same_file),
+        ("builds of different layout", alarms.separate_builds),
+        ("layouts drawn block by block", alarms.drawn_layouts),
+    ] {
         if live.gates > 0 {
             let _ = writeln!(text, "{}", live_line(name, &live));
         }

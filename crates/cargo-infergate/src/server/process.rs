@@ -200,5 +200,10 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
     command
 }
 
+/// Ends a process that was started [`in_own_group`], and all that it started.
+pub fn end_group(group: u32) {
+    signal(group, Signal::Kill);
+}
+
 #[cfg(not(unix))]
 fn signal(_group: u32, _signal: Signal) {}

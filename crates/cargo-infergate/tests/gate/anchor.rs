@@ -52,6 +52,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         cases: single.cases.iter().map(planned).collect(),
         blocks: Vec::new(),
         memory: None,
+        layouts: None,
         anchor: anchor.map(|(limit, apart)| AnchorRecord { limit, side: apart.then_some(side) }),
         servers: None,
     }
@@ -86,7 +87,7 @@ fn gate(mut receipt: PairedReceipt, base_ms: f64, head_ms: f64, random: &mut fas
         };
         let cases = open.into_iter().map(of_case).collect();
         let (started_first, ran_first) = (Side::Base, Side::Head);
-        receipt.blocks.push(BlockRecord { started_first, ran_first, anchor_place: None, cases });
+        receipt.blocks.push(BlockRecord { started_first, ran_first, anchor_place: None, layouts: None, cases });
     }
 }
 

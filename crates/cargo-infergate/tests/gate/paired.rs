@@ -38,6 +38,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         started_first: Side::Base,
         ran_first: Side::Base,
         anchor_place: None,
+        layouts: None,
         cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
     };
     PairedReceipt {
@@ -57,6 +58,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         memory: None,
         anchor: None,
         servers: None,
+        layouts: None,
     }
 }
 

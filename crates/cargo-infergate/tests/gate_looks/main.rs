@@ -1,5 +1,6 @@
 //! The looks of the paired channel decide what gate.md says, and are wrong no more often than it says.
 
+mod layouts;
 mod level;
 mod literal;
 mod stalls;

@@ -7,7 +7,7 @@ mod resample;
 
 use std::collections::BTreeMap;
 
-pub use builds::{Compared, layout_spread, sides};
+pub use builds::{Compared, layout as layout_of, layout_spread, sides};
 pub use quoted::{OwnErrors, own_errors};
 
 use infergate::case::Case;
@@ -78,7 +78,7 @@ pub fn summarise(calibration: &Calibration) -> Summary {
         power: resample::power(calibration),
         found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
         noise: block_noise(calibration),
-        layout: timed.iter().filter_map(|case| builds::layout(calibration, *case)).collect(),
+        layout: timed.iter().filter_map(|case| layout_of(calibration, *case)).collect(),
     }
 }
 
@@ -86,13 +86,15 @@ pub fn summarise(calibration: &Calibration) -> Summary {
 pub fn false_alarms(calibration: &Calibration) -> FalseAlarms {
     FalseAlarms {
         design_level: design_level(),
-        same_file: live(calibration, false),
-        separate_builds: live(calibration, true),
+        same_file: live(calibration, Kind::SameFile),
+        separate_builds: live(calibration, Kind::TwoBuilds),
+        drawn_layouts: live(calibration, Kind::Drawn),
         resampled: resample::resampled(calibration),
     }
 }
 
-/// The noise of each timed case's blocks: within a gate, so that what separates two builds is left out.
+/// The noise of each timed case's blocks, as a gate here has it: within a gate, so that what separates two builds is left out
+/// where each side has one, and in it where blocks draw from several.
 pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
     timed(calibration).into_iter().map(|case| noise(calibration, case)).collect()
 }
@@ -101,9 +103,30 @@ fn timed(calibration: &Calibration) -> Vec<Case> {
     calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect()
 }
 
+/// Which question a gate answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One file, or copies of it.
+    SameFile,
+    /// One build a side, that differ in layout.
+    TwoBuilds,
+    /// Several layouts a side, of which each block draws one.
+    Drawn,
+}
+
 /// Gates of one kind, in the order they were measured.
-fn of_kind(calibration: &Calibration, separate: bool) -> impl Iterator<Item = &CalibrationGate> {
-    calibration.gates.iter().filter(move |gate| gate.is_separate() == separate)
+fn of_kind(calibration: &Calibration, kind: Kind) -> impl Iterator<Item = &CalibrationGate> {
+    let is = |gate: &CalibrationGate| match (gate.is_drawn(), gate.is_separate()) {
+        (true, _) => Kind::Drawn,
+        (false, true) => Kind::TwoBuilds,
+        (false, false) => Kind::SameFile,
+    };
+    calibration.gates.iter().filter(move |gate| is(gate) == kind)
+}
+
+/// Whether a gate here draws layouts: then gates of one build a side tell of layouts alone.
+fn is_drawn(calibration: &Calibration) -> bool {
+    calibration.gates.iter().any(CalibrationGate::is_drawn)
 }
 
 /// Time of the iterations of a case in a block, both sides, seconds.
@@ -117,8 +140,8 @@ fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
     settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
 }
 
-fn live(calibration: &Calibration, separate: bool) -> LiveGates {
-    let gates: Vec<&CalibrationGate> = of_kind(calibration, separate).collect();
+fn live(calibration: &Calibration, kind: Kind) -> LiveGates {
+    let gates: Vec<&CalibrationGate> = of_kind(calibration, kind).collect();
     let cases = judged_cases(calibration);
     let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&cases, gate)).collect();
     let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
@@ -170,7 +193,9 @@ fn find(calibration: &Calibration, slowdown: f64, case: Case) -> Found {
 
 /// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
-    let of = |of_block| builds::gates_of(calibration.gates.iter(), case, of_block);
+    let drawn = is_drawn(calibration);
+    let like = || calibration.gates.iter().filter(|gate| !drawn || gate.is_drawn());
+    let of = |of_block| builds::gates_of(like(), case, of_block);
     let gates = of(block_difference);
     let blocks = gates.iter().map(Vec::len).sum();
     Noise { case, blocks, std: pooled_std(&gates), mean_std: pooled_std(&of(block_mean_difference)) }

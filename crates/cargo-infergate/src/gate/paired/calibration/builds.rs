@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use infergate::case::Case;
 
-use super::{block_difference, of_kind};
+use super::{Kind, block_difference, of_kind};
 use crate::receipt::{BlockCase, Calibration, CalibrationGate, Layout};
 use crate::stats::{mean, normal, pooled_std, quantile};
 
@@ -54,10 +54,11 @@ pub fn sides(gate: usize, builds: usize) -> (usize, usize) {
     if turn.is_multiple_of(2) { (one, other) } else { (other, one) }
 }
 
+/// How much builds of `case` differ; `None` without two blocks of some gate between two builds.
 pub fn layout(calibration: &Calibration, case: Case) -> Option<Layout> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let mut compared = Vec::new();
-    for gate in of_kind(calibration, true) {
+    for gate in of_kind(calibration, Kind::TwoBuilds) {
         let (base, head) = gate.base_sha256.as_deref().zip(gate.head_sha256.as_deref())?;
         let [base, head] = [base, head].map(|hash| {
             let next = known.len();

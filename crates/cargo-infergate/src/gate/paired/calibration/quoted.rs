@@ -2,7 +2,7 @@
 
 use infergate::case::Case;
 
-use super::{all_settled, any_regressed, block_noise, ended, of_kind};
+use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
 use crate::receipt::{Calibration, Outcome, PairedCase, PairedReceipt};
 use crate::stats::sample_std;
@@ -25,12 +25,13 @@ pub enum OwnErrors {
 }
 
 /// Of the question that a change asks, "do these two builds differ?", and not of one file against itself, which has no luck of
-/// layout in it. The gates are judged by the limits of `receipt`.
+/// layout in it; where this gate drew several layouts a side, of gates that did. The gates are judged by the limits of `receipt`.
 pub fn own_errors(calibration: &Calibration, receipt: &PairedReceipt) -> OwnErrors {
     if let Some(why) = other_conditions(calibration, receipt) {
         return OwnErrors::NotMeasured(why);
     }
-    let ends = of_kind(calibration, true).map(|gate| ended(&receipt.cases, gate));
+    let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
+    let ends = of_kind(calibration, kind).map(|gate| ended(&receipt.cases, gate));
     let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
     if settled.is_empty() {
         return OwnErrors::NotMeasured(

@@ -3,8 +3,8 @@
 use infergate::case::Case;
 
 use super::{
-    all_pass, all_settled, any_regressed, block_difference, block_mean_difference, block_noise, judged_cases, of_kind,
-    seconds,
+    Kind, all_pass, all_settled, any_regressed, block_difference, block_mean_difference, block_noise, is_drawn,
+    judged_cases, of_kind, seconds,
 };
 use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
 use crate::gate::paired::power::POWER_ASKED;
@@ -44,7 +44,7 @@ type Rows = Vec<Vec<Cell>>;
 
 /// What is drawn from, and how it is judged.
 struct Pool {
-    /// Gates of one file, gates between builds.
+    /// Gates of one file, or such that draw layouts where a gate does; gates between builds, where it does not.
     kinds: [Vec<Rows>; 2],
     cases: Vec<Judged>,
 }
@@ -70,13 +70,17 @@ impl Pool {
             ids.iter().map(of).collect()
         };
         let rows = |gate: &CalibrationGate| gate.blocks.iter().filter_map(row).collect::<Rows>();
-        let kind = |separate| of_kind(calibration, separate).map(rows).filter(|rows| !rows.is_empty()).collect();
+        let kind = |kind| of_kind(calibration, kind).map(rows).filter(|rows| !rows.is_empty()).collect();
+        let kinds = match is_drawn(calibration) {
+            true => [kind(Kind::Drawn), Vec::new()],
+            false => [kind(Kind::SameFile), kind(Kind::TwoBuilds)],
+        };
         let judged = |(case, noise): (&PairedCase, crate::receipt::Noise)| {
             let mean = MeanTest { expected_std: noise.mean_std, ..case.mean? };
             Some(Judged { limit: case.threshold.ln(), std: noise.std, mean })
         };
         let cases = timed.iter().zip(block_noise(calibration)).map(judged).collect::<Option<_>>()?;
-        let pool = Self { kinds: [kind(false), kind(true)], cases };
+        let pool = Self { kinds, cases };
         (pool.rows() >= LEAST_ROWS && !ids.is_empty()).then_some(pool)
     }
 

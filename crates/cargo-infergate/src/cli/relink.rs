@@ -1,0 +1,144 @@
+//! The last link of a bench target, done again with its functions and constants in another order.
+//!
+//! The last crate is compiled once more, beside its plain build, so that its object files stay and the compiler tells the linker's
+//! command; after that a layout costs one link, without cargo and without a compiler. The plain build stays what it is: cargo
+//! keeps builds with other arguments for the last call of the compiler under another name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::bench_target::{self, Place};
+use crate::config::BenchTarget;
+use infergate::text_file::read_text;
+
+/// No linker's command is longer.
+const MAX_COMMAND_BYTES: u64 = 16 << 20;
+
+/// Object files of a bench target, and how they are linked.
+pub struct Linker {
+    command: LinkCommand,
+    /// What cargo built for it.
+    built: PathBuf,
+}
+
+/// A linker's command, as the compiler prints it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkCommand {
+    /// Variables it is started with.
+    pub environment: Vec<(String, String)>,
+    /// The program, then its arguments.
+    pub words: Vec<String>,
+}
+
+impl Linker {
+    /// Compiles the last crate of `target`; `folder` is there, and takes the linker's command. `None` when that fails, or `stop`
+    /// says so before it ends.
+    ///
+    /// # Errors
+    /// When cargo does not start, or what the compiler says cannot be read.
+    pub fn capture(
+        target: &BenchTarget,
+        place: Option<&Place>,
+        plain: &Path,
+        folder: &Path,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Self>> {
+        let said = std::path::absolute(folder)?.join("link-args");
+        let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];
+        let Some(built) = bench_target::build_beside(target, place, &arguments, stop)? else { return Ok(None) };
+        // A cargo that keeps one build for all arguments: its file is the plain build, and not to be removed.
+        let same = built.path.file_name() == plain.file_name();
+        ensure!(!same, "this cargo keeps one build of a bench target; layouts take cargo 1.85 or newer");
+        let text = read_text(&said, MAX_COMMAND_BYTES).context("the linker's command cannot be read")?;
+        let Some(command) = LinkCommand::parse(&text) else { return Ok(None) };
+        Ok(Some(Self { command, built: built.path }))
+    }
+
+    /// Links with functions and constants in the order that `seed` gives; false when the linker cannot, as one other than lld.
+    pub fn link(&self, seed: usize, to: &Path) -> bool {
+        let Some(mut command) = self.command.to(to) else { return false };
+        command.args([".text*", ".rodata*"].map(|sections| format!("-Wl,--shuffle-sections={sections}={seed}")));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success()) && to.is_file()
+    }
+}
+
+impl Drop for Linker {
+    /// Object files and bitcode take many times the room of the program. What cannot be removed is overwritten the next time.
+    fn drop(&mut self) {
+        let folder = self.built.parent().unwrap_or(Path::new(""));
+        let name = self.built.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_its = |path: &PathBuf| {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            file == name || file.starts_with(&format!("{name}."))
+        };
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(is_its).for_each(|path| drop(fs::remove_file(path)));
+        // The compiler's own folder for temporary files, which lies beside the program.
+        let beside = |word: &String| Path::new(word).parent().map(Path::to_owned);
+        let is_temporary = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            path.parent() == Some(folder) && name.starts_with("rustc") && path.is_dir()
+        };
+        self.command
+            .words
+            .iter()
+            .filter_map(beside)
+            .filter(is_temporary)
+            .for_each(|path| drop(fs::remove_dir_all(path)));
+    }
+}
+
+impl LinkCommand {
+    /// Reads `NAME="value" "program" "argument"`, with Rust's escapes in the quotes. `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut command = Self { environment: Vec::new(), words: Vec::new() };
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let (name, quoted) = rest.split_once('"')?;
+            let (word, after) = unquoted(quoted)?;
+            match name.strip_suffix('=') {
+                Some(name) if command.words.is_empty() => command.environment.push((name.to_owned(), word)),
+                None if name.is_empty() => command.words.push(word),
+                _ => return None,
+            }
+            rest = after.trim_start();
+        }
+        (command.words.len() > 1).then_some(command)
+    }
+
+    /// The same with another output.
+    fn to(&self, output: &Path) -> Option<Command> {
+        let (program, arguments) = self.words.split_first()?;
+        let at = arguments.iter().position(|word| word == "-o")?;
+        let mut command = Command::new(program);
+        command.args(&arguments[..=at]).arg(output).args(arguments.get(at + 2..)?);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        Some(command)
+    }
+}
+
+/// The text up to the closing quote, and what follows it.
+fn unquoted(quoted: &str) -> Option<(String, &str)> {
+    let mut text = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((text, &quoted[at + 1..])),
+            '\\' => text.push(match characters.next()?.1 {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                '0' => '\0',
+                plain @ ('\\' | '"' | '\'') => plain,
+                // No path that a linker is given has others.
+                _ => return None,
+            }),
+            plain => text.push(plain),
+        }
+    }
+    None
+}

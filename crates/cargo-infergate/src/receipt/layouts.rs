@@ -1,0 +1,50 @@
+//! Builds of one side that differ in layout alone, and which of them a block started.
+
+use anyhow::{Result, ensure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::BlockRecord;
+use infergate::receipt::limits::{MAX_BLOCKS, at_most};
+
+/// SHA-256 of each build, in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LayoutFiles {
+    /// Base's.
+    pub base: Vec<String>,
+    /// Head's.
+    pub head: Vec<String>,
+    /// The anchor's; empty where it had one build, or none was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchor: Vec<String>,
+}
+
+/// Places in the lists of [`LayoutFiles`], from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockLayouts {
+    /// Base's build.
+    pub base: usize,
+    /// Head's build.
+    pub head: usize,
+    /// The anchor's build; `null` where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<usize>,
+}
+
+/// Each hash is one, and each block names builds that are there.
+pub(super) fn validate_layouts(files: Option<&LayoutFiles>, blocks: &[BlockRecord]) -> Result<()> {
+    let none = LayoutFiles::default();
+    let files = files.unwrap_or(&none);
+    for hashes in [&files.base, &files.head, &files.anchor] {
+        at_most(hashes.len(), MAX_BLOCKS, "layouts of a side")?;
+        let is_hash = |hash: &String| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        ensure!(hashes.iter().all(is_hash), "the SHA-256 of a layout is not one; the file was edited");
+    }
+    for (at, block) in blocks.iter().enumerate() {
+        let Some(drawn) = &block.layouts else { continue };
+        let anchor = drawn.anchor.is_none_or(|anchor| anchor < files.anchor.len());
+        let known = drawn.base < files.base.len() && drawn.head < files.head.len() && anchor;
+        ensure!(known, "block {}: names a layout that is not listed; the file was edited", at + 1);
+    }
+    Ok(())
+}
