@@ -97,6 +97,17 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
     }
 }
 
+/// The luck of two builds holds for a whole run: what is printed has it in, and what leaves it out does not hold.
+#[test]
+fn the_smallest_slowdown_holds_where_builds_differ() {
+    let (std, tau) = (0.007, 0.005);
+    let share = |slowdown: f64| called_share(slowdown, limit(), std, tau, MAX_BLOCKS, 5).expect("a share");
+    let without = smallest_slowdown(limit(), std, 0.0, MAX_BLOCKS, 5).expect("a slowdown");
+    let with = smallest_slowdown(limit(), std, tau, MAX_BLOCKS, 5).expect("a slowdown");
+    println!("tau .5 %: {without} is called in {}, {with} in {}", share(without), share(with));
+    assert!(share(without) < 0.85 && share(with) >= 0.95 && with < 1.04, "{without} and {with}");
+}
+
 #[test]
 fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
     let share =
@@ -111,6 +122,7 @@ fn power_grows_with_the_slowdown_and_the_blocks_and_falls_with_noise() {
     assert_eq!(share(1.5, 0.0, 12, 13), 1.0);
     assert_eq!(smallest_slowdown(limit(), 0.01, 0.0, 9, 5), None);
     assert_eq!(smallest_slowdown(limit(), 10.0, 0.0, 40, 5), None, "no slowdown up to a doubling shows");
+    assert_eq!(called_share(1.1, limit(), 0.01, -0.1, 24, 5), None);
     for (slowdown, std) in [(1.1, -0.1), (1.1, f64::NAN), (f64::INFINITY, 0.1), (0.0, 0.1)] {
         assert_eq!(called_share(slowdown, limit(), std, 0.0, 24, 5), None, "{slowdown}, {std}");
     }

@@ -5,7 +5,7 @@
 use cargo_infergate::gate::paired::{
     MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, settled, stand,
 };
-use cargo_infergate::receipt::{BlockCase, Outcome};
+use cargo_infergate::receipt::{BlockCase, Outcome, Shown};
 use cargo_infergate::stats::normal;
 use infergate::case::Case;
 
@@ -139,4 +139,37 @@ fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
     );
     assert!(called <= 4 && passed >= suites * 99 / 100, "{called} called and {passed} passed of {suites}");
     assert!(mean(blocks) <= mean(alone) + 1.5, "{blocks} and {alone}");
+}
+
+/// Passing ends a measurement, so a slowdown below the limit is often not said.
+#[test]
+fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gates() {
+    for (block_std, seed) in [(0.007, 21), (0.01, 22), (0.015, 23)] {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut case = |change: f64| {
+            let mut blocks =
+                |std: f64| (0..MAX_BLOCKS).map(|_| change + std * normal(&mut random)).collect::<Vec<f64>>();
+            let mean = Series { limit: 1.05_f64.ln(), expected_std: Some(0.015), ..series(&blocks(0.015)) };
+            let median = Series { expected_std: Some(block_std), ..series(&blocks(block_std)) };
+            Series { mean: Some(Box::new(mean)), ..median }
+        };
+        let gates = 300;
+        let (mut passed, mut shown, mut said) = (0, 0, 0);
+        for _ in 0..gates {
+            let suite: Vec<Series> = (0..5).map(|at| case(if at == 0 { 1.01_f64.ln() } else { 0.0 })).collect();
+            let first = stand(&suite).swap_remove(0);
+            passed += usize::from(first.outcome == Some(Outcome::WithinLimit));
+            shown += usize::from(first.shown == Some(Shown::Slower));
+            said += usize::from(first.low.is_some_and(|low| low > 0.0));
+        }
+        let percent = |count: usize| 100.0 * count as f64 / f64::from(gates);
+        println!(
+            "+1 % with blocks of {:.1} %: passed {:.1} %, shown slower at the suite's level {:.1} %, an interval above zero {:.1} %",
+            block_std * 100.0,
+            percent(passed),
+            percent(shown),
+            percent(said)
+        );
+        assert!(percent(passed) >= 95.0 && percent(shown) <= 40.0, "{block_std}: {passed} and {shown} of {gates}");
+    }
 }
