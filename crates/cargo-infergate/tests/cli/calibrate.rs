@@ -32,7 +32,9 @@ fn identical_builds_pass_and_injected_slowdowns_are_found() {
     let said = calibrate(&sandbox, "fake", &["--gates=4", "--out=c.json", "--other-worker", &other]).success();
     let report = stdout(&said);
     assert!(
-        report.contains("live, one file against itself: 0 of 2 settled gates regressed (0.00 % to 84.19 %), 2 of 2 passed"),
+        report.contains(
+            "live, one file against itself: 0 of 2 settled gates regressed (0.00 % to 84.19 %), 2 of 2 passed"
+        ),
         "{report}"
     );
     assert!(report.contains("live, builds of different layout: 0 of 2 settled gates regressed"), "{report}");
