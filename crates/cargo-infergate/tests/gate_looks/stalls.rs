@@ -170,6 +170,8 @@ fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gat
             percent(shown),
             percent(said)
         );
-        assert!(percent(passed) >= 95.0 && percent(shown) <= 40.0, "{block_std}: {passed} and {shown} of {gates}");
+        // Half of the limit, in noise of three quarters of it: not all are decided by the last block.
+        let least = if block_std > 0.01 { 75.0 } else { 95.0 };
+        assert!(percent(passed) >= least && percent(shown) <= 40.0, "{block_std}: {passed} and {shown} of {gates}");
     }
 }
