@@ -10,9 +10,11 @@ mod plan;
 mod random;
 mod record;
 mod schedule;
+mod window;
 
 pub use drive::{Ask, Driven, Load, drive};
 pub use level::{LoadLevel, run_level};
 pub use plan::{LevelPlan, MOST_ANSWER_BYTES, MOST_SLOTS, RequestShape};
 pub use record::{Failure, FailureClass, RequestRecord};
 pub use schedule::{Arrivals, Spacing, Starts, Stop};
+pub use window::{LoadWindow, MOST_USERS, WindowPlan};

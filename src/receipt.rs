@@ -308,6 +308,12 @@ pub enum Metric {
     TimeNs,
     /// Time per output token of all users together, ns, 1 / system output throughput: a level of a load run.
     SystemTokenNs,
+    /// P90 of the time to first token, ns, of the requests of a window of load.
+    TtftP90Ns,
+    /// P90 of the inter-token latency, ns, of all gaps of a window of load.
+    ItlP90Ns,
+    /// P90, over the users of a window of load, of each one's longest gap, ns.
+    LongestGapNs,
 }
 
 impl Metric {
@@ -321,7 +327,7 @@ impl Metric {
         }
     }
 
-    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`, `system_token_ns`.
+    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`, `system_token_ns`, ...
     pub fn name(self) -> &'static str {
         match self {
             Self::TtftNs => "ttft_ns",
@@ -329,6 +335,9 @@ impl Metric {
             Self::E2eNs => "e2e_ns",
             Self::TimeNs => "time_ns",
             Self::SystemTokenNs => "system_token_ns",
+            Self::TtftP90Ns => "ttft_p90_ns",
+            Self::ItlP90Ns => "itl_p90_ns",
+            Self::LongestGapNs => "longest_gap_ns",
         }
     }
 }

@@ -40,6 +40,7 @@
 //! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
 //! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
 //! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
+//! | `window` | it measures a server, and answers `{"op":"window","case":"bench:chat/16-users/token","plan":{..}}`, a [`WindowPlan`], with a [`LoadWindow`](crate::load::LoadWindow): many users at once on it, each request and the time of each piece of its answer |
 //! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
 //!
 //! # Times are checked
@@ -64,13 +65,14 @@ mod level;
 mod patience;
 mod pipe;
 mod requests;
+mod window;
 mod wire;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
-use crate::load::LevelPlan;
+use crate::load::{LevelPlan, WindowPlan};
 use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
 
 pub use capability::Capability;
@@ -180,6 +182,13 @@ pub enum Request {
     LoadLevel {
         /// Which, and when.
         plan: LevelPlan,
+    },
+    /// Put users on a server.
+    Window {
+        /// What they ask: the scenario of this case.
+        case: Case,
+        /// How many, for how long.
+        plan: WindowPlan,
     },
     /// How many tokens do texts have?
     CountTokens {

@@ -55,6 +55,16 @@ capabilities! {
     LoadLevel = "load_level",
     /// Count the tokens of texts.
     CountTokens = "count_tokens",
+    /// Put users on a server.
+    Window = "window",
+}
+
+impl Capability {
+    /// What a bench target with an engine can: all but what a server's worker does.
+    #[cfg(feature = "bench")]
+    pub fn of_engines() -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|known| *known != Self::Window).collect()
+    }
 }
 
 /// What protocol 2 could before workers said what they can.
@@ -100,6 +110,7 @@ impl Request {
             Self::Text { .. } => Capability::Text,
             Self::LoadLevel { .. } => Capability::LoadLevel,
             Self::CountTokens { .. } => Capability::CountTokens,
+            Self::Window { .. } => Capability::Window,
         })
     }
 }

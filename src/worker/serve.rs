@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::wire::{Wire, hello, to_answer};
@@ -60,7 +60,9 @@ struct LoadedEngine {
 impl Worker<'_> {
     fn answer(&mut self, request: Request) -> Result<Value> {
         match request {
-            Request::Hello => to_answer(&hello(Capability::ALL, build_info::build(), self.clock.is_virtual())),
+            Request::Hello => {
+                to_answer(&hello(&Capability::of_engines(), build_info::build(), self.clock.is_virtual()))
+            }
             Request::Load { request, prompt_text } => {
                 let start_ns = self.clock.now_ns();
                 let engine = self.factory.load(&request)?;
@@ -129,6 +131,7 @@ impl Worker<'_> {
                 to_answer(&load::run_level(loaded.engine.as_mut(), clock, &plan, &AtomicBool::new(false))?)
             }
             Request::CountTokens { texts } => to_answer(&self.loaded()?.count_tokens(&texts)?),
+            Request::Window { .. } => bail!("worker: a window of load is a server's, and this is an engine"),
         }
     }
 

@@ -50,7 +50,7 @@ pub struct Config {
 }
 
 /// A server that is started from each revision, `[server]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ServerConfig {
     /// What starts it, program and arguments; `{port}` in one of them becomes a free port.
     pub command: Vec<String>,
@@ -70,6 +70,16 @@ pub struct ServerConfig {
     pub min_tokens: bool,
     /// Whether its answers are compared.
     pub check_output: bool,
+    /// Users at once; `None`: one request at a time.
+    pub users: Option<u32>,
+    /// How long a window of load is, seconds; `None`: chosen from the pilot.
+    pub window_s: Option<f64>,
+    /// The ratio from which on a system time per token fails.
+    pub throughput_limit: f64,
+    /// The ratio from which on a P90 of TTFT or of ITL fails.
+    pub latency_limit: f64,
+    /// The ratio from which on a longest gap fails.
+    pub gap_limit: f64,
 }
 
 impl Default for ServerConfig {
@@ -84,6 +94,11 @@ impl Default for ServerConfig {
             ignore_eos: false,
             min_tokens: false,
             check_output: true,
+            users: None,
+            window_s: None,
+            throughput_limit: 1.05,
+            latency_limit: 1.10,
+            gap_limit: 1.5,
         }
     }
 }
@@ -222,6 +237,11 @@ impl Settings for Config {
             ("server.ignore_eos", Value::Switch(on)) => self.server.ignore_eos = on,
             ("server.min_tokens", Value::Switch(on)) => self.server.min_tokens = on,
             ("server.check_output", Value::Switch(on)) => self.server.check_output = on,
+            ("server.users", Value::Count(count)) => self.server.users = Some(u32::try_from(count)?),
+            ("server.window_s", Value::Number(number)) => self.server.window_s = Some(number),
+            ("server.throughput_limit", Value::Number(number)) => self.server.throughput_limit = number,
+            ("server.latency_limit", Value::Number(number)) => self.server.latency_limit = number,
+            ("server.gap_limit", Value::Number(number)) => self.server.gap_limit = number,
             ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
             ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
             ("bench.target", Value::Text(text)) => self.bench.target = text,

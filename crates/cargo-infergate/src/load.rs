@@ -3,7 +3,7 @@
 //! `client` sends one request, `runner` many of them, `stream` reads an answer, `summary` derives every number, `audit` drives
 //! the client against a server whose times are known, `judge` says whether a run's numbers can be used. `tokenizer` counts
 //! the tokens of answers, `token_counts` puts that beside the server's own count. `shard` divides a load
-//! among machines, `merge` puts their receipts together.
+//! among machines, `merge` puts their receipts together. `window` is what a gate of two servers takes of a load.
 
 pub mod audit;
 pub mod body;
@@ -42,6 +42,7 @@ pub mod token_counts;
 pub mod tokenizer;
 pub mod url;
 pub mod values;
+pub mod window;
 
 use std::sync::Arc;
 

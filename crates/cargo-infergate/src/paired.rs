@@ -12,6 +12,7 @@ pub mod layouts;
 mod order;
 pub mod pairs;
 mod pilot;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -34,6 +35,7 @@ pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
 pub use pilot::QUIET_THRESHOLD;
+pub use windows::UnderLoad;
 
 /// What to compare, with what.
 #[derive(Debug, Clone)]
@@ -62,6 +64,8 @@ pub struct PairedRequest {
     pub allow_output_change: bool,
     /// No block is begun that would not end within this time from the start of the pilot.
     pub budget: Option<Duration>,
+    /// Users that both sides, servers then, are measured under.
+    pub under_load: Option<UnderLoad>,
 }
 
 /// An older revision in the same blocks.
@@ -215,7 +219,7 @@ impl<'a> PairedRun<'a> {
     /// first block only: limits are fixed from then on.
     pub fn expect(&mut self, known: &BTreeMap<Case, Known>) {
         if self.receipt.blocks.is_empty() {
-            for case in self.receipt.cases.iter_mut().filter(|case| case.timed) {
+            for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
                 if let Some(known) = known.get(&case.id) {
                     pilot::expect(case, *known, self.request);
                 }
@@ -292,17 +296,32 @@ impl<'a> PairedRun<'a> {
         progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
         let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
-        let mut record = BlockRecord { started_first, ran_first, anchor_place, layouts, cases: Vec::new() };
+        let mut record = BlockRecord {
+            started_first,
+            ran_first,
+            anchor_place,
+            layouts,
+            cases: Vec::new(),
+            windows: Vec::new(),
+        };
         if done == 0 {
             self.pairs.forget_blocks();
         }
-        let pairs = self.pairs.next(&self.timed(), cases);
-        for (at, case) in self.planned(cases).into_iter().enumerate() {
+        let all: Vec<PairedCase> = self.timed().into_iter().filter(|case| case.load.is_none()).collect();
+        let pairs = self.pairs.next(&all, cases);
+        let planned = self.planned(cases);
+        for (at, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
             progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
-            let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case };
+            let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
             record.cases.push(pair.measure(&case, ran_first, done % 3, &self.turn_tokens)?);
         }
         record.cases.iter().for_each(|block| self.pairs.note(block));
+        for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
+            let before = record.cases.len();
+            let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
+            progress(&step(&label(done, cases, &what), done, before, cases.len()));
+            windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
+        }
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
         Ok(record)

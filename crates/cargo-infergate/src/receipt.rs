@@ -23,6 +23,7 @@ mod summary;
 mod target;
 mod verdict;
 mod vllm;
+mod window;
 
 use std::path::Path;
 
@@ -62,6 +63,7 @@ pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 pub use vllm::{VllmResult, is_vllm, read_vllm};
+pub use window::{LoadCase, WindowRecord, WindowTimes};
 
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";

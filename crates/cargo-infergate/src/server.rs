@@ -4,6 +4,7 @@
 
 mod memory;
 mod process;
+mod window;
 pub mod worker;
 
 pub use process::{Server, Start, end_group, in_own_group};

@@ -199,6 +199,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: false,
         budget: None,
+        under_load: None,
     })
 }
 

@@ -137,9 +137,13 @@ fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {
 
 fn arg(key: &'static Key) -> Arg {
     let default = key.default.filter(|default| *default != "[]").map(|default| format!(" [default: {default}]"));
-    // One at a time it reads better in the singular.
-    let singular = (key.name == "options").then_some("option");
-    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(singular).help(format!(
+    // One at a time it reads better in the singular; and short where nothing else has the name.
+    let other_name = match key.name {
+        "options" => Some("option"),
+        "server.users" => Some("users"),
+        _ => None,
+    };
+    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(other_name).help(format!(
         "{}{}",
         key.doc,
         default.unwrap_or_default()

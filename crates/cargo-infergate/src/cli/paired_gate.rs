@@ -18,7 +18,7 @@ use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
 /// Keys that hold for a paired gate alone.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 24] = [
     "threshold",
     "mean_threshold",
     "layouts",
@@ -38,6 +38,11 @@ const KEYS: [&str; 19] = [
     "server.ignore_eos",
     "server.min_tokens",
     "server.check_output",
+    "server.users",
+    "server.window_s",
+    "server.throughput_limit",
+    "server.latency_limit",
+    "server.gap_limit",
 ];
 
 /// Flags that make a gate a paired one, and those that only make sense then.
@@ -152,6 +157,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     early::calibrations(config)?;
     let mut asked = Asked {
         memory: false,
+        users: is_server,
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
         power: matches.get_flag("power"),
@@ -220,6 +226,8 @@ pub struct Asked {
     pub power: bool,
     /// A memory phase follows.
     pub memory: bool,
+    /// Servers are compared: under load, where the configuration names users.
+    pub users: bool,
 }
 
 /// What to measure, of these two workers.
@@ -246,6 +254,7 @@ pub fn request(
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         budget: asked.budget,
+        under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })
 }
 

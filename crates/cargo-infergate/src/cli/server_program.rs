@@ -12,7 +12,7 @@ use super::load::scenarios_of;
 use crate::config::{Config, ServerConfig};
 use crate::load::body::{Api, Wanted};
 use crate::load::scenario::Scenario;
-use crate::paired::Program;
+use crate::paired::{Program, UnderLoad};
 use crate::server::Start;
 use crate::server::worker::{self, COMMAND, Job, Where};
 use infergate::case::{BenchName, Case};
@@ -72,6 +72,12 @@ pub fn memory_case() -> Result<Case> {
     Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
 }
 
+/// The users that servers are measured under, where some were asked for.
+pub fn under_load(config: &Config) -> Option<UnderLoad> {
+    let ServerConfig { users, window_s, throughput_limit, latency_limit, gap_limit, .. } = config.server;
+    users.map(|users| UnderLoad { users, window_s, throughput_limit, latency_limit, gap_limit })
+}
+
 /// Those of infergate.toml, or the first of those that `load` has.
 fn scenarios(folder: &Path) -> Result<Vec<Scenario>> {
     let own = scenarios_of(folder)?;
@@ -87,6 +93,9 @@ fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> 
     words.extend(asked.check_output.then(|| "--check-output".into()));
     words.extend(asked.ignore_eos.then(|| "--ignore-eos".into()));
     words.extend(asked.min_tokens.then(|| "--min-tokens".into()));
+    if let Some(users) = asked.users {
+        words.extend(["--users".into(), users.to_string().into()]);
+    }
     Ok(words)
 }
 
@@ -100,6 +109,7 @@ pub fn worker_command() -> clap::Command {
         .arg(text("ready-s").value_parser(value_parser!(u64)))
         .args(["check-output", "ignore-eos", "min-tokens"].map(switch))
         .arg(Arg::new("url").long("url"))
+        .arg(Arg::new("users").long("users").value_parser(value_parser!(u32)))
         // The word that makes any program a worker comes behind all others.
         .arg(switch(infergate::worker::WORKER_ARGUMENT.trim_start_matches('-')))
         .arg(Arg::new("command").num_args(1..).last(true))
@@ -129,6 +139,7 @@ pub fn serve(matches: &ArgMatches) -> Result<i32> {
         usage: true,
     };
     let scenarios = serde_json::from_str(&text("scenarios")).context("the scenarios cannot be read")?;
-    worker::serve(Job { server, wanted, scenarios, check_output: matches.get_flag("check-output") })?;
+    let (check_output, users) = (matches.get_flag("check-output"), matches.get_one("users").copied());
+    worker::serve(Job { server, wanted, scenarios, check_output, users })?;
     Ok(0)
 }

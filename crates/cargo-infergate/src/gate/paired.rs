@@ -9,6 +9,7 @@ mod calibration;
 mod evidence;
 mod further;
 mod layouts;
+mod load;
 mod looks;
 mod mean;
 mod power;

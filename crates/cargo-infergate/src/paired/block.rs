@@ -197,7 +197,8 @@ impl<'a> Pair<'a> {
         Ok(Sample { ns: positive(sum_ns, case.id, who)?, tokens_ns: None })
     }
 
-    fn client(&mut self, who: Who) -> Result<&mut Client<'a>, WorkerError> {
+    /// Its process.
+    pub fn client(&mut self, who: Who) -> Result<&mut Client<'a>, WorkerError> {
         match who {
             Who::Base => Ok(&mut self.base),
             Who::Head => Ok(&mut self.head),

@@ -9,6 +9,7 @@ use super::benches::shared;
 use super::block::{Pair, Who};
 use super::iterations::divide;
 use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
+use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::{Known, mean_test};
@@ -123,6 +124,7 @@ pub fn run(
     let (anchor_client, anchor) =
         anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.load_ns, anchor.outputs))).unzip();
     let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
+    let mut levels = Levels::new(request.under_load.as_ref());
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
         let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
@@ -140,8 +142,11 @@ pub fn run(
             mean: None,
             layout_std: None,
             throughput: head.outputs[at].throughput,
+            load: None,
         };
-        if timed {
+        if let Some(cost_ns) = if timed { levels.plan(&mut pair, &mut plan)? } else { None } {
+            sampling_ns += cost_ns;
+        } else if timed {
             divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
             let (seen, cost) = sample(&mut pair, &plan, &turn_tokens, stepwise)?;
             pairs.cost(case, cost);

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
-use super::{Build, CountedCase, Machine, MemoryRecord, Output, Throughput};
+use super::window::{LoadCase, WindowRecord, validate_windows};
+use super::{Build, CountedCase, Machine, MemoryRecord, Metric, Output, Throughput};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
 use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
@@ -169,6 +170,16 @@ pub struct PairedCase {
     /// What an iteration of head gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+    /// What it is where it is measured in windows of load; its samples are then one number of each window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadCase>,
+}
+
+impl PairedCase {
+    /// What is timed of it.
+    pub fn metric(&self) -> Metric {
+        self.load.as_ref().map_or_else(|| Metric::of(&self.id), |load| load.metric)
+    }
 }
 
 /// The second test of a case: by the means of its blocks, which a stall of few samples moves and their medians do not show.
@@ -202,6 +213,9 @@ pub struct BlockRecord {
     pub layouts: Option<BlockLayouts>,
     /// The cases not settled when the block began.
     pub cases: Vec<BlockCase>,
+    /// The windows of load on servers, in the order they were measured; empty where there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowRecord>,
 }
 
 /// One case in one block.
@@ -265,7 +279,8 @@ impl PairedReceipt {
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
         ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
         for (at, block) in self.blocks.iter().enumerate() {
-            validate_block(block, &known).map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
+            let sound = validate_block(block, &known).and_then(|()| validate_windows(block, &self.cases));
+            sound.map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
         }
         for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
             record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
@@ -313,6 +328,7 @@ pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
                 case.id
             );
         }
+        case.load.iter().try_for_each(LoadCase::validate).map_err(|error| anyhow!("{}: {error:#}", case.id))?;
         ensure!(case.iterations_per_sample > 0, "{}: a sample of zero iterations; the file was edited", case.id);
         let spreads = [case.expected_std, case.mean.and_then(|mean| mean.expected_std), case.layout_std];
         ensure!(

@@ -135,6 +135,11 @@ pub enum Reason {
         /// The change from which on it would fail: 0.02.
         limit: f64,
     },
+    /// Measuring ended, because something else showed that head is worse under this load.
+    LoadDecided {
+        /// Blocks that were measured.
+        blocks: usize,
+    },
     /// The subject has no such metric, or it was not counted.
     NoSuchMetric,
     /// This channel does not measure that metric.

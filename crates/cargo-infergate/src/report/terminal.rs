@@ -6,7 +6,7 @@ use infergate::printable::printable;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
-use super::words;
+use super::{load, words};
 use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{
     Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence,
@@ -75,7 +75,8 @@ fn times(verdict: &Verdict) -> String {
             (true, Statistic::Median) => words::compared(row, time),
         };
         let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
-        let plain = [name, units::duration(time.base_ns), units::duration(time.head_ns)];
+        let plain =
+            [name, load::verdict::value(time.metric, time.base_ns), load::verdict::value(time.metric, time.head_ns)];
         let mut cells: Vec<(String, Style)> = plain.into_iter().map(|text| (text, Style::Plain)).collect();
         if through {
             cells.push((units::throughput(time.throughput, time.head_ns), Style::Dim));

@@ -52,6 +52,9 @@ pub fn metric(metric: Metric) -> &'static str {
         Metric::E2eNs => "E2E",
         Metric::TimeNs => "time",
         Metric::SystemTokenNs => "system time per token",
+        Metric::TtftP90Ns => "TTFT P90",
+        Metric::ItlP90Ns => "ITL P90",
+        Metric::LongestGapNs => "longest gap",
     }
 }
 
@@ -239,7 +242,7 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         }
         Reason::MoreFail { failed, issued, most_before } => {
             let before = units::percent(Some(*most_before));
-            format!("of {issued} requests {failed} ended so, in the baseline at most {before}")
+            format!("of {issued} requests {failed} ended so, before at most {before}")
         }
         Reason::SomeSlower => {
             let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) {
@@ -269,6 +272,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             units::percent(Some(*std)),
             units::signed_percent(*limit)
         ),
+        Reason::LoadDecided { blocks } => {
+            format!("not measured beyond {blocks} blocks, for something else decided the verdict")
+        }
         Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
         Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
         Reason::Observed { text } => text.clone(),

@@ -42,6 +42,8 @@ pub struct Start {
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
     child: Child,
+    /// All it writes.
+    log: File,
     /// Where it listens.
     pub address: SocketAddr,
 }
@@ -60,7 +62,7 @@ impl Server {
         let port = address.port().to_string();
         let words: Vec<String> = start.command.iter().map(|word| word.replace(PORT, &port)).collect();
         let (program, arguments) = words.split_first().context("server.command names no program")?;
-        let mut log = tempfile::tempfile().context("no temporary file for the server's log")?;
+        let log = tempfile::tempfile().context("no temporary file for the server's log")?;
         let copy = || log.try_clone().context("no temporary file for the server's log");
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
@@ -70,22 +72,28 @@ impl Server {
         let child = in_own_group(&mut command).spawn();
         let child = child.with_context(|| format!("server.command: '{program}' cannot be started"))?;
         RUNNING.store(child.id(), Ordering::Relaxed);
-        let mut server = Self { child, address };
+        let mut server = Self { child, log, address };
         let begun = Instant::now();
         while !answers(address, &start.ready) {
-            if let Some(status) = server.child.try_wait().context("the server cannot be waited for")? {
-                bail!("the server ended before it was ready ({status}){}", last_line(&mut log));
+            if let Some(how) = server.ended() {
+                bail!("the server ended before it was ready {how}");
             }
             ensure!(
                 begun.elapsed() < start.ready_within,
                 "the server does not answer 2xx on {} within {:.0} s{}; see server.ready and server.ready_s",
                 start.ready,
                 start.ready_within.as_secs_f64(),
-                last_line(&mut log)
+                last_line(&mut server.log)
             );
             thread::sleep(LOOK);
         }
         Ok(server)
+    }
+
+    /// How it ended by itself, and its last words: `(exit status: 3); its last words: no memory`. `None` while it runs.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(format!("({status}){}", last_line(&mut self.log)))
     }
 
     /// The id of its process group.

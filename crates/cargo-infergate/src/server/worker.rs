@@ -1,13 +1,14 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
 //! mean gap between two tokens. A sample is one request, and the output is the text of one prompt that is always
-//! the same.
+//! the same. With users in place of single requests its cases are the numbers of a [window](crate::load::window) of load.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate::case::{BenchName, Case};
 use infergate::engine::{EngineInfo, Pacing};
-use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
 use infergate::measure::InvariantBroken;
 use infergate::worker::{
     Asked, Capability, Loaded, MemoryState, PreparedReply, Request, SampleReply, Wire, hello, to_answer,
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use super::memory::of_group;
 use super::process::{Server, Start, end_with_this_process};
+use super::window;
 use crate::load::body::Wanted;
 use crate::load::client::{Endpoint, Limits};
 use crate::load::connection::Http;
@@ -26,16 +28,29 @@ use crate::load::plan::{LevelPlan, Prompts};
 use crate::load::scenario::Scenario;
 use crate::load::shard::Shard;
 use crate::load::url::Url;
-use crate::receipt::{Build, InferenceMemory, MemorySample, Output, output_sha256};
+use crate::load::window::{METRICS, case_name};
+use crate::receipt::{Build, InferenceMemory, MemorySample, Metric, Output, output_sha256};
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__server-worker";
 
-const CAPABILITIES: [Capability; 5] =
-    [Capability::Prepare, Capability::Sample, Capability::Memory, Capability::Inference, Capability::RequestId];
+const CAPABILITIES: [Capability; 6] = [
+    Capability::Prepare,
+    Capability::Sample,
+    Capability::Memory,
+    Capability::Inference,
+    Capability::RequestId,
+    Capability::Window,
+];
 
 /// The level whose prompt is asked for its output.
 const PREPARED: u64 = u64::MAX;
+
+/// Prompts of windows begin here, far from those of single requests.
+const WINDOWS: u64 = 1 << 40;
+
+/// Pieces of output and records that fit one answer, of some 18 bytes each.
+const MAX_KEPT: u64 = infergate::load::MOST_ANSWER_BYTES / 18;
 
 /// Which server, and what is asked of it.
 #[derive(Debug, Clone)]
@@ -48,6 +63,8 @@ pub struct Job {
     pub scenarios: Vec<Scenario>,
     /// Whether the same prompt gives the same text.
     pub check_output: bool,
+    /// Users at once; `None`: single requests are timed.
+    pub users: Option<u32>,
 }
 
 /// Where the server is.
@@ -69,7 +86,7 @@ pub fn serve(job: Job) -> Result<()> {
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
     let mut worker = Worker { job, loaded: None, asked: 0 };
     while let Some(Asked { id, request }) = wire.receive()? {
-        let reply = request.and_then(|request| worker.answer(&request));
+        let reply = request.and_then(|request| worker.answer(&request)).map_err(|error| worker.blame(error));
         wire.answer(id, reply)?;
     }
     Ok(())
@@ -88,12 +105,16 @@ struct Loading {
     server: Option<Server>,
     /// Where prompts begin: a server that runs already may have heard others of this seed.
     seed: u64,
+    /// The output of each scenario, once it was computed as often as was asked for.
+    outputs: BTreeMap<usize, Vec<u32>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ttft,
     Itl,
+    /// A number of a window of load.
+    Load(Metric),
 }
 
 impl Worker {
@@ -103,17 +124,7 @@ impl Worker {
             Request::Load { request, .. } => to_answer(&self.load(request.seed)?),
             Request::Prepare { case, known, .. } => {
                 let (scenario, _) = self.find(*case)?;
-                let ids = self.output(scenario)?;
-                let before = match known {
-                    Some(known) => known.clone(),
-                    None => self.output(scenario)?,
-                };
-                if ids != before {
-                    let text = format!(
-                        "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
-                    );
-                    return Err(InvariantBroken(text).into());
-                }
+                let ids = self.verified(*case, scenario, known.as_deref())?;
                 let sha256 = output_sha256(&ids);
                 let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
                 to_answer(&PreparedReply { output, work: None, throughput: None })
@@ -125,7 +136,7 @@ impl Worker {
                 let sample = |_| {
                     let record = self.ask(scenario, self.asked)?;
                     self.asked += 1;
-                    let ns = part.of(&record).with_context(|| {
+                    let ns = part.of(&record)?.with_context(|| {
                         format!(
                             "{case}: the answer came in one piece, so its tokens have no times; ask for more tokens"
                         )
@@ -143,6 +154,10 @@ impl Worker {
                     self.asked += 1;
                 }
                 to_answer(&self.memory())
+            }
+            Request::Window { case, plan } => {
+                let (scenario, _) = self.find(*case)?;
+                to_answer(&self.window(scenario, *plan)?)
             }
             Request::Inference { .. } => to_answer(&InferenceMemory::default()),
             _ => bail!("worker: a server can be prepared, sampled and followed, one request a sample"),
@@ -165,7 +180,8 @@ impl Worker {
         let dial = Box::new(Network::new(&url, Http::One)?);
         let limits = Limits::default();
         let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
-        self.loaded = Some(Loading { client: Client::new(vec![endpoint])?, server, seed });
+        let client = Client::new(vec![endpoint])?;
+        self.loaded = Some(Loading { client, server, seed, outputs: BTreeMap::new() });
         let engine = EngineInfo {
             name: "server".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -175,16 +191,90 @@ impl Worker {
             pacing: Pacing::Streaming,
             ..EngineInfo::default()
         };
-        let names = self.job.scenarios.iter().flat_map(|scenario| Part::ALL.map(|part| part.of_scenario(scenario)));
+        let names = self.parts().filter(|(_, part)| part.is_under_load() == self.job.users.is_some());
+        let names = names.filter_map(|(at, part)| self.name(at, part));
         let benches = names.map(|name| Ok(Case::Bench(BenchName::new(&name)?))).collect::<Result<_>>()?;
         let load_ns = u64::try_from(begun.elapsed().as_nanos())?;
         Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
     }
 
     fn find(&self, case: Case) -> Result<(usize, Part)> {
-        let all = (0..self.job.scenarios.len()).flat_map(|at| Part::ALL.map(|part| (at, part)));
-        let named = |(at, part): &(usize, Part)| case.to_string() == part.of_scenario(&self.job.scenarios[*at]);
-        all.into_iter().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
+        let named = |(at, part): &(usize, Part)| self.name(*at, *part).is_some_and(|name| case.to_string() == name);
+        self.parts().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (usize, Part)> {
+        let single = [Part::Ttft, Part::Itl].into_iter();
+        let parts = single.chain(METRICS.map(|(metric, _)| Part::Load(metric)));
+        (0..self.job.scenarios.len()).flat_map(move |at| parts.clone().map(move |part| (at, part)))
+    }
+
+    /// The name of a case; `None` where it is of no load that was asked for.
+    fn name(&self, scenario: usize, part: Part) -> Option<String> {
+        let scenario = &self.job.scenarios.get(scenario)?.name;
+        match part {
+            Part::Ttft => Some(format!("{scenario}/ttft")),
+            Part::Itl => Some(format!("{scenario}/itl")),
+            Part::Load(metric) => case_name(scenario, self.job.users?, metric),
+        }
+    }
+
+    /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario.
+    fn verified(&mut self, case: Case, scenario: usize, known: Option<&[u32]>) -> Result<Vec<u32>> {
+        let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
+        let ids = match &computed {
+            Some(ids) => ids.clone(),
+            None => self.output(scenario)?,
+        };
+        let again = match (known, computed) {
+            (Some(known), _) => known.to_vec(),
+            (None, Some(before)) => before,
+            (None, None) => self.output(scenario)?,
+        };
+        if ids != again {
+            let text = format!(
+                "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
+            );
+            return Err(InvariantBroken(text).into());
+        }
+        if let Some(loaded) = &mut self.loaded {
+            loaded.outputs.insert(scenario, ids.clone());
+        }
+        Ok(ids)
+    }
+
+    /// Many users at once.
+    fn window(&mut self, scenario: usize, plan: WindowPlan) -> Result<LoadWindow> {
+        plan.validate()?;
+        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let level = LevelPlan {
+            arrivals: Arrivals::Closed { users: plan.users },
+            stop: Stop::Duration { ns: plan.length_ns },
+            ramp_ns: plan.ramp_ns,
+            max_kept: MAX_KEPT,
+            ..self.level(loaded, scenario, WINDOWS.saturating_add(plan.number))?
+        };
+        let seen = window::run(&loaded.client, &level, plan);
+        if let Some(how) = self.ended() {
+            bail!("the server ended under the load of {} users {how}", plan.users);
+        }
+        Ok(seen)
+    }
+
+    /// How the server ended by itself; `None` where it runs, or was not started here.
+    fn ended(&mut self) -> Option<String> {
+        self.loaded.as_mut()?.server.as_mut()?.ended()
+    }
+
+    /// A server that ended is why its requests fail.
+    fn blame(&mut self, error: anyhow::Error) -> anyhow::Error {
+        match self.ended() {
+            Some(how) if error.downcast_ref::<InvariantBroken>().is_none() => {
+                let said = format!("{error:#}");
+                if said.contains(&how) { error } else { anyhow::anyhow!("{said}; the server ended {how}") }
+            }
+            _ => error,
+        }
     }
 
     /// The words of the SHA-256 of what the server says to the prompt that is always the same. Another prompt goes before it: a
@@ -205,8 +295,19 @@ impl Worker {
     /// One request of a scenario, whose prompt is that of the level `number`.
     fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let plan = self.level(loaded, scenario, number)?;
+        let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
+        let record = requests.pop().context("the client sent no request")?;
+        match &record.failure {
+            None => Ok(record),
+            Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
+        }
+    }
+
+    /// One user and one request of a scenario, whose prompt is that of the level `number`.
+    fn level(&self, loaded: &Loading, scenario: usize, number: u64) -> Result<LevelPlan> {
         let seed = if number == PREPARED { 0 } else { loaded.seed };
-        let plan = LevelPlan {
+        Ok(LevelPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
             arrivals: Arrivals::Closed { users: 1 },
@@ -217,13 +318,7 @@ impl Worker {
             seed: number,
             prompts: Prompts::Words { seed, shared: 0 },
             max_kept: u64::MAX,
-        };
-        let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
-        let record = requests.pop().context("the client sent no request")?;
-        match &record.failure {
-            None => Ok(record),
-            Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
-        }
+        })
     }
 
     fn memory(&self) -> MemoryState {
@@ -236,26 +331,21 @@ impl Worker {
 }
 
 impl Part {
-    const ALL: [Self; 2] = [Self::Ttft, Self::Itl];
-
-    fn of_scenario(self, scenario: &Scenario) -> String {
-        let part = match self {
-            Self::Ttft => "ttft",
-            Self::Itl => "itl",
-        };
-        format!("{}/{part}", scenario.name)
+    fn is_under_load(self) -> bool {
+        matches!(self, Self::Load(_))
     }
 
     /// Nanoseconds, of at least one: making a connection is no part of it. `None` below two pieces.
-    fn of(self, record: &RequestRecord) -> Option<u64> {
-        let (first, last) = (*record.chunk_ns.first()?, *record.chunk_ns.last()?);
-        match self {
+    fn of(self, record: &RequestRecord) -> Result<Option<u64>> {
+        let (Some(first), Some(last)) = (record.chunk_ns.first(), record.chunk_ns.last()) else { return Ok(None) };
+        Ok(match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
             Self::Itl => {
-                let gaps = record.chunk_ns.len().checked_sub(1).filter(|gaps| *gaps > 0)?;
-                Some((last.saturating_sub(first) / gaps as u64).max(1))
+                let gaps = record.chunk_ns.len().checked_sub(1).filter(|gaps| *gaps > 0);
+                gaps.map(|gaps| (last.saturating_sub(*first) / gaps as u64).max(1))
             }
-        }
+            Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
+        })
     }
 }
 

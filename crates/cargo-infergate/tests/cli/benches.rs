@@ -156,6 +156,7 @@ fn planned_iterations(word: &str) -> usize {
         drift_tolerance: None,
         allow_output_change: false,
         budget: None,
+        under_load: None,
     };
     let run = PairedRun::begin(&request, &mut |_| {}, &GOES_ON).expect("a pilot");
     let [planned] = &run.receipt().cases[..] else { panic!("one case") };

@@ -104,7 +104,7 @@ fn a_new_failure_fails_whatever_the_times() {
     assert_eq!(
         decision(&said),
         "verdict: counter regressed (exit 1), load:chatbot/2 users: failed_requests is 1 instead of 0, +1; \
-         of 40 requests 1 ended so, in the baseline at most 0.0 %"
+         of 40 requests 1 ended so, before at most 0.0 %"
     );
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read};
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
 
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stdout};
@@ -135,6 +135,49 @@ fn a_server_that_does_not_get_ready_is_one_line() {
     assert!(line.contains("no argument holds {port}"), "{line}");
     let line = error(gate(&sandbox, &["--server-ready=health"]));
     assert!(line.contains("server.ready takes a path such as /health"), "{line}");
+}
+
+/// Short windows, for times that no busy machine hides.
+const UNDER_LOAD: &[&str] = &["--users=3", "--server-window-s=0.3", "--memory-runs=0"];
+
+#[test]
+fn many_users_show_a_server_whose_tokens_come_late() {
+    let sandbox = repository("", "--option itl_ms=15");
+    let more = [UNDER_LOAD, &["--json=verdict.json", "--out=paired.json", "--report=report"]].concat();
+    let said = gate(&sandbox, &more).code(1);
+    let report = stdout(&said);
+    assert!(report.contains("chat/3-users/token") && report.contains("tok/s"), "{report}");
+    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::Regressed);
+    let times: Vec<&VerdictRow> = verdict.rows.iter().filter(|row| row.time().is_some()).collect();
+    let names: Vec<String> = times.iter().map(|row| row.subject.to_string()).collect();
+    let wanted = ["token", "ttft-p90", "itl-p90", "longest-gap"].map(|name| format!("chat/3-users/{name}"));
+    assert_eq!(names, wanted, "single requests are not timed then");
+    assert!(times.iter().any(|row| row.outcome == Outcome::Regressed));
+    let counters: Vec<&VerdictRow> =
+        verdict.rows.iter().filter(|row| row.subject.to_string() == "load:chat/3 users").collect();
+    assert_eq!(counters.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Outcome::Pass; 2]);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let sides = |at: usize| receipt.blocks[at].windows.iter().map(|window| window.side).collect::<Vec<_>>();
+    let first = receipt.blocks[0].ran_first;
+    assert_eq!(sides(0), [first, first.other(), first.other(), first]);
+    assert!(receipt.blocks.iter().flat_map(|block| &block.windows).all(|window| window.output_tokens > 0));
+    for file in ["comment.md", "report.html"] {
+        let text = std::fs::read_to_string(sandbox.path("report").join(file)).expect(file);
+        assert!(text.contains("chat/3-users/token") && text.contains("system time per token"), "{file}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_named_with_its_last_words() {
+    let sandbox = repository("", "");
+    let serve = support::example("serve");
+    let script =
+        format!("'{}' --port \"$1\" & sleep 2; kill -9 $!; wait $!; echo out of memory; exit 3\n", serve.display());
+    sandbox.write("start.sh", &script);
+    let line = error(gate(&sandbox, UNDER_LOAD));
+    assert!(line.contains("head: "), "{line}");
+    assert!(line.contains("the server ended") && line.contains("its last words: out of memory"), "{line}");
 }
 
 #[test]

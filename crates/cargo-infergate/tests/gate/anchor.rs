@@ -36,6 +36,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         mean: None,
         layout_std: None,
         throughput: None,
+        load: None,
     };
     PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
@@ -87,7 +88,14 @@ fn gate(mut receipt: PairedReceipt, base_ms: f64, head_ms: f64, random: &mut fas
         };
         let cases = open.into_iter().map(of_case).collect();
         let (started_first, ran_first) = (Side::Base, Side::Head);
-        receipt.blocks.push(BlockRecord { started_first, ran_first, anchor_place: None, layouts: None, cases });
+        receipt.blocks.push(BlockRecord {
+            started_first,
+            ran_first,
+            anchor_place: None,
+            layouts: None,
+            cases,
+            windows: Vec::new(),
+        });
     }
 }
 

@@ -33,6 +33,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         mean: None,
         layout_std: None,
         throughput: None,
+        load: None,
     };
     let block = |slower: &f64| BlockRecord {
         started_first: Side::Base,
@@ -40,6 +41,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         anchor_place: None,
         layouts: None,
         cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
+        windows: Vec::new(),
     };
     PairedReceipt {
         schema: PAIRED_SCHEMA.into(),

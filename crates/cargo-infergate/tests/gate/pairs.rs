@@ -27,6 +27,7 @@ fn planned(id: Case) -> PairedCase {
         mean: None,
         layout_std: None,
         throughput: None,
+        load: None,
     }
 }
 

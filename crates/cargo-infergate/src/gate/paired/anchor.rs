@@ -4,6 +4,7 @@
 //! wrongly; here the oldest one is measured again. The anchor's tests are a suite of their own, at the same levels and limits of
 //! their own: that there is an anchor changes nothing for head against base.
 
+use super::load;
 use super::looks::{Series, outcomes};
 use super::mean::anchor_mean_series;
 use super::verdict::{block_difference, series};
@@ -31,8 +32,12 @@ pub fn anchor_series(receipt: &PairedReceipt) -> Vec<(Case, Series)> {
     receipt.cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
 
-/// The cases that more blocks may settle: against base, or against the anchor.
+/// The cases that more blocks may settle: against base, or against the anchor. None once a load has shown that head is worse:
+/// a block of it takes most of a minute.
 pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
+    if load::is_decided(receipt) {
+        return Vec::new();
+    }
     let (base, anchor) = (series(&receipt.cases, &receipt.blocks), anchor_series(receipt));
     let (of_base, of_anchor) = (unsettled(base), unsettled(anchor));
     let timed = receipt.cases.iter().filter(|case| case.timed).map(|case| case.id);

@@ -54,7 +54,7 @@ fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
         }
         Metric::E2eNs | Metric::TimeNs => tokens.last().map(|ns| *ns as f64),
         // Of many requests at once, and this is one.
-        Metric::SystemTokenNs => None,
+        Metric::SystemTokenNs | Metric::TtftP90Ns | Metric::ItlP90Ns | Metric::LongestGapNs => None,
     };
     if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
 }

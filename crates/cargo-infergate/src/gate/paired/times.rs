@@ -1,10 +1,11 @@
 //! The rows of a case's times: its median and, where that is a test of its own, its mean.
 
+use super::load;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use super::power::smallest_slowdown;
 use crate::receipt::{
-    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, Reason, Remedy, Statistic, TimeEvidence,
-    VerdictRow,
+    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy, Statistic,
+    TimeEvidence, VerdictRow,
 };
 use crate::stats::{coefficient_of_variation, mean, median};
 use infergate::case::Case;
@@ -81,7 +82,7 @@ fn evidence(
         p_adjusted: standing.p_adjusted,
         threshold: Some(series.limit.exp()),
         blocks: Some(standing.blocks),
-        ..TimeEvidence::new(Metric::of(&id), against)
+        ..TimeEvidence::new(case.map_or_else(|| Metric::of(&id), PairedCase::metric), against)
     }
 }
 
@@ -97,6 +98,9 @@ fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &S
         None if receipt.out_of_time => {
             let reason = Reason::OutOfTime { blocks: standing.blocks, more };
             row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
+        }
+        None if load::is_decided(receipt) => {
+            row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: standing.blocks })
         }
         None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: standing.blocks }),
     }

@@ -1,10 +1,9 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::anchor::anchor_series;
-use super::further;
 use super::looks::{Series, stand};
 use super::mean::mean_series;
-use super::times;
+use super::{further, load, times};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
@@ -92,6 +91,7 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         rows.extend(times::rows(receipt, *id, series, &standing, suite.len(), Against::Anchor));
     }
+    rows.extend(load::rows(receipt));
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
     for was in &base.counted {
         let is = head.counted.iter().find(|head| head.id == was.id);

@@ -117,6 +117,13 @@ fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
             }
             (Metric::E2eNs | Metric::TimeNs, _) => "what runs in it".into(),
             (Metric::SystemTokenNs, _) => "what requests share: batch size, scheduler, queue".into(),
+            (Metric::TtftP90Ns, _) => "how requests wait: the queue, when a batch takes a further one, prompts".into(),
+            (Metric::ItlP90Ns, _) => {
+                "what a step does for all requests: the batch, prompts that are read between".into()
+            }
+            (Metric::LongestGapNs, _) => {
+                "what stops every request for a moment: a lock, a cache that is cleared".into()
+            }
         },
         Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
             Some(0) => "what changes numbers while the prompt is read".into(),
@@ -217,7 +224,9 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let cases: Option<String> =
         named.iter().map(|case| plain(case.id.to_string()).map(|id| format!(" --cases {id}"))).collect();
     let cases = cases.unwrap_or_default();
-    Some(format!("git checkout {head}\n{program} gate --against {base}{cases}"))
+    let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
+    let server = users.map_or_else(String::new, |users| format!(" --server --users {users}"));
+    Some(format!("git checkout {head}\n{program} gate --against {base}{server}{cases}"))
 }
 
 /// The command that finds the commit, for the first case that got slower.
@@ -226,6 +235,10 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     let slower =
         inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
     let case = slower.subject.case()?;
+    // A bisection builds bench targets, and no servers.
+    if paired.cases.iter().any(|planned| planned.id == case && planned.load.is_some()) {
+        return None;
+    }
     let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
     (base != head).then(|| format!("{} bisect --good {base} --bad {head} --case {case}", inputs.program))
 }

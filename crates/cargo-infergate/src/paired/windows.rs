@@ -1,0 +1,221 @@
+//! Windows of load on two servers in turn: base, head, head, base, or the other way round. While one server is loaded the other
+//! one idles, and both are asked the same.
+
+use std::collections::BTreeMap;
+
+use infergate::case::Case;
+use infergate::load::{LoadWindow, WindowPlan};
+use infergate::worker::WorkerError;
+
+use super::block::{Pair, Who};
+use crate::load::window::{of_case_name, window};
+use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
+use crate::stats::quantile;
+
+/// Windows of each side in a block.
+const WINDOWS: usize = 2;
+
+/// The first look at a level takes so long and what is in flight then.
+const PROBE_NS: u64 = 1_000_000_000;
+
+/// What is in flight at the end of the first look has so long to end in, nothing being known yet; at that of a window it has
+/// four times what a request takes, and this.
+const PROBE_END_NS: u64 = 300_000_000_000;
+const END_NS: f64 = 5e9;
+
+/// Most requests do not take longer; and a ramp is not shorter.
+const PROBE_QUANTILE: f64 = 0.9;
+const LEAST_REQUEST_NS: f64 = 1e6;
+
+/// A window is so long at least: what happens each ten seconds is in each of them.
+const LEAST_NS: f64 = 10e9;
+/// Where requests of one side take so many times as long, a window can be so short.
+const FAR_APART: f64 = 3.0;
+const SHORT_NS: f64 = 2e9;
+
+/// And holds so many times what a request takes, and so many requests: a P90 of fewer jumps.
+const LEAST_REQUESTS_EACH: f64 = 4.0;
+const LEAST_REQUESTS: f64 = 40.0;
+/// No window is longer: more blocks help more.
+const MOST_NS: f64 = 60e9;
+
+/// What a block's difference is expected to vary by, until blocks say so.
+const fn expected_std(metric: Metric) -> f64 {
+    match metric {
+        Metric::SystemTokenNs => 0.02,
+        Metric::LongestGapNs => 0.2,
+        _ => 0.04,
+    }
+}
+
+/// Many users at once in place of single requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnderLoad {
+    /// How many.
+    pub users: u32,
+    /// How long a window is, seconds; `None`: chosen from the pilot.
+    pub window_s: Option<f64>,
+    /// The ratios from which on a slowdown fails: of the system time per token,
+    pub throughput_limit: f64,
+    /// of a P90 of TTFT or ITL,
+    pub latency_limit: f64,
+    /// of the longest gap.
+    pub gap_limit: f64,
+}
+
+impl UnderLoad {
+    fn limit(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::SystemTokenNs => self.throughput_limit,
+            Metric::LongestGapNs => self.gap_limit,
+            _ => self.latency_limit,
+        }
+    }
+
+    /// When things happen in a window, of requests that take so long on each side, nanoseconds. The faster side decides, or
+    /// windows of one that got much slower would take minutes; where the sides are that far apart short ones show it.
+    fn times(&self, [base_ns, head_ns]: [f64; 2]) -> WindowTimes {
+        let request_ns = base_ns.min(head_ns);
+        let least_ns = if base_ns.max(head_ns) > FAR_APART * request_ns { SHORT_NS } else { LEAST_NS };
+        let requests = LEAST_REQUESTS_EACH.max(LEAST_REQUESTS / f64::from(self.users));
+        let chosen_ns = (requests * request_ns).clamp(least_ns, MOST_NS);
+        let length_ns = self.window_s.map_or(chosen_ns, |seconds| seconds * 1e9);
+        // The first requests end at different times then, and the next ones have found their places between them.
+        let from_ns = 1.5 * request_ns;
+        let to_ns = from_ns + length_ns;
+        WindowTimes {
+            ramp_ns: request_ns as u64,
+            from_ns: from_ns as u64,
+            to_ns: to_ns as u64,
+            stop_ns: (to_ns + 1.25 * request_ns) as u64,
+            give_up_ns: (to_ns + 4.0 * base_ns.max(head_ns) + END_NS) as u64,
+        }
+    }
+}
+
+/// What the pilot knows of the levels so far.
+pub struct Levels<'a> {
+    asked: Option<&'a UnderLoad>,
+    /// The windows of each scenario.
+    known: BTreeMap<String, WindowTimes>,
+}
+
+impl<'a> Levels<'a> {
+    pub fn new(asked: Option<&'a UnderLoad>) -> Self {
+        Self { asked, known: BTreeMap::new() }
+    }
+
+    /// Plans a case that is measured under load. Gives the time that this adds to a block, nanoseconds; `None` for another case.
+    pub fn plan(&mut self, pair: &mut Pair, case: &mut PairedCase) -> Result<Option<f64>, WorkerError> {
+        let Some(asked) = self.asked else { return Ok(None) };
+        let name = case.id.to_string();
+        let Some((scenario, metric)) = of_case_name(&name, asked.users) else { return Ok(None) };
+        let (times, cost_ns) = match self.known.get(scenario) {
+            // All numbers of a level are of the same windows.
+            Some(times) => (*times, 0.0),
+            None => {
+                let request_ns = probe(pair, case.id, asked, self.known.len() as u64)?;
+                let times = asked.times(request_ns);
+                self.known.insert(scenario.to_owned(), times);
+                // What is in flight when users stop takes as long as a request.
+                let sides_ns = request_ns.map(|request_ns| times.stop_ns as f64 + request_ns);
+                (times, WINDOWS as f64 * sides_ns.iter().sum::<f64>())
+            }
+        };
+        // Of the longest gap the longer of both windows counts.
+        case.pairs = if metric == Metric::LongestGapNs { 1 } else { WINDOWS };
+        case.threshold = asked.limit(metric);
+        case.expected_std = Some(expected_std(metric));
+        case.load = Some(LoadCase { scenario: scenario.to_owned(), users: asked.users, metric, times });
+        Ok(Some(cost_ns))
+    }
+}
+
+/// How long a request of base and of head takes while all users are there, nanoseconds.
+fn probe(pair: &mut Pair, case: Case, asked: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
+    let short_ns = asked.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
+    let (users, number) = (asked.users, number(level, 0));
+    let plan = WindowPlan { users, ramp_ns: 0, length_ns: short_ns, give_up_ns: short_ns + PROBE_END_NS, number };
+    let mut of_side = |who| {
+        let seen = ask(pair, who, case, plan)?;
+        let completed = seen.records.iter().filter(|record| record.failure.is_none());
+        let took: Vec<f64> =
+            completed.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
+        quantile(&took, PROBE_QUANTILE).map(|ns| ns.max(LEAST_REQUEST_NS)).ok_or_else(|| nothing(who, case, &seen))
+    };
+    Ok([of_side(Who::Base)?, of_side(Who::Head)?])
+}
+
+/// The windows of a level, its `cases` in `block`, which is number `done` from 0.
+pub fn measure(
+    pair: &mut Pair,
+    cases: &[&PairedCase],
+    level: u64,
+    done: usize,
+    block: &mut BlockRecord,
+) -> Result<(), WorkerError> {
+    let Some((first, load)) = cases.first().and_then(|case| Some((case, case.load.as_ref()?))) else { return Ok(()) };
+    let (one, other) = (block.ran_first, block.ran_first.other());
+    for (at, side) in [one, other, other, one].into_iter().enumerate() {
+        let plan = WindowPlan {
+            users: load.users,
+            ramp_ns: load.times.ramp_ns,
+            length_ns: load.times.stop_ns,
+            give_up_ns: load.times.give_up_ns,
+            // Both sides of a pair read the same prompts.
+            number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
+        };
+        let seen = ask(pair, side.into(), first.id, plan)?;
+        let refused = |why: String| WorkerError::Refused(format!("{}: {why}", side.name()));
+        let record = window(side, load, &seen.records).map_err(refused)?;
+        for case in cases {
+            record.value_ns(case.metric()).ok_or_else(|| nothing(side.into(), case.id, &seen))?;
+        }
+        block.windows.push(record);
+    }
+    for (case, load) in cases.iter().filter_map(|case| Some((case, case.load.as_ref()?))) {
+        let times_ns = |side| load.times_ns(side, &block.windows).unwrap_or_default();
+        block.cases.push(BlockCase::new(case.id, times_ns(Side::Base), times_ns(Side::Head)));
+    }
+    Ok(())
+}
+
+/// The cases of each level, in the order of the suite.
+pub fn by_level(cases: &[PairedCase]) -> Vec<Vec<&PairedCase>> {
+    let mut levels: Vec<Vec<&PairedCase>> = Vec::new();
+    for case in cases.iter().filter(|case| case.load.is_some()) {
+        let scenario = |case: &PairedCase| case.load.as_ref().map(|load| load.scenario.clone());
+        match levels.iter_mut().find(|level| scenario(level[0]) == scenario(case)) {
+            Some(level) => level.push(case),
+            None => levels.push(vec![case]),
+        }
+    }
+    levels
+}
+
+/// No two windows of a run have the same; `level` counts them, `window` those of a level.
+fn number(level: u64, window: u64) -> u64 {
+    (level << 20) + window
+}
+
+fn ask(pair: &mut Pair, who: Who, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
+    let seen = pair.client(who)?.window(case, plan).map_err(|error| error.of(who.name()))?;
+    if seen.full {
+        let text = format!("{}: a window has more output than can be kept; set server.window_s lower", who.name());
+        return Err(WorkerError::Refused(text));
+    }
+    Ok(seen)
+}
+
+/// A window that gives no number, and why the first request failed, where one did.
+fn nothing(who: Who, case: Case, seen: &LoadWindow) -> WorkerError {
+    let failed: Vec<&str> =
+        seen.records.iter().filter_map(|record| Some(record.failure.as_ref()?.detail.as_str())).collect();
+    let why = match failed.first() {
+        Some(first) => format!("{} of {} requests failed, the first one: {first}", failed.len(), seen.records.len()),
+        None => {
+            "no request began and got its tokens one by one; ask for more of them, or a longer server.window_s".into()
+        }
+    };
+    WorkerError::Refused(format!("{}: {case}: a window of load gives no number: {why}", who.name()))
+}

@@ -1,0 +1,155 @@
+//! Windows of load in a paired run: what each gave, and the cases that are made of them.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use infergate::load::{FailureClass, MOST_USERS};
+use infergate::receipt::limits::{MAX_NOTES, MAX_SAMPLES, at_most, in_range, sound};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BlockRecord, Metric, PairedCase, Side};
+use crate::stats::quantile;
+
+/// What a case is that is measured in windows of load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadCase {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Users at once.
+    pub users: u32,
+    /// Which number of a window it is.
+    pub metric: Metric,
+    /// When things happen in each of its windows.
+    pub times: WindowTimes,
+}
+
+/// When things happen in a window, nanoseconds since the load began; chosen from the pilot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowTimes {
+    /// By then every user has sent its first request.
+    pub ramp_ns: u64,
+    /// The window begins.
+    pub from_ns: u64,
+    /// The window ends.
+    pub to_ns: u64,
+    /// Users send requests up to here, so that those that started in the window run at full load to their end.
+    pub stop_ns: u64,
+    /// What is in flight then is given up.
+    pub give_up_ns: u64,
+}
+
+impl WindowTimes {
+    /// How long the window is, nanoseconds.
+    pub fn length_ns(self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// One window of load on one side's server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowRecord {
+    /// Whose server.
+    pub side: Side,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Users at once.
+    pub users: u32,
+    /// How long it was, nanoseconds.
+    pub length_ns: u64,
+    /// Output tokens that came within it.
+    pub output_tokens: u64,
+    /// Requests in flight within it, in the mean.
+    pub in_flight: f64,
+    /// Requests that were sent, before and behind it as well.
+    pub issued: u64,
+    /// Of these, the ones that failed, by class; not those that were given up at its end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<FailureClass, u64>,
+    /// Requests that were in flight all the time and got no token.
+    pub starved: u64,
+    /// Requests that started within it and did not end while all users were busy: their end ran at less load.
+    pub unfinished: u64,
+    /// Time to first token of each completed request that started within it or waited at its begin, nanoseconds.
+    pub ttft_ns: Vec<u64>,
+    /// Gaps between pieces that ended within it.
+    pub gaps: u64,
+    /// Their P90, nanoseconds; `null` where there are none.
+    pub itl_p90_ns: Option<u64>,
+    /// Each user's longest one, nanoseconds, of the users that have one.
+    pub longest_gap_ns: Vec<u64>,
+}
+
+impl WindowRecord {
+    /// One number of it, nanoseconds of at least one; `None` where there is nothing to take it from.
+    pub fn value_ns(&self, metric: Metric) -> Option<u64> {
+        let p90 = |values: &[u64]| {
+            let values: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
+            quantile(&values, 0.9).map(|ns| ns.round() as u64)
+        };
+        let value = match metric {
+            Metric::SystemTokenNs => self.length_ns.checked_div(self.output_tokens),
+            Metric::TtftP90Ns => p90(&self.ttft_ns),
+            Metric::ItlP90Ns => self.itl_p90_ns,
+            Metric::LongestGapNs => p90(&self.longest_gap_ns),
+            Metric::TtftNs | Metric::ItlNs | Metric::E2eNs | Metric::TimeNs => None,
+        };
+        value.map(|ns| ns.max(1))
+    }
+
+    /// Requests that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    fn validate(&self) -> Result<()> {
+        at_most(self.ttft_ns.len().max(self.longest_gap_ns.len()), MAX_SAMPLES, "times of a window of load")?;
+        let times = self.ttft_ns.iter().chain(&self.longest_gap_ns).copied().chain(self.itl_p90_ns);
+        let counts = [self.length_ns, self.output_tokens, self.issued, self.starved, self.unfinished, self.gaps];
+        in_range(times.chain(counts).chain(self.failures.values().copied()), "a window of load")?;
+        sound([self.in_flight], "requests in flight")?;
+        ensure!((1..=MOST_USERS).contains(&self.users), "a window of load of {} users; measure again", self.users);
+        Ok(())
+    }
+}
+
+impl LoadCase {
+    /// The times of this case in a block of these windows, nanoseconds: one of each window, but of the longest gap the longest of
+    /// all, since what happens each ten seconds is in some windows and not in others. `None` where a window has none.
+    pub fn times_ns(&self, side: Side, windows: &[WindowRecord]) -> Option<Vec<u64>> {
+        let own = windows
+            .iter()
+            .filter(|window| window.side == side && window.users == self.users && window.scenario == self.scenario);
+        let times_ns: Vec<u64> = own.map(|window| window.value_ns(self.metric)).collect::<Option<_>>()?;
+        match self.metric {
+            Metric::LongestGapNs => times_ns.into_iter().max().map(|ns| vec![ns]),
+            _ => Some(times_ns),
+        }
+    }
+
+    /// Refuses one that no run can have measured.
+    pub(super) fn validate(&self) -> Result<()> {
+        let WindowTimes { ramp_ns, from_ns, to_ns, stop_ns, give_up_ns } = self.times;
+        let times_ns = [ramp_ns, from_ns, to_ns, stop_ns, give_up_ns];
+        in_range(times_ns, "a window of load")?;
+        ensure!(times_ns.is_sorted() && from_ns < to_ns, "its window ends before it begins; the file was edited");
+        Ok(())
+    }
+}
+
+/// The times of each case under load are those of its block's windows.
+pub(super) fn validate_windows(block: &BlockRecord, cases: &[PairedCase]) -> Result<()> {
+    at_most(block.windows.len(), MAX_NOTES, "windows of load")?;
+    block.windows.iter().try_for_each(WindowRecord::validate)?;
+    for (case, load) in cases.iter().filter_map(|case| Some((case, case.load.as_ref()?))) {
+        let Some(found) = block.cases.iter().find(|found| found.id == case.id) else { continue };
+        for (side, times_ns) in [(Side::Base, &found.base_ns), (Side::Head, &found.head_ns)] {
+            ensure!(
+                load.times_ns(side, &block.windows).as_ref() == Some(times_ns),
+                "{}: its times are not those of its windows of load; the file was edited",
+                case.id
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! A server under load on made-up time: users in a closed loop, slots, a queue, steps that give every running request a token.
+
+use std::collections::VecDeque;
+
+use infergate::load::RequestRecord;
+
+const MS: f64 = 1e6;
+
+/// What a server does.
+#[derive(Debug, Clone, Copy)]
+pub struct Server {
+    /// A step, whatever runs in it.
+    pub step_ms: f64,
+    /// What each running request adds to it.
+    pub row_ms: f64,
+    /// The newest request is served first.
+    pub newest_first: bool,
+    /// Each ten seconds it stands still for so long.
+    pub stall_ms: f64,
+    /// Each request beyond so many is refused.
+    pub refused_from: usize,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { step_ms: 20.0, row_ms: 0.0, newest_first: false, stall_ms: 0.0, refused_from: usize::MAX }
+    }
+}
+
+const SLOTS: usize = 12;
+const TOKENS: usize = 16;
+const PERIOD_MS: f64 = 10_000.0;
+
+/// One request on its way.
+struct Running {
+    record: RequestRecord,
+    left: usize,
+}
+
+impl Server {
+    /// What `users` see whose first starts are spread over `ramp_ns` and who send until `stop_ns`. The server began `since_ms`
+    /// before the load; `random` is the machine's noise.
+    pub fn serve(
+        self,
+        users: u32,
+        ramp_ns: u64,
+        stop_ns: u64,
+        since_ms: f64,
+        random: &mut fastrand::Rng,
+    ) -> Vec<RequestRecord> {
+        let mut waiting: VecDeque<Running> = VecDeque::new();
+        let mut running: Vec<Running> = Vec::new();
+        let mut done = Vec::new();
+        let mut coming: Vec<(u64, u32)> = (0..users).map(|u| (ramp_ns * u64::from(u) / u64::from(users), u)).collect();
+        let mut now_ms = 0.0;
+        // A process that is a little faster or slower than the next one, and steps that vary.
+        let speed = 1.0 + 0.01 * (random.f64() - 0.5);
+        let mut issued = 0;
+        while !(coming.is_empty() && waiting.is_empty() && running.is_empty()) {
+            let now_ns = (now_ms * MS) as u64;
+            let (here, later): (Vec<_>, Vec<_>) = coming.into_iter().partition(|(at_ns, _)| *at_ns <= now_ns);
+            coming = later;
+            for (at_ns, user) in here {
+                let record = RequestRecord {
+                    request: issued,
+                    user,
+                    scheduled_ns: at_ns,
+                    sent_ns: at_ns,
+                    ..RequestRecord::default()
+                };
+                issued += 1;
+                waiting.push_back(Running { record, left: TOKENS });
+            }
+            while running.len() < SLOTS
+                && let Some(next) = if self.newest_first { waiting.pop_back() } else { waiting.pop_front() }
+            {
+                running.push(next);
+            }
+            let step_ms = (self.step_ms + self.row_ms * running.len() as f64) * speed * (1.0 + 0.1 * random.f64());
+            let before = ((since_ms + now_ms) / PERIOD_MS) as u64;
+            now_ms += step_ms;
+            if ((since_ms + now_ms) / PERIOD_MS) as u64 > before {
+                now_ms += self.stall_ms;
+            }
+            let now_ns = (now_ms * MS) as u64;
+            for one in &mut running {
+                one.record.chunk_ns.push(now_ns);
+                one.left -= 1;
+            }
+            let (ended, others): (Vec<_>, Vec<_>) = running.into_iter().partition(|one| one.left == 0);
+            running = others;
+            for Running { mut record, .. } in ended {
+                record.ended_ns = now_ns;
+                record.output_tokens = Some(TOKENS as u64);
+                if done.len() >= self.refused_from {
+                    record.failure = Some(infergate::load::Failure {
+                        class: infergate::load::FailureClass::Status5xx,
+                        status: Some(500),
+                        detail: "500".into(),
+                    });
+                }
+                if now_ns < stop_ns {
+                    coming.push((now_ns + 1_000_000, record.user));
+                }
+                done.push(record);
+            }
+        }
+        done.sort_unstable_by_key(|record| record.request);
+        done
+    }
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Two builds of a server under load: what the gate says of known changes to infergate-serve, and how long that takes.
+
+    python3 scripts/server_gates.py                        # each change once, and equal builds 20 times; about 3 hours
+    python3 scripts/server_gates.py --equal 1 --only stall # one of them
+    python3 scripts/server_gates.py --command PATH         # takes a cargo-infergate that is built already
+
+Each change is a commit on top of a clone of this repository, gated against that by `gate --against HEAD~1 --server --users 16`. The
+server is infergate-serve with set token times: its tokens cost no processor, so what is seen is the batch, the queue and the
+engine's thread. It ends with exit code 1 at the first verdict that is not the expected one, or that takes more than 8 minutes.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TIMED = "crates/infergate-serve/src/timed.rs"
+THREAD = "crates/infergate-serve/src/engine_thread.rs"
+MOST_SECONDS = 480
+
+# 12 of 16 users are served at once, the others wait.
+SETTINGS = """
+[server]
+build = ["cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-serve", "--example", "serve"]
+command = ["./target/release/examples/serve", "--port", "{port}", "--slots", "12", "--queue", "64",
+           "--option", "ttft_ms=40", "--option", "itl_ms=12"]
+model = "timed"
+
+[[scenario]]
+name = "chat"
+input_tokens = 32
+output_tokens = 16
+"""
+
+# A change, the file, what becomes what in it, and what has to be named.
+CHANGES = {
+    "comment": (TIMED, "//! Its tokens are those", "//! All its tokens are those", None),
+    # Each row of the batch takes 1.5 ms by itself: 18 ms a step in place of 12.
+    "rows": (TIMED, "events.push(running.next(age)?);", "events.push(running.next(age)?);\n                thread::sleep(Duration::from_micros(1500));",
+             "chat/16-users/token"),
+    # The newest request is served first.
+    "queue": (THREAD, "self.waiting.pop_front()", "self.waiting.pop_back()", "load:chat/16 users"),
+    # Every ten seconds nothing happens for half of one, and everything is that much later from then on.
+    "stall": (TIMED, "        let events = self.due();\n", """        static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        static STALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let periods = BEGUN.get_or_init(Instant::now).elapsed().as_secs() / 10;
+        if STALLS.swap(periods, std::sync::atomic::Ordering::Relaxed) < periods {
+            let pause = Duration::from_millis(500);
+            thread::sleep(pause);
+            self.running.iter_mut().for_each(|running| running.begun += pause);
+        }
+        let events = self.due();
+""", "chat/16-users/longest-gap or chat/16-users/token"),
+}
+
+
+class Failed(Exception):
+    """Something did not come out as it has to."""
+
+
+def environment(place):
+    """Nothing of the user's own settings."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("INFERGATE_", "GIT_")) and key != "CARGO_TARGET_DIR"}
+    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "server"), ("EMAIL", "server@localhost"))}
+    return own | who | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "XDG_CACHE_HOME": str(place / "cache")}
+
+
+def run(folder, env, *command, expected=(0,)):
+    """Runs one command; gives its exit code and what it said."""
+    done = subprocess.run([str(word) for word in command], cwd=folder, env=env, text=True, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode not in expected:
+        raise Failed(f"'{' '.join(map(str, command))}' ended with exit code {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done.returncode, done.stdout
+
+
+def repository(place, env):
+    """A clone whose infergate.toml names the server, and whose HEAD is what every change is made on."""
+    clone = place / "clone"
+    run(place, env, "git", "clone", "--quiet", ROOT, clone)
+    (clone / "infergate.toml").write_text(SETTINGS)
+    run(clone, env, "git", "commit", "--quiet", "--all", "--message", "a server with set token times")
+    run(clone, env, "git", "tag", "gated")
+    return clone
+
+
+def changed(clone, env, name):
+    """The clone with one change as its HEAD, built: its build is no part of the gate's time."""
+    path, before, after, named = CHANGES[name]
+    run(clone, env, "git", "reset", "--quiet", "--hard", "gated")
+    text = (clone / path).read_text()
+    if before not in text:
+        raise Failed(f"{path}: has no '{before}'")
+    (clone / path).write_text(text.replace(before, after, 1))
+    run(clone, env, "git", "commit", "--quiet", "--all", "--message", name)
+    run(clone, env, "cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-serve", "--example", "serve")
+    return named
+
+
+def gate(place, clone, env, command, name, more):
+    """One gate of a change. Gives its verdict, the rows that fail, and how long it took."""
+    named = changed(clone, env, name)
+    path = place / "verdict.json"
+    path.unlink(missing_ok=True)
+    began = time.monotonic()
+    code, said = run(clone, env, command, "infergate", "gate", "--against", "HEAD~1", "--server", "--users", "16", "--memory-runs", "0",
+                     "--base-folder", place / "base", "--json", path, "--out", place / "paired.json", *more, expected=(0, 1, 3))
+    seconds = time.monotonic() - began
+    verdict = json.loads(path.read_text())
+    wrong = [row["subject"] for row in verdict["rows"] if row["outcome"] in ("regressed", "counter_regressed", "output_changed")]
+    blocks = len(json.loads((place / "paired.json").read_text())["blocks"])
+    right = code == 1 and any(subject in wrong for subject in named.split(" or ")) if named else code == 0
+    if not right:
+        raise Failed(f"{name}: the verdict is {verdict['verdict']} and names {', '.join(wrong) or 'nothing'}:\n{said}")
+    print(f"{name:8} {verdict['verdict']:18} {blocks:3} blocks {seconds:6.0f} s  {', '.join(wrong) or 'nothing'}", flush=True)
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--command", type=pathlib.Path, help="a cargo-infergate that is built already, in place of building it")
+    parser.add_argument("--equal", type=int, default=20, help="gates of equal builds [default: 20]")
+    parser.add_argument("--only", choices=[name for name in CHANGES if name != "comment"], help="this change alone")
+    parser.add_argument("--window-s", help="a window's length in place of the gate's own choice, to try this script")
+    asked = parser.parse_args()
+    command = asked.command
+    if not command:
+        subprocess.run(["cargo", "build", "--release", "--locked", "--package", "cargo-infergate"], cwd=ROOT, check=True)
+        command = ROOT / "target" / "release" / "cargo-infergate"
+    if not command.is_file():
+        sys.exit(f"error: {command}: there is no such program; build it with cargo build --release --package cargo-infergate")
+    more = ["--server-window-s", asked.window_s] if asked.window_s else []
+    # Below the repository cargo would take the repository's own compiler flags.
+    with tempfile.TemporaryDirectory(prefix="infergate-server-gates-") as folder:
+        place = pathlib.Path(folder)
+        env = environment(place)
+        try:
+            clone = repository(place, env)
+            names = [asked.only] if asked.only else [name for name in CHANGES if name != "comment"]
+            took = {name: gate(place, clone, env, command.resolve(), name, more) for name in names}
+            equal = [gate(place, clone, env, command.resolve(), "comment", more) for _ in range(asked.equal)]
+        except Failed as wrong:
+            sys.exit(f"error: {wrong}")
+    if equal:
+        print(f"\n{len(equal)} gates of equal builds passed, in {statistics.median(equal):.0f} s in the median, {max(equal):.0f} s at most")
+    # The first gate builds base, too.
+    late = [name for name, seconds in list(took.items())[1:] if seconds > MOST_SECONDS]
+    if late:
+        sys.exit(f"error: more than {MOST_SECONDS} s: {', '.join(late)}")
+
+
+main()

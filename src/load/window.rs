@@ -1,0 +1,49 @@
+//! A window of load on a server as values: what a worker that measures a server is asked for, and what it answers.
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::RequestRecord;
+
+/// More users than a gate puts on a server.
+pub const MOST_USERS: u32 = 10_000;
+
+/// Users in a closed loop, for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowPlan {
+    /// How many.
+    pub users: u32,
+    /// How long their first starts are spread over, nanoseconds.
+    pub ramp_ns: u64,
+    /// For so long after the begin users send requests, nanoseconds. What is in flight then may end.
+    pub length_ns: u64,
+    /// What is still in flight so long after the begin is given up, nanoseconds: a request that starves would not end.
+    pub give_up_ns: u64,
+    /// Decides the prompts: no other window has the same, and both sides of a pair are given the same number.
+    pub number: u64,
+}
+
+/// What every request of a window did. Times are nanoseconds since its begin.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LoadWindow {
+    /// In the order of their starts.
+    pub records: Vec<RequestRecord>,
+    /// It ended early, for there were more records than fit an answer.
+    #[serde(default)]
+    pub full: bool,
+}
+
+impl WindowPlan {
+    /// Refuses a plan that puts no load on anything.
+    ///
+    /// # Errors
+    /// No users or too many, no time, a ramp that does not end before the window does.
+    pub fn validate(&self) -> Result<()> {
+        ensure!((1..=MOST_USERS).contains(&self.users), "{} users; a window takes 1 to {MOST_USERS}", self.users);
+        ensure!(
+            self.ramp_ns < self.length_ns && self.length_ns <= self.give_up_ns,
+            "a window of load has to be longer than its ramp, and to end before it is given up"
+        );
+        Ok(())
+    }
+}
