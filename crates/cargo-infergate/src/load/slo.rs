@@ -125,13 +125,13 @@ impl Limit {
 /// intervals are within the limits. `Some(false)`: a percentile itself is above its limit. `None`: the requests are too few to
 /// show either.
 pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
-    let dependence = summary.ttft_ns.dependence();
+    let queue = summary.queue();
     let each = limits.iter().map(|limit| {
         let (values, p, most) = (limit.values(summary), limit.percentile.unwrap_or(0.5), limit.limit_ns as f64);
         if values.with_failures(p)? > most {
             return Some(false);
         }
-        values.within(p, dependence).is_some_and(|(_, high)| high <= most).then_some(true)
+        values.within(p, queue).is_some_and(|(_, high)| high <= most).then_some(true)
     });
     let each: Vec<Option<bool>> = each.collect();
     match each.contains(&Some(false)) {
@@ -148,6 +148,6 @@ pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) ->
     let hits: Vec<bool> = in_window(&level.requests, window).map(is_good).collect();
     let (good, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
     let per_s = all as f64 * 1e9 / (window.to_ns - window.from_ns) as f64;
-    let within = share_interval(&hits, summary.ttft_ns.dependence()).map(|(low, high)| (low * per_s, high * per_s));
+    let within = share_interval(&hits, summary.queue()).map(|(low, high)| (low * per_s, high * per_s));
     (all > 0).then(|| Goodput { good, all, requests_per_s: good as f64 / all as f64 * per_s, within })
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::Values;
 use crate::receipt::LevelRecord;
+use crate::stats::Queue;
 
 /// A stretch of the run, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +80,13 @@ pub struct LevelSummary {
 /// The window must hold so many mean latencies before Little's law is asked: requests that reach over its ends count less
 /// than 5 % then.
 const LITTLE_LATENCIES: f64 = 20.0;
+
+impl LevelSummary {
+    /// What is known of the queue that its requests stood in.
+    pub fn queue(&self) -> Queue {
+        if self.users.is_some() { Queue::OfUsers } else { Queue::Unbounded(self.ttft_ns.dependence()) }
+    }
+}
 
 /// Summarises one level, all its targets together.
 pub fn summarise(level: &LevelRecord) -> LevelSummary {

@@ -3,7 +3,7 @@
 use infergate::load::RequestRecord;
 use infergate::stats::samples_needed;
 
-use crate::stats::{Timed, neighbours, percentile_interval};
+use crate::stats::{Queue, Timed, neighbours, percentile_interval};
 
 /// Values of a metric, taken from some requests.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -58,10 +58,9 @@ impl Values {
     }
 
     /// Where the percentile at `p` lies, 95 %, by batch means over time ([`percentile_interval`]); the upper end is infinite where
-    /// failures reach it. `dependence` is what another time of the same requests shows of it. `None` where requests are too few for
-    /// how much they depend on each other.
-    pub fn within(&self, p: f64, dependence: f64) -> Option<(f64, f64)> {
-        percentile_interval(&self.timed(), p, dependence)
+    /// failures reach it. `None` where requests are too few for how much they depend on each other.
+    pub fn within(&self, p: f64, queue: Queue) -> Option<(f64, f64)> {
+        percentile_interval(&self.timed(), p, queue)
     }
 
     /// How much neighbouring requests are alike, 0 to 1.

@@ -34,6 +34,15 @@ pub struct Timed {
     pub request: usize,
 }
 
+/// How long a queue can become.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Queue {
+    /// A closed loop: never more than its users, so that a calm run does not hide it.
+    OfUsers,
+    /// An open loop, and the correlation of [`neighbours`] by another time of the same requests: a queue shows in TTFT first.
+    Unbounded(f64),
+}
+
 /// Values in the order of their size, and what each request contributes.
 struct Ranked {
     sorted: Vec<Timed>,
@@ -87,9 +96,8 @@ pub fn neighbours(values: &[Timed]) -> f64 {
 }
 
 /// The two-sided 95 % interval of the percentile at `p`, of values in any order whose requests are numbered by their starts. Its
-/// upper end is infinite where failures reach it. `at_least` is a correlation of [`neighbours`] that is known of the same requests by
-/// another time: a queue shows in TTFT first. `None` where the run is too short.
-pub fn percentile_interval(values: &[Timed], p: f64, at_least: f64) -> Option<(f64, f64)> {
+/// upper end is infinite where failures reach it. `None` where the run is too short.
+pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f64, f64)> {
     let needed = samples_needed(p)? as f64;
     let ranked = Ranked::of(values)?;
     let (requests, limit) = (ranked.ranks.len(), ranked.at(p)?);
@@ -101,7 +109,7 @@ pub fn percentile_interval(values: &[Timed], p: f64, at_least: f64) -> Option<(f
     let share = beyond.iter().sum::<f64>() / requests as f64 / mean_weight;
     let residuals: Vec<f64> =
         beyond.iter().zip(&ranked.weights).map(|(beyond, weight)| beyond / mean_weight - share * weight).collect();
-    let left = effective(&[&ranked.ranks, &residuals], at_least, needed)?;
+    let left = effective(&[&ranked.ranks, &residuals], queue, needed)?;
     // Gaps of one request say more than one value would, by as much as they differ from each other.
     let spread = variance(&residuals);
     let count = if spread > 0.0 { left * share * (1.0 - share) / spread } else { left };
@@ -110,11 +118,11 @@ pub fn percentile_interval(values: &[Timed], p: f64, at_least: f64) -> Option<(f
     Some((ranked.at(low)?, ranked.at(high)?))
 }
 
-/// The two-sided 95 % interval of the share of `hits`, one a request in the order of starts. `at_least` as in
-/// [`percentile_interval`].
-pub fn share_interval(hits: &[bool], at_least: f64) -> Option<(f64, f64)> {
+/// The two-sided 95 % interval of the share of `hits`, one a request in the order of starts. `None` where
+/// the run is too short.
+pub fn share_interval(hits: &[bool], queue: Queue) -> Option<(f64, f64)> {
     let series: Vec<f64> = hits.iter().map(|hit| f64::from(u8::from(*hit))).collect();
-    let left = effective(&[&series], at_least, samples_needed(SHARE_LIKE)? as f64)?;
+    let left = effective(&[&series], queue, samples_needed(SHARE_LIKE)? as f64)?;
     let share = series.iter().sum::<f64>() / series.len() as f64;
     let (hit, missed) = (share * left, (1.0 - share) * left);
     let low = if share == 0.0 { 0.0 } else { beta_quantile(TAIL, hit, missed + 1.0)? };
@@ -123,14 +131,17 @@ pub fn share_interval(hits: &[bool], at_least: f64) -> Option<(f64, f64)> {
 }
 
 /// As many independent requests would say as much. `None` where they are fewer than `needed`.
-fn effective(series: &[&[f64]], at_least: f64, needed: f64) -> Option<f64> {
+fn effective(series: &[&[f64]], queue: Queue, needed: f64) -> Option<f64> {
     let count = series.first()?.len();
     let requests = count as f64;
     if count < 2 * BATCHES {
         // Too few to see what they have to do with each other.
         return None;
     }
-    let mut correlation = at_least.clamp(0.0, 1.0);
+    let mut correlation = match queue {
+        Queue::OfUsers => 0.0,
+        Queue::Unbounded(at_least) => at_least.clamp(0.0, 1.0),
+    };
     let mut factor = 1.0_f64;
     for series in series {
         correlation = correlation.max(lag_1(series));
@@ -148,7 +159,8 @@ fn effective(series: &[&[f64]], at_least: f64, needed: f64) -> Option<f64> {
     let student = (student_t_quantile(1.0 - TAIL, (BATCHES - 1) as f64)? / NORMAL).powi(2);
     let asked = requests / (asked_of * student);
     let left = requests / (factor.max(of_neighbours) * student);
-    (asked.min(left) >= needed).then_some(left)
+    let enough = if queue == Queue::OfUsers { left } else { asked.min(left) };
+    (enough >= needed).then_some(left)
 }
 
 /// How much more the mean of a batch varies than that of as many independent values. `None` where batches still depend on each

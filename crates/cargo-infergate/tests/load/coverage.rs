@@ -58,13 +58,13 @@ fn counted(server: Server, load: Load, requests: usize) -> [[Count; 4]; 3] {
     for _ in 0..RUNS {
         let level = queue.level(requests);
         let summary = summarise(&level);
-        let dependence = summary.ttft_ns.dependence();
+        let queue_of = summary.queue();
         for (metric, of) in
             [|s: &LevelSummary| s.ttft_ns.clone(), |s: &LevelSummary| s.e2e_ns.clone()].iter().enumerate()
         {
             let values = of(&summary);
             for (place, p) in PERCENTILES.iter().enumerate() {
-                counts[metric][place].add(values.within(*p, dependence), truth[metric][place]);
+                counts[metric][place].add(values.within(*p, queue_of), truth[metric][place]);
             }
         }
         let found = goodput(&level, &summary, &[limit]).expect("a goodput");

@@ -16,7 +16,7 @@ use crate::load::summary::{
 };
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
-use crate::stats::{mean, share_interval};
+use crate::stats::{Queue, mean, share_interval};
 
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 pub const MOST_PAIRS: usize = 200;
@@ -248,6 +248,7 @@ impl Point {
         summary: &LevelSummary,
     ) -> Self {
         let number = target.map(|(_, number)| number);
+        let queue = summary.queue();
         let measured = measured(level, number);
         let place = target.map_or(0, |(place, _)| place);
         let price = receipt.targets.get(place).and_then(|target| target.price());
@@ -261,7 +262,7 @@ impl Point {
             completed: summary.completed,
             cancelled: summary.cancelled,
             failures: summary.failures.clone(),
-            failed_within: share_interval(&failed(level, number), summary.ttft_ns.dependence()),
+            failed_within: share_interval(&failed(level, number), queue),
             retries: summary.retries,
             window: summary.window,
             measured: summary.measured,
@@ -274,7 +275,7 @@ impl Point {
             late_ns: summary.late_ns.at(0.5),
             cost: price.and_then(|price| cost(&measured, price)),
             quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, number, window)),
-            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, summary.ttft_ns.dependence())),
+            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, queue)),
         }
     }
 
@@ -300,10 +301,10 @@ impl Point {
 }
 
 impl Spread {
-    fn of(metric: Metric, summary: &LevelSummary, dependence: f64) -> Self {
+    fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
         let values = metric.values(summary);
         let [p25, p50, p75, p99] = values.all_at(Rank::ALL.map(Rank::share));
-        let within = values.within(Rank::P50.share(), dependence).filter(|(_, high)| high.is_finite());
+        let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
         Self { requests: values.requests, failed: values.failed, p25, p50, p75, p99, p50_within: within }
     }
 
