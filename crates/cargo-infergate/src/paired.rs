@@ -296,14 +296,8 @@ impl<'a> PairedRun<'a> {
         progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
         let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
-        let mut record = BlockRecord {
-            started_first,
-            ran_first,
-            anchor_place,
-            layouts,
-            cases: Vec::new(),
-            windows: Vec::new(),
-        };
+        let mut record =
+            BlockRecord { started_first, ran_first, anchor_place, layouts, cases: Vec::new(), windows: Vec::new() };
         if done == 0 {
             self.pairs.forget_blocks();
         }

@@ -41,8 +41,14 @@ fn planned(metric: Metric, threshold: f64, expected_std: f64) -> PairedCase {
 fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng) -> BlockRecord {
     let ran_first = if random.bool() { Side::Base } else { Side::Head };
     let other = ran_first.other();
-    let mut block =
-        BlockRecord { started_first: other, ran_first, anchor_place: None, cases: Vec::new(), windows: Vec::new() };
+    let mut block = BlockRecord {
+        started_first: other,
+        ran_first,
+        anchor_place: None,
+        layouts: None,
+        cases: Vec::new(),
+        windows: Vec::new(),
+    };
     // Both were started some seconds before.
     let mut since_ms = 5000.0 * random.f64();
     for side in [ran_first, other, other, ran_first] {
