@@ -3,6 +3,7 @@
 //! `cargo run --example leaky_engine` lists them.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -46,17 +47,34 @@ const CONTROLS: &[Control] = &[
         Ok(())
     }),
     ("alternating", "holds 64 KiB and 1 MiB in turn", |kept, run| {
-        kept.0.clear();
+        kept.buffers.clear();
         kept.push_if(true, if run.is_multiple_of(2) { 64 * KIB } else { KIB * KIB });
         Ok(())
     }),
     ("sawtooth", "keeps 128 KiB a run and lets go of all of it every 20 runs", |kept, run| {
         if run.is_multiple_of(20) {
-            kept.0.clear();
+            kept.buffers.clear();
         }
         kept.push_if(true, 128 * KIB);
         Ok(())
     }),
+    ("cache", "keeps 3,000 bytes a run until it is full at run 76", |kept, run| {
+        kept.push_if(run < 76, 3000);
+        Ok(())
+    }),
+    (
+        "cache-at-random",
+        "a cache of 5,000 entries of 64 bytes, of which 50 a run are asked for at random",
+        |kept, run| {
+            kept.ask_at_random(run);
+            Ok(())
+        },
+    ),
+    ("cache-and-leak", "the cache that is full at run 76, and leaks 100 bytes a run", |kept, run| {
+        kept.push_if(run < 76, 3000);
+        leak(100)
+    }),
+    ("rare", "leaks 1 KiB in each 30th run", |_, run| if run.is_multiple_of(30) { leak(KIB) } else { Ok(()) }),
     ("late", "takes 8 MiB once, after 70 runs", |kept, run| {
         kept.push_if(run == 70, 8 * KIB * KIB);
         Ok(())
@@ -65,12 +83,22 @@ const CONTROLS: &[Control] = &[
 
 /// What an engine holds on to between runs.
 #[derive(Default)]
-struct Kept(Vec<Box<[u8]>>);
+struct Kept {
+    buffers: Vec<Box<[u8]>>,
+    entries: HashMap<usize, Box<[u8]>>,
+}
 
 impl Kept {
     fn push_if(&mut self, really: bool, bytes: usize) {
         if really {
-            self.0.push(filled(bytes));
+            self.buffers.push(filled(bytes));
+        }
+    }
+
+    fn ask_at_random(&mut self, run: usize) {
+        let mut random = fastrand::Rng::with_seed(run as u64);
+        for _ in 0..50 {
+            self.entries.entry(random.usize(..5000)).or_insert_with(|| filled(64));
         }
     }
 }

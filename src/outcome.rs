@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Everything asked for holds.
     Pass,
+    /// Memory grew and then no more, as when a cache fills: a pass that says how much was kept.
+    Plateau,
     /// No slowdown at or above the threshold.
     WithinLimit,
     /// Faster, significantly and relevantly.
@@ -52,7 +54,7 @@ impl Outcome {
     /// The process exit code.
     pub fn exit_code(self) -> i32 {
         match self {
-            Self::Pass | Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
+            Self::Pass | Self::Plateau | Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
             Self::Regressed
             | Self::OutputChanged
             | Self::CounterRegressed
@@ -80,6 +82,7 @@ impl Outcome {
     pub fn words(self) -> &'static str {
         match self {
             Self::Pass => "pass",
+            Self::Plateau => "plateau",
             Self::WithinLimit => "within limit",
             Self::Improved => "improved",
             Self::Drifted => "drifted",

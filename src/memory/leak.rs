@@ -1,13 +1,14 @@
 //! The leak rule: does a process that does the same again and again need more and more memory?
 //!
 //! Two witnesses. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
-//! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test, a floor, and
-//! a confirmation by as many runs again, because a program that warms up rises too.
+//! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test and a floor.
+//! What rises for either is confirmed by as many runs again, because a cache that fills rises too.
 
 mod heap;
 mod resident;
+mod tail;
 
-pub use heap::{HeapTrend, certain_leak_interval, heap_trend};
+pub use heap::{HeapGrowth, HeapTrend, RandomLeak, certain_leak_interval, heap_rises, heap_trend, random_leaks};
 pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
@@ -52,22 +53,26 @@ pub struct Finding {
     pub p_rising: Option<f64>,
     /// The smallest leak these runs could have seen, bytes a run.
     pub smallest_leak_bytes: Option<f64>,
-    /// A heap leak of each so-manieth run is certain to be seen.
+    /// What a plateau kept, bytes.
+    pub kept_bytes: Option<u64>,
+    /// A heap leak in each k-th run is certain to be seen up to this k.
     pub certain_leak_interval: Option<usize>,
+    /// How often heap leaks in a random k-th of the runs are found.
+    pub random_leaks: Vec<RandomLeak>,
     /// One sentence on why, where the numbers do not say it.
     pub note: Option<String>,
 }
 
-/// Whether the heap leaks, over the runs asked for.
-pub fn heap_leaks(record: &MemoryRecord) -> bool {
-    heap_trend(asked(record, &record.runs.live_bytes)).is_some_and(|heap| heap.leaks)
+/// What the heap did over the runs asked for and those that confirm; `None` where they were not taken.
+pub fn confirmed_heap(record: &MemoryRecord) -> Option<HeapTrend> {
+    let rose = heap_rises(asked(record, &record.runs.live_bytes)) == Some(true);
+    heap_trend(&record.runs.live_bytes, record.asked_runs).filter(|_| rose)
 }
 
-/// Whether the resident set rose over the runs asked for, so that as many again must tell a leak from a warm-up. A heap that
-/// leaks has answered already.
+/// Whether either witness rose over the runs asked for, so that as many again must tell a leak from a plateau.
 pub fn needs_confirmation(record: &MemoryRecord) -> bool {
-    let rises = resident_trend(asked(record, &record.runs.rss_bytes)).is_some_and(|resident| resident.rises());
-    rises && !heap_leaks(record)
+    heap_rises(asked(record, &record.runs.live_bytes)) == Some(true)
+        || resident_trend(asked(record, &record.runs.rss_bytes)).is_some_and(|resident| resident.rises())
 }
 
 /// What both witnesses say.
@@ -109,7 +114,9 @@ fn finding(witness: Witness, outcome: Outcome, note: Option<String>) -> Finding 
         floor_per_run_bytes: None,
         p_rising: None,
         smallest_leak_bytes: None,
+        kept_bytes: None,
         certain_leak_interval: None,
+        random_leaks: Vec::new(),
         note,
     }
 }
@@ -141,22 +148,69 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         };
         return finding(Witness::Heap, unseen(record), Some(note.into()));
     }
-    let Some(heap) = heap_trend(live_bytes) else {
+    let Some(rises) = heap_rises(live_bytes) else {
         let (verdict, note) = too_few(record);
         return finding(Witness::Heap, verdict, note);
     };
-    let blocks = heap_trend(asked(record, &record.runs.live_blocks)).map(|blocks| blocks.per_run);
-    let (verdict, note) = if heap.leaks {
-        let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
-        (Outcome::Leak, Some(format!("the heap grows by {} bytes a run{blocks}", plain(heap.per_run))))
-    } else {
-        (Outcome::Pass, None)
-    };
-    Finding {
-        per_run_bytes: Some(if heap.leaks { heap.per_run } else { 0.0 }),
+    let unclouded = Finding {
+        per_run_bytes: Some(0.0),
         smallest_leak_bytes: Some(1.0),
         certain_leak_interval: certain_leak_interval(live_bytes.len()),
-        ..finding(Witness::Heap, verdict, note)
+        random_leaks: random_leaks(live_bytes.len()),
+        ..finding(Witness::Heap, Outcome::Pass, None)
+    };
+    if !rises {
+        return unclouded;
+    }
+    confirmed_heap(record).map_or_else(|| unconfirmed(live_bytes), |heap| risen(record, &heap, unclouded))
+}
+
+/// A heap that rose and was not followed further, as in receipts of earlier versions: a leak cannot be told from a plateau.
+fn unconfirmed(live_bytes: &[u64]) -> Finding {
+    let runs = live_bytes.len();
+    let rose = live_bytes.last().zip(live_bytes.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
+    let note = format!("the heap rose by {rose} bytes over {runs} runs and was not followed further; measure again");
+    let row = finding(Witness::Heap, Outcome::Inconclusive, Some(note));
+    Finding { per_run_bytes: Some(rose as f64 / runs as f64), ..row }
+}
+
+/// What the runs that confirm made of a heap that rose.
+fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding {
+    let (before, then, last) = (plain(heap.first_per_run), plain(heap.per_run), plain(heap.last_per_run));
+    // What still grows hides a leak that is smaller.
+    let clouded = || Finding {
+        per_run_bytes: Some(heap.per_run),
+        smallest_leak_bytes: Some(heap.last_per_run.max(1.0)),
+        certain_leak_interval: None,
+        random_leaks: Vec::new(),
+        ..unclouded.clone()
+    };
+    match heap.growth {
+        HeapGrowth::CameBack => unclouded,
+        HeapGrowth::Leak => {
+            let blocks = heap_trend(&record.runs.live_blocks, record.asked_runs).map(|blocks| blocks.per_run);
+            let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
+            let note = Some(format!("the heap grows by {then} bytes a run{blocks}"));
+            Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), note, ..unclouded }
+        }
+        HeapGrowth::Plateau => {
+            let stopped = heap.last_per_run == 0.0;
+            let ended = if stopped {
+                "and then no more".to_owned()
+            } else {
+                format!("and slowed down to {last} bytes a run: a smaller leak would not be seen")
+            };
+            let note = Some(format!("the heap grew by {} bytes {ended}", heap.kept));
+            let row = if stopped { unclouded } else { clouded() };
+            Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
+        }
+        HeapGrowth::Open => {
+            let note = format!(
+                "the heap grew by {before} bytes a run, then by {then}: a leak is neither shown nor excluded; {} runs may settle it",
+                4 * record.asked_runs
+            );
+            Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
+        }
     }
 }
 
@@ -177,6 +231,7 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
         return finding(Witness::Resident, verdict, note);
     };
     let (mut verdict, mut note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
+    let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
     if let Some(limit) = policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64)
         && verdict != Outcome::Leak
     {
@@ -188,6 +243,7 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
         floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),
         p_rising: Some(first.p_rising),
         smallest_leak_bytes: Some(first.smallest_leak_bytes()),
+        kept_bytes: kept.filter(|_| verdict == Outcome::Plateau),
         ..finding(Witness::Resident, verdict, note)
     }
 }
@@ -196,16 +252,13 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
 fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
     let slope = first.line.slope;
     let rose = format!("the resident set rose by {slope:.0} bytes a run over {} runs", first.runs);
-    if heap_leaks(record) {
-        return (Outcome::Inconclusive, Some(format!("{rose}; the heap leaks, so it was not followed further")));
-    }
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
         return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
     };
     let (again, lasts) = (second.line.slope, second.line.slope >= slope / 2.0);
     match (second.rises(), lasts) {
         (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again:.0} over as many again"))),
-        (false, false) => (Outcome::Pass, None),
+        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again:.0} over as many again"))),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts { second.runs_to_settle() } else { Some(4 * first.runs) };

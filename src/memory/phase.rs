@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::leak::{heap_leaks, needs_confirmation};
+use super::leak::{HeapGrowth, confirmed_heap, needs_confirmation};
 use crate::case::{Case, choose};
 use crate::engine::LoadRequest;
 use crate::progress::Progress;
@@ -17,8 +17,10 @@ const WARM_UP_RUNS: usize = 5;
 /// Repeats of a counted case. A thread that frees a little late shifts a counter in some of them; with few, two builds that do
 /// the same would now and then show a range each that do not meet.
 const COUNT_REPEATS: usize = 8;
-/// Runs of the pass that looks for a leak's place.
+/// Runs of the pass that looks for a leak's place, at least.
 const LOCATE_RUNS: usize = 8;
+/// A leak that is seldom is waited for until it came so often.
+const LOCATED_RISES: f64 = 3.0;
 /// Runs between two times that what there is so far is handed out to be kept.
 const RUNS_BETWEEN_KEEPS: usize = 10;
 
@@ -186,18 +188,20 @@ fn follow(
                 keep(receipt)?;
             }
         }
-        if heap_leaks(&receipt.memory) {
-            show("memory, looking for the leak's place", WARM_UP_RUNS + request.runs);
-            // The leak is shown already; that its place is not found takes nothing from it.
-            match client.locate(request.case, LOCATE_RUNS) {
-                Ok(sites) => receipt.memory.sites = sites,
-                Err(error) => receipt.memory.missing.push(format!("the leak's place was not found: {error:#}")),
-            }
-            return Ok(());
-        }
         if wanted > request.runs || !needs_confirmation(&receipt.memory) {
-            return Ok(());
+            break;
         }
         wanted *= 2;
     }
+    // After the runs that confirm: what outlives its run now is what goes on growing, and a cache that filled is not named.
+    if let Some(heap) = confirmed_heap(&receipt.memory).filter(|heap| heap.growth == HeapGrowth::Leak) {
+        show("memory, looking for the leak's place", WARM_UP_RUNS + request.runs);
+        let runs = ((LOCATED_RISES * heap.runs_between_rises) as usize).max(LOCATE_RUNS);
+        // The leak is shown already; that its place is not found takes nothing from it.
+        match client.locate(request.case, runs) {
+            Ok(sites) => receipt.memory.sites = sites,
+            Err(error) => receipt.memory.missing.push(format!("the leak's place was not found: {error:#}")),
+        }
+    }
+    Ok(())
 }

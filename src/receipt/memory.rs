@@ -64,7 +64,7 @@ pub struct MemoryRecord {
     pub case: Case,
     /// Runs before the first one that counts.
     pub warm_up_runs: usize,
-    /// Runs the verdict is reached by; `runs` holds twice as many where the resident set rose and was followed further.
+    /// Runs the verdict is reached by; `runs` holds twice as many where memory rose and was followed further.
     pub asked_runs: usize,
     /// After each run, oldest first.
     pub runs: MemorySeries,

@@ -38,7 +38,7 @@ pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,
     TargetEvidence, TimeEvidence, Unit,
 };
-pub use infergate::memory::leak::Witness;
+pub use infergate::memory::leak::{RandomLeak, Witness};
 pub use infergate::outcome::Outcome;
 pub use infergate::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};

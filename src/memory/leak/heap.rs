@@ -1,45 +1,155 @@
-//! The heap's rule. What is counted has no noise, but it may swing: caches fill and are emptied, buffers alternate.
+//! The heap's rule. What is counted has no noise, but it may swing, and it may fill: caches are filled and emptied, buffers
+//! alternate. Whoever rises is followed for as many runs again, and those tell a leak from a plateau.
+
+use serde::{Deserialize, Serialize};
 
 use super::MIN_RUNS;
+use super::tail::{goes_on, keeps_its_pace, slows_down};
 
-/// How a counted series moves.
+/// Of the seven steps between the eight quarters, so many have to rise: fewer are steps of a table, or a late buffer.
+const LEAST_RISING_STEPS: usize = 5;
+/// Growth without a visible trend that is this much smaller in the second half is too uneven to be called.
+const LEAST_LASTING: f64 = 1.0 / 3.0;
+/// Growth that slows down to less than this between one half and the next is a cache that fills; a larger one may be either.
+const MOST_OF_A_PLATEAU: f64 = 0.5;
+
+/// What the runs that confirm say of a heap that rose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeapGrowth {
+    /// It goes on, and does not slow down to nothing.
+    Leak,
+    /// It ended, or slows down as a cache does that fills.
+    Plateau,
+    /// What rose was given back.
+    CameBack,
+    /// It slows down, and neither as a cache nor as a leak would.
+    Open,
+}
+
+/// How a counted series moved over twice the runs asked for (bytes or blocks).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeapTrend {
-    /// Whether even its low points rise, and do not slow down.
-    pub leaks: bool,
-    /// Rise of the low points, per run.
+    /// The decision.
+    pub growth: HeapGrowth,
+    /// From the low point of all runs to that of the last quarter.
+    pub kept: u64,
+    /// Rise of the low points over the runs asked for, per run.
+    pub first_per_run: f64,
+    /// Over the runs that confirm, per run.
     pub per_run: f64,
+    /// Over their last half, per run: a leak that is smaller than this cannot be seen behind a plateau.
+    pub last_per_run: f64,
+    /// Runs from one rise of the low points to the next, on average.
+    pub runs_between_rises: f64,
 }
 
-/// The trend of what was live after each run (bytes or blocks); `None` below [`MIN_RUNS`].
+/// A leak in a random k-th of the runs, and how often it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RandomLeak {
+    /// k: each run leaks with a chance of 1 / k.
+    pub interval: usize,
+    /// The share of phases in which it is called a leak.
+    pub chance: f64,
+}
+
+/// Whether the low points of the runs asked for rise, so that as many again have to tell why. `None` below [`MIN_RUNS`].
 ///
-/// With e_k the smallest value from the k-th quarter on, a leak is three steps e_1 - e_0, e_2 - e_1, e_3 - e_2 that are all
-/// above zero, the last at least a third of the largest: a warm-up slows down, a leak goes on or accelerates. Whatever comes
-/// back to its low point once in a quarter of the runs, or rises only once, makes a step of zero. The rate is
-/// (e_3 - e_0) / (3 n / 4).
-pub fn heap_trend(live: &[u64]) -> Option<HeapTrend> {
+/// With e_k the smallest value from the k-th quarter on, two of the steps e_1 - e_0, e_2 - e_1, e_3 - e_2 rise. What comes back
+/// to its low point once in a quarter of the runs, or rises only once, does not.
+pub fn heap_rises(live: &[u64]) -> Option<bool> {
     let runs = live.len();
-    if runs < MIN_RUNS {
-        return None;
-    }
-    let low_from = |quarter: usize| live[quarter_start(quarter, runs)..].iter().min().copied().unwrap_or(0);
-    let lows = [0, 1, 2, 3].map(low_from);
-    // From a later quarter on there are fewer values to be the smallest: the lows never fall.
-    let steps = [lows[1] - lows[0], lows[2] - lows[1], lows[3] - lows[2]];
-    let rises = steps.iter().all(|step| *step > 0);
-    let largest = steps.into_iter().max().unwrap_or(0);
-    let per_run = (lows[3] - lows[0]) as f64 / (3.0 * runs as f64 / 4.0);
-    Some(HeapTrend { leaks: rises && 3 * u128::from(steps[2]) >= u128::from(largest), per_run })
+    let lows = lowest_from(live);
+    let rises = |quarter: usize| lows[quarter_start(quarter, runs)] < lows[quarter_start(quarter + 1, runs)];
+    (runs >= MIN_RUNS).then(|| (0..3).filter(|quarter| rises(*quarter)).count() >= 2)
 }
 
-/// The largest k for which a leak of one size in each k-th run is certain to be called, whichever run it starts in. `None`
-/// below [`MIN_RUNS`].
+/// What twice `asked` runs say, of which the first half rose. `None` where there are fewer of them, or of [`MIN_RUNS`].
 ///
-/// Each step needs such a run among its own, so k is the length of the shortest step. Steps differ by one run at most, and
-/// the number of such runs in them by one too: the last is then at least half of the largest.
+/// Looked at are the low points: E(t) is the smallest value from run t on, up to the begin of the last of the eight quarters.
+/// G_1 and G_2 are its growth over the first three quarters of each half.
+/// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau.
+/// - Does not slow down: no falling trend in its growth from run to run, and G_2 at least a third of G_1: a leak.
+/// - Slows down: if G_2 / G_1 is a half or more, it is open. Else a cache that fills has a time constant of
+///   asked / ln(G_1 / G_2) runs, and its growth goes on slowing by it. If growth keeps its pace in the end, a leak was behind
+///   the cache; if it slows, but less than that cache would, it is open; the rest are plateaus.
+pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
+    let live = live.get(..asked.checked_mul(2)?).filter(|_| asked >= MIN_RUNS)?;
+    let lows = lowest_from(live);
+    let starts: Vec<usize> = (0..8).map(|quarter| quarter / 4 * asked + quarter_start(quarter % 4, asked)).collect();
+    let rise = |from: usize, to: usize| lows[starts[to]] - lows[starts[from]];
+    let per_run = |from: usize, to: usize| rise(from, to) as f64 / (starts[to] - starts[from]) as f64;
+    let growth: Vec<f64> = lows[..=starts[7]].windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let rises = growth.iter().filter(|bytes| **bytes > 0.0).count();
+    let steps: Vec<u64> = (0..7).map(|quarter| rise(quarter, quarter + 1)).collect();
+    Some(HeapTrend {
+        growth: decide(&growth, &steps, &starts, asked),
+        kept: rise(0, 7),
+        first_per_run: per_run(0, 3),
+        per_run: per_run(4, 7),
+        last_per_run: per_run(6, 7),
+        runs_between_rises: growth.len() as f64 / rises.max(1) as f64,
+    })
+}
+
+/// `growth` from run to run, its `steps` between the quarters, and their `starts`.
+fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> HeapGrowth {
+    let (first, second) = (sum(&steps[..3]), sum(&steps[4..]));
+    if steps.iter().all(|step| *step == 0) {
+        return HeapGrowth::CameBack;
+    }
+    let rising = steps.iter().filter(|step| **step > 0).count();
+    if first == 0.0 || second == 0.0 || rising < LEAST_RISING_STEPS {
+        return HeapGrowth::Plateau;
+    }
+    let ratio = second / first;
+    if !slows_down(growth) {
+        return if ratio >= LEAST_LASTING { HeapGrowth::Leak } else { HeapGrowth::Open };
+    }
+    if ratio >= MOST_OF_A_PLATEAU {
+        return HeapGrowth::Open;
+    }
+    if steps[6] == 0 {
+        return HeapGrowth::Plateau;
+    }
+    let time_constant = asked as f64 / (1.0 / ratio).ln();
+    let confirming = &growth[starts[4]..];
+    let goes_on_behind = || (5..7).any(|from| keeps_its_pace(&growth[starts[from]..], time_constant, false));
+    if steps[4..].iter().all(|step| *step > 0) && (keeps_its_pace(confirming, time_constant, true) || goes_on_behind())
+    {
+        HeapGrowth::Leak
+    } else if goes_on(confirming, time_constant) {
+        HeapGrowth::Open
+    } else {
+        HeapGrowth::Plateau
+    }
+}
+
+fn sum(steps: &[u64]) -> f64 {
+    steps.iter().map(|step| *step as f64).sum()
+}
+
+/// The smallest value from each run on: what is never given back.
+fn lowest_from(live: &[u64]) -> Vec<u64> {
+    let mut lows = live.to_vec();
+    for at in (1..lows.len()).rev() {
+        lows[at - 1] = lows[at - 1].min(lows[at]);
+    }
+    lows
+}
+
+/// The largest k for which a leak of one size in each k-th run is certain to be called, whichever run it starts in: seven
+/// quarters hold five of them, each in another one. `None` below [`MIN_RUNS`].
 pub fn certain_leak_interval(runs: usize) -> Option<usize> {
-    let starts = [0, 1, 2, 3].map(|quarter| quarter_start(quarter, runs));
-    (runs >= MIN_RUNS).then(|| starts.windows(2).map(|pair| pair[1] - pair[0]).min()).flatten()
+    (runs >= MIN_RUNS).then(|| 7 * (runs / 4) / LEAST_RISING_STEPS)
+}
+
+/// How often leaks in a random k-th of the runs are found, for k of a tenth and of a fifth of the runs; nothing below
+/// [`MIN_RUNS`]. By simulation (`cargo test --test leak_rule -- --nocapture` draws them again): what counts is the number of such
+/// runs, so that the chances hold for any number of runs.
+pub fn random_leaks(runs: usize) -> Vec<RandomLeak> {
+    let known = [(10, 0.94), (5, 0.6)].map(|(part, chance)| RandomLeak { interval: runs / part, chance });
+    if runs < MIN_RUNS { Vec::new() } else { known.to_vec() }
 }
 
 /// The first run of a quarter, from 0.

@@ -17,7 +17,9 @@ fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
         floor_bytes: finding.floor_per_run_bytes,
         p_rising: finding.p_rising,
         smallest_leak_bytes: finding.smallest_leak_bytes,
+        kept_bytes: finding.kept_bytes,
         certain_leak_interval: finding.certain_leak_interval,
+        random_leaks: finding.random_leaks,
     });
     let row = VerdictRow::new(record.case, finding.outcome, evidence);
     match finding.note {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, Metric, Target, TargetMetric, Throughput, Witness};
+use super::{Counter, Metric, RandomLeak, Target, TargetMetric, Throughput, Witness};
 
 /// What was compared, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -279,7 +279,13 @@ pub struct MemoryEvidence {
     /// The smallest leak these runs could have seen, bytes a run.
     #[serde(default)]
     pub smallest_leak_bytes: Option<f64>,
+    /// A plateau: what grew and was kept, bytes.
+    #[serde(default)]
+    pub kept_bytes: Option<u64>,
     /// Heap: a leak of that size in each k-th run is certain to be called up to this k, and in rarer runs it depends on which.
     #[serde(default)]
     pub certain_leak_interval: Option<usize>,
+    /// Heap: how often leaks in a random k-th of the runs are called.
+    #[serde(default)]
+    pub random_leaks: Vec<RandomLeak>,
 }

@@ -384,5 +384,13 @@ pub fn memory_trend(memory: &MemoryEvidence) -> String {
     if let Some(interval) = memory.certain_leak_interval {
         let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
     }
+    for (at, leak) in memory.random_leaks.iter().enumerate() {
+        let found = units::percent(Some(leak.chance));
+        let gap = if at == 0 { ", in a random k-th of the runs by" } else { "," };
+        let _ = write!(text, "{gap} {found} at k = {}", leak.interval);
+    }
+    if let Some(kept) = memory.kept_bytes {
+        let _ = write!(text, ", {} were kept", units::bytes(Some(kept as f64)));
+    }
     text
 }

@@ -4,7 +4,7 @@
 use cargo_infergate::receipt::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use infergate::case::Case;
 use infergate::memory::leak::{
-    Finding, MIN_RUNS, MemoryPolicy, ResidentTrend, Witness, certain_leak_interval, heap_trend, judge,
+    Finding, HeapGrowth, MIN_RUNS, MemoryPolicy, ResidentTrend, Witness, heap_rises, heap_trend, judge,
     needs_confirmation, resident_trend, smallest_leak_bytes,
 };
 use proptest::prelude::*;
@@ -78,8 +78,8 @@ fn one_byte_a_run_is_a_leak_also_under_bounded_noise() {
     let noise = [0.0, 4096.0, 512.0, 9.0, 70_000.0, 33.0, 0.0];
     assert_eq!(heap(|at| at as f64), Outcome::Leak);
     assert_eq!(heap(|at| at as f64 + noise[at % 7]), Outcome::Leak);
-    let trend = heap_trend(&(0..100).map(|at| 5000 + at).collect::<Vec<u64>>()).expect("enough runs");
-    assert!(trend.leaks && (trend.per_run - 1.0).abs() < 1e-9, "{trend:?}");
+    let row = row(&record(100, |at| (1e9 + at as f64, 2e9)), Witness::Heap);
+    assert_eq!((row.per_run_bytes, row.kept_bytes, row.certain_leak_interval), (Some(1.0), None, Some(35)));
 }
 
 #[test]
@@ -97,32 +97,36 @@ fn a_heap_that_only_moves_is_no_leak() {
 fn a_leak_that_accelerates_is_one_and_a_rise_that_slows_down_is_not() {
     assert_eq!(heap(|at| 64.0 * (at as f64).powi(2)), Outcome::Leak, "steps 1 : 3 : 5");
     assert_eq!(heap(|at| (at as f64 / 8.0).exp()), Outcome::Leak, "doubling every few runs");
-    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 15.0).exp())), Outcome::Pass, "a warm-up that levels off");
-    // Steps of 25 runs each; the last a third of the largest, and one byte less.
-    let steps = |last: u64| move |at: usize| if at < 75 { (at / 25 * 300) as f64 } else { (600 + last) as f64 };
-    assert_eq!((heap(steps(100)), heap(steps(99))), (Outcome::Leak, Outcome::Pass));
+    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 15.0).exp())), Outcome::Plateau, "a warm-up that levels off");
+    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 400.0).exp())), Outcome::Inconclusive, "slower than can be seen");
 }
 
 #[test]
-fn the_stated_interval_of_a_leak_is_certain_and_the_next_one_is_not() {
-    for runs in MIN_RUNS..=160 {
-        let stated = certain_leak_interval(runs).expect("enough runs");
-        // Each k-th run from `start` on leaks a byte.
-        let called = |k: usize, start: usize| {
-            let live: Vec<u64> = (0..runs).map(|at| 1000 + ((at + k - start) / k) as u64).collect();
-            heap_trend(&live).expect("enough runs").leaks
-        };
-        for k in 1..=stated {
-            assert!((0..k).all(|start| called(k, start)), "each {k}th of {runs} runs");
-        }
-        assert!(!(0..=stated).all(|start| called(stated + 1, start)), "each {}th of {runs} runs", stated + 1);
+fn a_cache_that_fills_is_a_plateau_that_says_what_it_keeps() {
+    let full = row(&record(100, |at| (1e9 + 3000.0 * at.min(76) as f64, 2e9)), Witness::Heap);
+    assert_eq!((full.outcome, full.kept_bytes, full.smallest_leak_bytes), (Outcome::Plateau, Some(228_000), Some(1.0)));
+    assert_eq!(full.note.as_deref(), Some("the heap grew by 228000 bytes and then no more"));
+    assert_eq!(full.outcome.exit_code(), 0);
+
+    let filling = row(&record(100, |at| (1e9 + 3e6 * (1.0 - (-(at as f64) / 100.0).exp()), 2e9)), Witness::Heap);
+    assert_eq!((filling.outcome, filling.certain_leak_interval), (Outcome::Plateau, None));
+    assert!(filling.random_leaks.is_empty(), "what still grows hides leaks: {filling:?}");
+    assert!(filling.smallest_leak_bytes.is_some_and(|bytes| bytes > 5000.0), "{filling:?}");
+    assert!(filling.note.is_some_and(|note| note.ends_with("bytes a run: a smaller leak would not be seen")));
+}
+
+/// As earlier versions recorded it.
+#[test]
+fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
+    let mut old = record(100, |at| (1e9 + 10.0 * at as f64, 2e9));
+    for column in [&mut old.runs.live_bytes, &mut old.runs.live_blocks, &mut old.runs.rss_bytes] {
+        column.truncate(100);
     }
-    let found = |k: usize| {
-        let live = |start: usize| (0..100).map(move |at| 1000 + ((at + k - start) / k) as u64).collect::<Vec<u64>>();
-        (0..k).filter(|start| heap_trend(&live(*start)).expect("enough runs").leaks).count()
-    };
-    assert_eq!((certain_leak_interval(100), found(25), found(30), found(40)), (Some(25), 25, 15, 0));
-    assert_eq!(certain_leak_interval(MIN_RUNS - 1), None);
+    let heap = row(&old, Witness::Heap);
+    assert_eq!(heap.outcome, Outcome::Inconclusive);
+    assert!(
+        heap.note.is_some_and(|note| note.contains("rose by 990 bytes over 100 runs and was not followed further"))
+    );
 }
 
 #[test]
@@ -170,7 +174,8 @@ fn a_rise_that_levels_off_is_followed_further_and_passes() {
     let warm_up = record(100, |at| (1e9, 5e8 + 5.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
     assert_eq!(warm_up.runs.len(), 200, "it rises over the first hundred");
     let row = row(&warm_up, Witness::Resident);
-    assert_eq!(row.outcome, Outcome::Pass, "{row:?}");
+    assert_eq!(row.outcome, Outcome::Plateau, "{row:?}");
+    assert!(row.kept_bytes.is_some_and(|bytes| bytes > 3 << 20), "{row:?}");
 }
 
 #[test]
@@ -187,11 +192,11 @@ fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it
 }
 
 #[test]
-fn a_heap_that_leaks_needs_no_confirmation() {
+fn one_confirmation_serves_both_witnesses() {
     let both = record(100, |at| (1e9 + 65536.0 * at as f64, 5e8 + 65536.0 * at as f64));
-    assert_eq!(both.runs.len(), 100);
+    assert_eq!(both.runs.len(), 200);
     assert_eq!(row(&both, Witness::Heap).outcome, Outcome::Leak);
-    assert_eq!(row(&both, Witness::Resident).outcome, Outcome::Inconclusive);
+    assert_eq!(row(&both, Witness::Resident).outcome, Outcome::Leak);
 }
 
 #[test]
@@ -210,7 +215,7 @@ fn what_was_cut_short_or_broke_a_rule_passes_nothing() {
 fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
     // It rose over the hundred asked for, and ended a quarter into the hundred that would have confirmed it.
     let mut confirming = record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64));
-    assert_eq!(row(&confirming, Witness::Resident).outcome, Outcome::Pass);
+    assert_eq!(row(&confirming, Witness::Resident).outcome, Outcome::Plateau);
     confirming.partial = true;
     for column in [&mut confirming.runs.live_bytes, &mut confirming.runs.live_blocks, &mut confirming.runs.rss_bytes] {
         column.truncate(125);
@@ -223,7 +228,7 @@ fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
     assert_eq!(row(&warming_up, Witness::Heap).outcome, Outcome::Leak);
     let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, Witness::Heap);
     assert_eq!(cut.outcome, Outcome::Partial);
-    assert!(cut.note.is_some_and(|note| note.contains("after 24 of 100 runs; until then the heap grows by")));
+    assert!(cut.note.is_some_and(|note| note.contains("after 48 of 100 runs")));
 }
 
 #[test]
@@ -297,11 +302,11 @@ fn the_formula_is_the_published_one() {
 
 proptest! {
     #[test]
-    fn a_heap_bounded_by_its_period_never_leaks(
+    fn a_heap_bounded_by_its_period_never_rises(
         period in 1usize..=20, heights in prop::collection::vec(0u64..1_000_000, 20), phase in 0usize..20
     ) {
         let live: Vec<u64> = (0..100).map(|at| 1_000_000 + heights[(at + phase) % period]).collect();
-        prop_assert!(!heap_trend(&live).expect("enough runs").leaks);
+        prop_assert_eq!(heap_rises(&live), Some(false));
     }
 
     #[test]
@@ -310,9 +315,10 @@ proptest! {
     ) {
         // A multiple of the period, so that each quarter holds the same low point.
         let runs = 4 * period * 5;
-        let live: Vec<u64> = (0..runs).map(|at| 1_000_000 + heights[at % period] + leak * at as u64).collect();
-        let trend = heap_trend(&live).expect("enough runs");
-        prop_assert!(trend.leaks, "{trend:?}");
+        let live: Vec<u64> = (0..2 * runs).map(|at| 1_000_000 + heights[at % period] + leak * at as u64).collect();
+        prop_assert_eq!(heap_rises(&live[..runs]), Some(true));
+        let trend = heap_trend(&live, runs).expect("enough runs");
+        prop_assert_eq!(trend.growth, HeapGrowth::Leak);
         prop_assert!((trend.per_run - leak as f64).abs() < 0.4 * leak as f64, "{trend:?} for {leak}");
     }
 }
