@@ -31,9 +31,9 @@ loading   resident 8.00 MiB before, 40.0 MiB at most, 32.0 MiB after; weights 16
 one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 1.00 MiB, grown by -2.00 KiB (0 B of it while decoding)
           prefill peak 512 KiB above rest
 
-20 runs of generate/p128-o64 after 5 to warm up
-  heap      ▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃  21.0 MiB to 21.4 MiB
-            slope 20.0 KiB a run, the smallest leak to be seen 1 B a run if every run leaks; one in each k-th run is certain to be seen up to k = 5
+40 runs of generate/p128-o64 after 5 to warm up
+  heap      SPARK  21.0 MiB to 21.8 MiB
+            slope 20.0 KiB a run, the smallest leak to be seen 1 B a run if every run leaks; one in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
   resident  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  33.0 MiB to 33.0 MiB
             slope 0 B a run, counts from 51.2 KiB, the smallest leak to be seen 51.2 KiB a run
             noise 0 B (MAD around the line), autocorrelation 0.00
@@ -154,7 +154,7 @@ fn units_leave_three_digits() {
     assert_eq!(units::tokens_per_s(Some(44.44)), "44.4 tok/s");
 }
 
-/// A phase of 20 runs whose heap takes 20 KiB more each time.
+/// A phase of 20 runs, and 20 that confirm, whose heap takes 20 KiB more each time.
 fn memory_receipt() -> MemoryReceipt {
     const MIB: u64 = 1 << 20;
     let sample = |live_bytes, rss_bytes, mapped_bytes| MemorySample {
@@ -165,7 +165,7 @@ fn memory_receipt() -> MemoryReceipt {
         ..MemorySample::default()
     };
     let mut runs = MemorySeries::default();
-    for run in 0..20 {
+    for run in 0..40 {
         let leaked = MemorySample { live_blocks: Some(100 + run), ..sample(21 * MIB + run * 20480, 33 * MIB, 0) };
         runs.push(&leaked);
     }

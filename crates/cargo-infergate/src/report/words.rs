@@ -386,7 +386,7 @@ pub fn memory_trend(memory: &MemoryEvidence) -> String {
     }
     for (at, leak) in memory.random_leaks.iter().enumerate() {
         let found = units::percent(Some(leak.chance));
-        let gap = if at == 0 { ", in a random k-th of the runs by" } else { "," };
+        let gap = if at == 0 { ", one in a random k-th with a chance of" } else { "," };
         let _ = write!(text, "{gap} {found} at k = {}", leak.interval);
     }
     if let Some(kept) = memory.kept_bytes {
