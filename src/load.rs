@@ -6,6 +6,7 @@
 
 mod drive;
 mod level;
+mod phases;
 mod plan;
 mod random;
 mod record;
@@ -14,6 +15,7 @@ mod window;
 
 pub use drive::{Ask, Driven, Load, drive};
 pub use level::{LoadLevel, run_level};
+pub use phases::{Phases, Window, counted_until_ns, unmark};
 pub use plan::{LevelPlan, MOST_ANSWER_BYTES, MOST_SLOTS, RequestShape};
 pub use record::{Failure, FailureClass, RequestRecord};
 pub use schedule::{Arrivals, Spacing, Starts, Stop};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Arrivals, Failure, FailureClass, RequestRecord, Starts, Stop};
+use super::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Stop, Window, unmark};
 use crate::clock::Clock;
 use crate::engine::{Event, RequestId, Scheduler, TokenId};
 use crate::receipt::output_sha256;
@@ -30,7 +30,9 @@ pub struct Ask {
 pub struct Load<'a> {
     /// When requests start.
     pub arrivals: Arrivals,
-    /// When no more do. What is in flight then is drained.
+    /// Requests before those that are measured: of each user, or of the schedule.
+    pub warm_up_requests: u64,
+    /// Which requests are measured. Further ones follow until all of these have ended, and are given up then.
     pub stop: Stop,
     /// Of an open loop's schedule.
     pub seed: u64,
@@ -48,6 +50,8 @@ pub struct Driven {
     pub records: Vec<RequestRecord>,
     /// The output ids of each record.
     pub outputs: Vec<Vec<TokenId>>,
+    /// The time in which the load was what was asked for; `None` where it never was.
+    pub steady: Option<Window>,
     /// Most requests that one step worked on.
     pub largest_batch: usize,
     /// The error that ended the run, in one line.
@@ -56,7 +60,7 @@ pub struct Driven {
     pub cancelled: bool,
 }
 
-/// Drives `scheduler` until every request ended, the engine failed, or the run was cancelled. Requests are taken first come
+/// Drives `scheduler` until every measured request ended, the engine failed, or the run was cancelled. Requests are taken first come
 /// first served; those without a free slot wait, and their latency goes on from the scheduled start.
 ///
 /// # Errors
@@ -66,6 +70,7 @@ pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Re
     load.stop.validate()?;
     ensure!(scheduler.capacity() > 0, "the scheduler has no room for any request; make it for at least one");
     let starts = load.arrivals.starts(load.seed);
+    let phases = Phases::new(load.arrivals, load.stop, load.warm_up_requests);
     let origin_ns = clock.now_ns();
     let mut driver = Driver {
         scheduler,
@@ -74,6 +79,7 @@ pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Re
         origin_ns,
         next_start_ns: None,
         starts,
+        phases,
         over: false,
         waiting: VecDeque::new(),
         running: HashMap::new(),
@@ -90,6 +96,7 @@ struct Driver<'a, 'b> {
     load: Load<'b>,
     origin_ns: u64,
     starts: Option<Starts>,
+    phases: Phases,
     /// Of the open loop's next request.
     next_start_ns: Option<u64>,
     /// No further request starts.
@@ -120,6 +127,9 @@ impl Driver<'_, '_> {
         while !self.is_cancelled() {
             self.issue_due();
             self.admit()?;
+            if self.over && self.phases.is_idle() {
+                break;
+            }
             match self.next_start_ns.filter(|_| !self.over) {
                 _ if !self.running.is_empty() => self.step()?,
                 Some(start_ns) => self.wait_until(start_ns),
@@ -138,21 +148,24 @@ impl Driver<'_, '_> {
         self.clock.now_ns().saturating_sub(self.origin_ns)
     }
 
-    /// Lets a request start at `scheduled_ns`, unless the stop rule says that none does any more.
+    /// Lets a request start at `scheduled_ns`, unless the load is over.
     fn issue(&mut self, user: u32, scheduled_ns: u64) {
         let request = self.driven.records.len() as u64;
-        if self.over || !self.load.stop.allows(request, scheduled_ns) {
+        if self.over || self.phases.is_over(scheduled_ns) {
             self.over = true;
             return;
         }
         let Some(ask) = (self.load.ask)(request) else {
+            self.phases.stop(scheduled_ns);
             self.over = true;
             return;
         };
+        let measured = self.phases.start(scheduled_ns).unwrap_or(false);
         self.driven.records.push(RequestRecord {
             request,
             user,
             scenario: ask.scenario,
+            measured,
             scheduled_ns,
             chunk_ns: Vec::with_capacity(ask.output_tokens),
             input_tokens: Some(ask.prompt.len() as u64),
@@ -170,8 +183,8 @@ impl Driver<'_, '_> {
             self.next_start_ns = self.starts.as_mut().and_then(Iterator::next);
         }
         // A schedule that is over must not be waited for.
-        if self.next_start_ns.is_some_and(|ns| !self.load.stop.allows(self.driven.records.len() as u64, ns)) {
-            self.over = true;
+        if let Some(next_ns) = self.next_start_ns {
+            self.over |= self.phases.is_over(next_ns);
         }
     }
 
@@ -215,17 +228,23 @@ impl Driver<'_, '_> {
         for event in events {
             freed.extend(self.note(event, now_ns)?);
         }
+        freed.sort_by_key(|place| self.driven.records[*place].ended_ns);
+        // All ends first: whoever is free may not be needed any more.
+        for place in &freed {
+            let record = &self.driven.records[*place];
+            self.phases.ended(record, record.ended_ns);
+        }
         if let Arrivals::Closed { .. } = self.load.arrivals {
-            freed.sort_by_key(|(_, ended_ns)| *ended_ns);
-            for (user, ended_ns) in freed {
-                self.issue(user, ended_ns);
+            for place in freed {
+                let record = &self.driven.records[place];
+                self.issue(record.user, record.ended_ns);
             }
         }
         Ok(())
     }
 
-    /// Notes one token. Its user and the time, where it was the request's last.
-    fn note(&mut self, event: Event, now_ns: u64) -> Result<Option<(u32, u64)>> {
+    /// Notes one token. Its request's place, where it was the last.
+    fn note(&mut self, event: Event, now_ns: u64) -> Result<Option<usize>> {
         let Some(&Running { place, output_tokens }) = self.running.get(&event.request) else {
             bail!("the scheduler gave a token of a request that is not in flight");
         };
@@ -251,7 +270,7 @@ impl Driver<'_, '_> {
         }
         record.ended_ns = at_ns;
         self.running.remove(&event.request);
-        Ok(Some((record.user, at_ns)))
+        Ok(Some(place))
     }
 
     fn wait_until(&self, start_ns: u64) {
@@ -264,23 +283,28 @@ impl Driver<'_, '_> {
     /// Gives up what did not end, and completes the records.
     fn end(&mut self, failure: Option<String>) {
         let ended_ns = self.now_ns();
+        if failure.is_some() || self.is_cancelled() {
+            self.phases.stop(ended_ns);
+        }
         let because = |class, detail: &str| Some(Failure { class, status: None, detail: detail.to_owned() });
         for (id, running) in std::mem::take(&mut self.running) {
             let record = &mut self.driven.records[running.place];
             record.ended_ns = ended_ns;
             record.failure = match &failure {
                 Some(error) => because(FailureClass::Engine, error),
-                None => because(FailureClass::Cancelled, "the run was ended while it was in flight"),
+                None => because(FailureClass::Cancelled, "the level was over while it was in flight"),
             };
             self.scheduler.cancel(id);
         }
         for (place, _) in std::mem::take(&mut self.waiting) {
             let record = &mut self.driven.records[place];
             (record.sent_ns, record.ended_ns) = (ended_ns, ended_ns);
-            record.failure = because(FailureClass::Cancelled, "the run was ended before it was sent");
+            record.failure = because(FailureClass::Cancelled, "the level was over before it was sent");
         }
         self.driven.cancelled = failure.is_none() && self.is_cancelled();
         self.driven.failure = failure;
+        self.driven.steady = self.phases.window();
+        unmark(&mut self.driven.records, self.driven.steady);
         for (record, output) in self.driven.records.iter_mut().zip(&self.driven.outputs) {
             record.output_tokens = Some(output.len() as u64);
             record.output_sha256 = record.failure.is_none().then(|| output_sha256(output));

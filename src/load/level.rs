@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::{Ask, Driven, LevelPlan, Load, MOST_ANSWER_BYTES, RequestRecord, drive};
+use super::{Ask, Driven, LevelPlan, Load, MOST_ANSWER_BYTES, RequestRecord, Window, drive};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::measure::{InvariantBroken, first_difference, output_ids};
@@ -15,6 +15,9 @@ use crate::measure::{InvariantBroken, first_difference, output_ids};
 pub struct LoadLevel {
     /// Every request, by its number.
     pub records: Vec<RequestRecord>,
+    /// The time in which the load was what was asked for; `None` where it never was, or an older worker did not say.
+    #[serde(default)]
+    pub steady: Option<Window>,
     /// Requests that the engine had room for at once.
     pub slots: u32,
     /// Most requests that one step worked on.
@@ -58,7 +61,14 @@ pub fn run_level(
         let scenario = u32::try_from(plan.scenario(request)).unwrap_or(u32::MAX);
         Some(Ask { prompt: plan.prompt(request, info.vocab_tokens), output_tokens: shape.output_tokens, scenario })
     };
-    let load = Load { arrivals: plan.arrivals, stop: plan.stop, seed: plan.seed, ask: &mut ask, cancelled };
+    let load = Load {
+        arrivals: plan.arrivals,
+        warm_up_requests: plan.warm_up_requests,
+        stop: plan.stop,
+        seed: plan.seed,
+        ask: &mut ask,
+        cancelled,
+    };
     let driven = drive(scheduler.as_mut(), clock, load)?;
     let (batches, kv_bytes_per_request) = (scheduler.batches(), scheduler.kv_bytes_per_request());
     // Its caches may be needed for what is computed alone.
@@ -73,6 +83,7 @@ pub fn run_level(
         kv_bytes_per_request,
         compared,
         cut_short: driven.failure.or_else(|| full.then(limit)),
+        steady: driven.steady,
         records: driven.records,
     })
 }

@@ -37,8 +37,11 @@ pub struct RequestShape {
 pub struct LevelPlan {
     /// When requests start.
     pub arrivals: Arrivals,
-    /// When no more do.
+    /// Which requests are measured.
     pub stop: Stop,
+    /// Requests before these: of each user, or of the schedule.
+    #[serde(default)]
+    pub warm_up_requests: u64,
     /// Requests that the engine has room for at once. Further ones wait, first come first served.
     pub slots: u32,
     /// Taken in turn, one a request. A record's `scenario` is an index into it.
@@ -80,12 +83,13 @@ impl LevelPlan {
             );
             ensure_fits(shape.prompt_tokens.saturating_add(shape.output_tokens), context_tokens)?;
         }
-        if let Stop::Requests { count } = self.stop {
+        if let (Stop::Requests { count }, Some(requests)) = (self.stop, self.requests()) {
             let longest = self.scenarios.iter().map(RequestShape::answer_bytes).max().unwrap_or(0);
+            let room = MOST_ANSWER_BYTES / longest.max(1);
             ensure!(
-                count.saturating_mul(longest) <= MOST_ANSWER_BYTES,
+                requests <= room,
                 "{count} requests of this size are too many for one level; ask for at most {}",
-                MOST_ANSWER_BYTES / longest.max(1)
+                room.saturating_sub(requests - count)
             );
         }
         Ok(())
@@ -113,9 +117,21 @@ impl LevelPlan {
         prompt
     }
 
-    /// Prompt and output tokens of the whole level; `None` where the stop rule is a time.
-    pub fn work_tokens(&self) -> Option<u64> {
+    /// Requests of the whole level where all answers take as long: those before the measured ones, and about one of each user
+    /// behind them. `None` where the stop rule is a time.
+    pub fn requests(&self) -> Option<u64> {
         let Stop::Requests { count } = self.stop else { return None };
+        let around = match self.arrivals {
+            Arrivals::Closed { users: 1 } => self.warm_up_requests,
+            Arrivals::Closed { users } => u64::from(users).saturating_mul(self.warm_up_requests.saturating_add(1)),
+            Arrivals::Open { .. } => self.warm_up_requests,
+        };
+        Some(count.saturating_add(around))
+    }
+
+    /// Prompt and output tokens of [`requests`](Self::requests).
+    pub fn work_tokens(&self) -> Option<u64> {
+        let count = self.requests()?;
         let scenarios = self.scenarios.len().max(1) as u64;
         let total = |(at, shape): (usize, &RequestShape)| {
             // The first ones come once more where the count does not divide.

@@ -15,6 +15,10 @@ pub struct RequestRecord {
     /// Index of its target among the run's; 0 where there is one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub target: u32,
+    /// It counts: it started when the load was what was asked for, and the load was kept until it had ended. No request of a
+    /// receipt that was written before there was this mark has it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub measured: bool,
     /// `t_0`: when it was to start. In a closed loop the moment its user was free.
     pub scheduled_ns: u64,
     /// When the client began to send it; never before `scheduled_ns`.
@@ -52,6 +56,10 @@ pub struct RequestRecord {
     /// Why it failed; `None` for one that completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+fn is_false(mark: &bool) -> bool {
+    !mark
 }
 
 fn is_zero(index: &u32) -> bool {

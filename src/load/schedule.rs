@@ -47,17 +47,18 @@ pub enum Spacing {
     },
 }
 
-/// When no further request starts. What is in flight then is drained.
+/// Which requests are measured, by their starts. Behind the last of them the load goes on until all of them have ended
+/// ([`Phases`](super::Phases)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Stop {
-    /// After so many requests were sent.
+    /// So many, the first ones at full load.
     Requests {
         /// How many.
         count: u64,
     },
-    /// After so much time.
+    /// Those that start within so much time.
     Duration {
         /// Nanoseconds since the first request's start.
         ns: u64,
@@ -140,13 +141,5 @@ impl Stop {
             Self::Duration { ns } => ensure!(ns > 0, "a run of no time measures nothing; give a duration above 0"),
         }
         Ok(())
-    }
-
-    /// Whether one more request may start at `start_ns` when `started` have.
-    pub fn allows(&self, started: u64, start_ns: u64) -> bool {
-        match *self {
-            Self::Requests { count } => started < count,
-            Self::Duration { ns } => start_ns < ns,
-        }
     }
 }

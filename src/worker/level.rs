@@ -1,7 +1,7 @@
 //! A level of load from a worker, its answer checked: what a worker says may be anything.
 
 use super::{Client, MOST_LINE_BYTES, Request, WorkerError};
-use crate::load::{Arrivals, LevelPlan, LoadLevel, MOST_ANSWER_BYTES, RequestRecord, Stop};
+use crate::load::{Arrivals, LevelPlan, LoadLevel, MOST_ANSWER_BYTES, RequestRecord, Stop, Window};
 
 /// Levels are planned to fit a line, with room for what stands around the records.
 const _: () = assert!(MOST_ANSWER_BYTES < MOST_LINE_BYTES);
@@ -31,8 +31,10 @@ fn check(plan: &LevelPlan, level: &LoadLevel) -> Result<(), String> {
     })?;
     let plain = |text: &str| !text.chars().any(char::is_control);
     ensure(level.cut_short.as_deref().is_none_or(plain), || "whose end has control characters".into())?;
-    let given = level.records.len() as u64;
     if let Stop::Requests { count } = plan.stop {
+        let measured = level.records.iter().filter(|record| record.measured).count() as u64;
+        // One that was built before there was the mark sends exactly so many.
+        let given = if level.steady.is_some() { measured } else { level.records.len() as u64 };
         let whole = given == count || (given < count && level.cut_short.is_some());
         ensure(whole, || format!("with {given} requests where {count} were asked for"))?;
     }
@@ -45,9 +47,16 @@ fn check(plan: &LevelPlan, level: &LoadLevel) -> Result<(), String> {
     for (number, record) in level.records.iter().enumerate() {
         check_record(plan, number as u64, record)
             .and_then(|()| check_order(plan, record, &mut free_ns, &mut scheduled_ns))
+            .and_then(|()| ensure(is_at_load(level, record), || "is measured and did not run at full load".into()))
             .map_err(|wrong| format!("whose request {number} {wrong}"))?;
     }
     Ok(())
+}
+
+/// Whether a request that is measured ran in the time in which the load was what was asked for.
+fn is_at_load(level: &LoadLevel, record: &RequestRecord) -> bool {
+    let within = |window: Window| window.from_ns <= record.scheduled_ns && record.ended_ns <= window.to_ns;
+    !record.measured || level.steady.is_some_and(within)
 }
 
 /// One request by itself.

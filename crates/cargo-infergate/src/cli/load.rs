@@ -254,7 +254,7 @@ impl Run<'_> {
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
         let label = format!("{}, {}", plan.shape.name, judge::load(&arrivals));
-        let live = self.show(&label, Some(plan.shard.stop(plan.stop)));
+        let live = self.show(&label, Some(plan.progress_stop()));
         let outcome = self.target.run_level(&plan, &live)?;
         if outcome.is_full {
             self.receipt

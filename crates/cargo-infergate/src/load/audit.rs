@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
 use super::body::{Api, Wanted};
 use super::client::{Endpoint, Limits};
@@ -55,7 +55,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     Ok((!live.is_cancelled()).then_some(record))
 }
 
-/// Sends `requests` requests to a server that follows `script`.
+/// Measures `requests` requests on a server that follows `script`.
 ///
 /// # Errors
 /// When the server cannot be started, or ends early.
@@ -111,7 +111,12 @@ fn script_for(arrivals: Arrivals) -> (Script, u64) {
 /// What the client recorded against what the server wrote down; `offset_ns` makes the client's time the server's.
 pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) -> AuditRecord {
     let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
-    for record in &level.requests {
+    // Those that were given up when the level was over have no end that could be compared.
+    let is_given_up = |record: &&RequestRecord| {
+        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
+    };
+    let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
+    for record in &requests {
         match log.get(&record.request).filter(|written| is_same(record, written, script)) {
             None => wrong_requests += 1,
             Some(written) => {
@@ -130,7 +135,7 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
         ttft_ns: script.ttft_ns,
         itl_ns: script.itl_ns,
         output_tokens: script.output_tokens,
-        requests: level.requests.len() as u64,
+        requests: requests.len() as u64,
         wrong_requests,
         tokens: stamps.len() as u64,
         stamp_error_ns: ErrorNs::of(&stamps),

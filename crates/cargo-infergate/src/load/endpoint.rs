@@ -62,14 +62,15 @@ impl Client {
         let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
         let ran = LocalSet::new().block_on(&self.runtime, work);
         let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+        let (arrivals, stop, warm_up_requests) = plan.own();
         let level = LevelRecord {
             scenario: plan.scenario,
-            arrivals: plan.shard.arrivals(plan.arrivals),
+            arrivals,
             whole: (!plan.shard.is_whole()).then_some(plan.arrivals),
-            stop: plan.shard.stop(plan.stop),
-            warm_up_requests: plan.shard.warm_up(plan.arrivals, plan.warm_up_requests),
+            stop,
+            warm_up_requests,
             ramp_ns: plan.ramp_ns,
-            steady: None,
+            steady: ran.steady,
             began_ns: ran.began_ns,
             wall_ns: ran.wall_ns,
             client_cpu_ns: cpu,

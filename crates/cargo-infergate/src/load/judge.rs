@@ -1,6 +1,6 @@
 //! Whether a run's numbers can be used. Pure.
 
-use infergate::load::Arrivals;
+use infergate::load::{Arrivals, RequestRecord, Window};
 
 use super::summary::{LevelSummary, summarise, summarise_target};
 use super::token_counts::{TokenCounts, compare};
@@ -10,8 +10,10 @@ use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
 const MAX_ERROR_SHARE: f64 = 0.10;
 /// The part of a core that the client may use: beyond it, what waits is the client.
 const MAX_CPU_SHARE: f64 = 0.90;
-/// How far the number in flight may be from the number of users, and Little's law from being kept.
-const MAX_OFF: f64 = 0.05;
+/// How far the number in flight may be from the number of users.
+const MAX_LOAD_OFF: f64 = 0.02;
+/// How far Little's law may be from being kept in an open loop.
+const MAX_LITTLE_OFF: f64 = 0.05;
 /// The part of answers whose tokens the server and the tokenizer may count differently: the tokens that a model chose for a text
 /// are not always those that its tokenizer would choose.
 const MAX_APART: f64 = 0.01;
@@ -86,13 +88,7 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
             100.0 * share
         ));
     }
-    let in_flight = summary.in_flight.zip(summary.users).map(|(in_flight, users)| in_flight / f64::from(users));
-    if let Some(share) = in_flight.filter(|share| (share - 1.0).abs() > MAX_OFF && summary.failures.is_empty()) {
-        reasons.push(format!(
-            "{:.1} requests were in flight in the mean, not the users asked for; answers are too short to keep them busy",
-            share * f64::from(summary.users.unwrap_or(0))
-        ));
-    }
+    reasons.extend(other_load(level, summary));
     let counts = compare(&level.requests);
     if let Some(TokenCounts { both, apart, most_apart, .. }) =
         counts.filter(|counts| counts.apart as f64 > MAX_APART * counts.both as f64)
@@ -102,11 +98,37 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
              {most_apart}; name the server's own model by --tokenizer"
         ));
     }
-    if let Some(ratio) = summary.little.filter(|ratio| (ratio - 1.0).abs() > MAX_OFF) {
+    if let Some(ratio) = summary.little.filter(|ratio| (ratio - 1.0).abs() > MAX_LITTLE_OFF) {
         reasons.push(format!(
             "Little's law is missed by {:.0} %; the steady window was not steady",
             100.0 * (ratio - 1.0)
         ));
     }
     reasons
+}
+
+/// Why the load was not what was asked for, where anything was measured.
+fn other_load(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+    let window = summary.window.filter(|_| summary.started > 0)?;
+    let Some(users) = summary.users else { return late_client(level, window) };
+    let in_flight = summary.in_flight?;
+    let is_off = (in_flight / f64::from(users) - 1.0).abs() > MAX_LOAD_OFF;
+    let why = match summary.failures.is_empty() {
+        true => "answers are too short to keep the users busy",
+        false => "a user whose request fails at once waits before the next one",
+    };
+    let asked = load(&level.arrivals);
+    is_off.then(|| {
+        format!("{in_flight:.2} requests were in flight in the mean while it was measured, not {asked}; {why}")
+    })
+}
+
+/// Why the client did not keep the rate of an open loop. In a local engine requests wait for a slot, not for a client.
+fn late_client(level: &LevelRecord, window: Window) -> Option<String> {
+    let within = |ns: u64| (window.from_ns..window.to_ns).contains(&ns);
+    let count = |time: fn(&RequestRecord) -> u64| level.requests.iter().filter(|record| within(time(record))).count();
+    let (due, sent) = (count(|record| record.scheduled_ns), count(|record| record.sent_ns));
+    let is_off = level.batch.is_none() && (due.abs_diff(sent) as f64) > 1.0 + MAX_LOAD_OFF * due as f64;
+    is_off
+        .then(|| format!("the client sent {sent} requests while {due} were due; give it an idle core, or a lower rate"))
 }

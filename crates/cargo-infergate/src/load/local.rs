@@ -75,6 +75,7 @@ impl<'a> LocalTarget<'a> {
         let alone = EnginePlan {
             arrivals: Arrivals::Closed { users: 1 },
             stop: Stop::Requests { count: 1 },
+            warm_up_requests: 0,
             slots: 1,
             // No level's prompts.
             seed: !plan.seed,
@@ -95,6 +96,7 @@ impl<'a> LocalTarget<'a> {
         EnginePlan {
             arrivals: plan.arrivals,
             stop: plan.stop,
+            warm_up_requests: plan.warm_up_requests,
             slots: if let Arrivals::Closed { users } = plan.arrivals { users } else { self.open_slots },
             scenarios: vec![RequestShape {
                 prompt_tokens,
@@ -153,7 +155,7 @@ impl Target for LocalTarget<'_> {
             stop: plan.stop,
             warm_up_requests: plan.warm_up_requests,
             ramp_ns: 0,
-            steady: None,
+            steady: level.steady.map(|window| window.later(began_ns)),
             began_ns,
             wall_ns,
             client_cpu_ns: None,

@@ -2,15 +2,14 @@
 //! again. Pure.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 use infergate::receipt::limits::{MAX_NOTES, MAX_NUMBER};
-use infergate::stats::mean;
 
 use super::judge::{self, load};
 use super::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use super::repeats;
 use super::shard::{Shard, foreign_request, note};
-use super::summary::{Window, steady_window};
+use super::summary::{counted_requests, steady_window};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ReceiveRecord, ShardRecord};
 
 /// One receipt that is to be merged.
@@ -204,8 +203,8 @@ fn head(parts: &[Part]) -> LoadReceipt {
     merged
 }
 
-/// One level of all shards, and how much shorter than their own windows the one is that they have in common: a share, `None`
-/// where there is none.
+/// One level of all shards, and which part of the requests that count in their own receipts counts no more, because another
+/// shard was not at load then. `None` where they were never at load together.
 fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>)> {
     let first = &parts[0].receipt.levels[index];
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
@@ -253,19 +252,27 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
         requests,
         batch: None,
     };
-    let common = match merged.arrivals {
-        Arrivals::Open { .. } => common_schedule(parts, index, merged.warm_up_requests),
-        Arrivals::Closed { .. } => common_window(parts, index),
-    };
-    // A window without any time is kept where the requests alone would say another one.
-    merged.steady =
-        common.filter(|window| Some(*window).filter(|window| window.from_ns < window.to_ns) != steady_window(&merged));
-    let length = |window: Window| (window.to_ns - window.from_ns) as f64;
-    let own: Vec<f64> = levels().filter_map(|(_, level)| steady_window(level)).map(length).collect();
-    let cost = steady_window(&merged)
-        .zip(mean(&own).filter(|own| *own > 0.0))
-        .map(|(shared, own)| (1.0 - length(shared) / own).max(0.0));
+    let common = common_window(parts, index);
+    // Where there is none the requests alone would say another one: no time at all is kept.
+    merged.steady = common.or(Some(Window { from_ns: 0, to_ns: 0 }));
+    let counted = mark(&mut merged, parts, index);
+    let own: usize = levels().map(|(_, level)| counted_requests(level, None).len()).sum();
+    let cost = common.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
     Ok((merged, cost))
+}
+
+/// Marks the requests that count: in their shard's own receipt, and while all shards were at load to their ends. How many.
+fn mark(merged: &mut LevelRecord, parts: &[Part], index: usize) -> usize {
+    let levels = || parts.iter().map(|part| &part.receipt.levels[index]);
+    let is_marked = levels().any(|level| level.requests.iter().any(|record| record.measured));
+    let window = steady_window(merged);
+    let from_ns = window.map_or(u64::MAX, |window| window.from_ns);
+    for record in &mut merged.requests {
+        // Shards of before there were marks say nothing of single requests.
+        record.measured = (record.measured || !is_marked) && record.scheduled_ns >= from_ns;
+    }
+    unmark(&mut merged.requests, window);
+    merged.requests.iter().filter(|record| record.measured).count()
 }
 
 /// The delay that a client is judged by.
@@ -284,43 +291,26 @@ fn whole_stop(stops: impl Iterator<Item = Stop>) -> Option<Stop> {
     })
 }
 
-/// The time in which every shard of a closed loop was steady, on the merged clock.
+/// The time in which every shard was at load, on the merged clock; `None` where there is none.
 fn common_window(parts: &[Part], index: usize) -> Option<Window> {
-    let windows = parts.iter().map(|part| {
-        let window = steady_window(&part.receipt.levels[index])?;
-        Some((window.from_ns + part.offset_ns, window.to_ns.saturating_add(part.offset_ns)))
-    });
-    let windows: Vec<(u64, u64)> = windows.collect::<Option<_>>()?;
-    let from_ns = windows.iter().map(|(from_ns, _)| *from_ns).max()?;
-    let to_ns = windows.iter().map(|(_, to_ns)| *to_ns).min()?;
-    Some(Window { from_ns, to_ns })
-}
-
-/// The time in which every shard of an open loop kept to the schedule, on the merged clock. The schedule is one, so its steady
-/// part begins and ends at the same time after each shard's begin: the last shard to begin says when it begins, the first to end
-/// when it ends. A shard that left out requests at its end is over with its last one.
-fn common_schedule(parts: &[Part], index: usize, warm_up_requests: u64) -> Option<Window> {
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
-    let starts = || {
-        levels().flat_map(|(_, level)| {
-            level.requests.iter().map(|record| (record.request, record.scheduled_ns.saturating_sub(level.began_ns)))
-        })
+    let windows: Vec<Window> =
+        levels().map(|(part, level)| Some(steady_window(level)?.later(part.offset_ns))).collect::<Option<_>>()?;
+    let began_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
+    let from_ns = match parts[0].receipt.levels[index].arrivals {
+        Arrivals::Closed { .. } => windows.iter().map(|window| window.from_ns).max()?,
+        // The schedule is one. It is at its rate as long after each shard's begin, so the last one to begin says when.
+        Arrivals::Open { .. } => {
+            let after_ns = windows
+                .iter()
+                .zip(began_ns.clone())
+                .map(|(window, began_ns)| window.from_ns.saturating_sub(began_ns))
+                .min()?;
+            began_ns.max()?.saturating_add(after_ns)
+        }
     };
-    let ramp_ns = parts[0].receipt.levels[index].ramp_ns;
-    let steady = starts().filter(|(request, start_ns)| *request >= warm_up_requests && *start_ns >= ramp_ns);
-    let (first_ns, last_ns) =
-        (steady.map(|(_, start_ns)| start_ns).min()?, starts().map(|(_, start_ns)| start_ns).max()?);
-    let requests = starts().map(|(request, _)| request).max()? + 1;
-    let mut window = Window { from_ns: 0, to_ns: u64::MAX };
-    for (part, level) in levels() {
-        let began_ns = level.began_ns + part.offset_ns;
-        let is_whole = level.requests.len() as u64 == part.shard.share(requests);
-        let own_last = level.requests.iter().map(|record| record.scheduled_ns.saturating_sub(level.began_ns)).max();
-        let end_ns = if is_whole { last_ns } else { own_last.unwrap_or(0) };
-        window.from_ns = window.from_ns.max(began_ns + first_ns);
-        window.to_ns = window.to_ns.min(began_ns + end_ns);
-    }
-    Some(window)
+    let to_ns = windows.iter().map(|window| window.to_ns).min()?;
+    (from_ns < to_ns).then_some(Window { from_ns, to_ns })
 }
 
 /// A record whose times count from an earlier moment.
@@ -346,7 +336,10 @@ fn alignment(parts: &[Part], costs: &[(String, f64)]) -> String {
     let apart_ms = apart.max().unwrap_or(0) as f64 / 1e6;
     let worst = costs.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
     let cost = worst.map_or(String::new(), |(name, cost)| {
-        format!("; the steady window they share is up to {:.1} % shorter than their own ({name})", 100.0 * cost)
+        format!(
+            "; up to {:.1} % of their measured requests do not count, because another shard was not at load ({name})",
+            100.0 * cost
+        )
     });
     format!(
         "merged from {} shards of run {}, which began within {apart_ms:.1} ms of each other{cost}",

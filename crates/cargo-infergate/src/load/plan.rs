@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use infergate::load::{Arrivals, Stop};
+use infergate::load::{Arrivals, Phases, Stop};
 
 use super::dataset::Dataset;
 use super::prompt::prompt;
@@ -18,9 +18,9 @@ pub struct LevelPlan {
     pub shape: Scenario,
     /// When requests start, of all shards together.
     pub arrivals: Arrivals,
-    /// When no more do, of all shards together.
+    /// Which requests are measured, of all shards together.
     pub stop: Stop,
-    /// Requests before the steady window, of each user or of the schedule.
+    /// Requests before these, of each user or of the schedule.
     pub warm_up_requests: u64,
     /// How long the users' first starts are spread over, or the rate rises; nanoseconds.
     pub ramp_ns: u64,
@@ -69,6 +69,28 @@ pub struct Turn {
 }
 
 impl LevelPlan {
+    /// This shard's part: its users or its part of the rate, which requests it measures, and how many come before them.
+    pub fn own(&self) -> (Arrivals, Stop, u64) {
+        let (shard, before) = (self.shard, self.warm_up_requests);
+        let (arrivals, stop) = (shard.arrivals(self.arrivals), shard.stop(self.stop, self.arrivals, before));
+        (arrivals, stop, shard.warm_up(arrivals, before))
+    }
+
+    /// What this client has to keep to.
+    pub fn phases(&self) -> Phases {
+        let (arrivals, stop, warm_up_requests) = self.own();
+        let phases = Phases::new(arrivals, stop, warm_up_requests).ramped(self.ramp_ns);
+        if self.shard.is_whole() { phases } else { phases.beside_others() }
+    }
+
+    /// What the progress of the level is a share of: its warm-up counts, what is sent behind the measured requests does not.
+    pub fn progress_stop(&self) -> Stop {
+        let (arrivals, stop, warm_up_requests) = self.own();
+        let Stop::Requests { count } = stop else { return stop };
+        let users = if let Arrivals::Closed { users } = arrivals { users.into() } else { 1 };
+        Stop::Requests { count: count.saturating_add(warm_up_requests.saturating_mul(users)) }
+    }
+
     /// The prompt of a request and the output tokens it asks for.
     pub fn ask(&self, turn: Turn) -> (String, u32) {
         let output_tokens = self.shape.output_tokens;

@@ -1,13 +1,13 @@
 //! Whether a prompt that is sent again is answered faster, as a server with a prefix cache does: then a run measures the cache.
 //! Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use infergate::load::RequestRecord;
 use infergate::stats::median;
 
 use super::judge::load;
-use super::summary::{Window, steady_window};
+use super::summary::counted_requests;
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::median_interval;
 
@@ -56,7 +56,7 @@ pub fn warnings(receipt: &LoadReceipt, earlier: Option<&LoadReceipt>) -> Vec<Str
 
 /// Of a level that takes `prompts` prompts in turn.
 fn within(level: &LevelRecord, prompts: u64) -> Option<String> {
-    let window = steady_window(level)?;
+    let counted = counted(level);
     let mut uses: HashMap<u64, Vec<&RequestRecord>> = HashMap::new();
     for record in &level.requests {
         uses.entry(record.request.checked_rem(prompts)?).or_default().push(record);
@@ -65,10 +65,10 @@ fn within(level: &LevelRecord, prompts: u64) -> Option<String> {
     if again == 0 {
         return None;
     }
-    let pairs: Vec<(f64, f64)> = uses.values().filter_map(|uses| pair(uses, window)).collect();
+    let pairs: Vec<(f64, f64)> = uses.values().filter_map(|uses| pair(uses, &counted)).collect();
     match fall(&pairs) {
         None => Some(format!(
-            "the dataset's {prompts} prompts were sent {} times, and too few of them first within the steady window to see \
+            "the dataset's {prompts} prompts were sent {} times, and too few of them first among the measured requests to see \
              whether a prefix cache answered; give more prompts than requests",
             level.requests.len()
         )),
@@ -80,23 +80,25 @@ fn within(level: &LevelRecord, prompts: u64) -> Option<String> {
     }
 }
 
-/// First TTFT of a prompt and the median of its later ones, all of requests that started within the window. A prompt whose first
-/// use was before it has none.
-fn pair(uses: &[&RequestRecord], window: Window) -> Option<(f64, f64)> {
+/// First TTFT of a prompt and the median of its later ones, all of requests that count. A prompt whose first use does not has none.
+fn pair(uses: &[&RequestRecord], counted: &HashSet<u64>) -> Option<(f64, f64)> {
     let (first, later) = uses.split_first()?;
-    let later: Vec<f64> = later.iter().filter_map(|record| answer_ns(record, window)).collect();
-    Some((answer_ns(first, window)?, median(&later)?))
+    let later: Vec<f64> = later.iter().filter_map(|record| answer_ns(record, counted)).collect();
+    Some((answer_ns(first, counted)?, median(&later)?))
 }
 
 /// Request by request: the same number had the same prompt.
 fn between(before: &LevelRecord, level: &LevelRecord) -> Option<String> {
-    let (before_window, window) = (steady_window(before)?, steady_window(level)?);
-    let first: HashMap<u64, f64> =
-        before.requests.iter().filter_map(|record| Some((record.request, answer_ns(record, before_window)?))).collect();
+    let (counted_before, counted) = (counted(before), counted(level));
+    let first: HashMap<u64, f64> = before
+        .requests
+        .iter()
+        .filter_map(|record| Some((record.request, answer_ns(record, &counted_before)?)))
+        .collect();
     let pairs: Vec<(f64, f64)> = level
         .requests
         .iter()
-        .filter_map(|record| Some((*first.get(&record.request)?, answer_ns(record, window)?)))
+        .filter_map(|record| Some((*first.get(&record.request)?, answer_ns(record, &counted)?)))
         .collect();
     let fall = fall(&pairs).filter(|fall| fall.is_called)?;
     let what = words(&fall, "of the earlier run got their first token");
@@ -109,14 +111,17 @@ fn is_same(level: &LevelRecord, other: &LevelRecord) -> bool {
 }
 
 /// What a request waited for its first token, without what a new connection took. `None` of one that failed, was tried again or
-/// started outside `window`.
-fn answer_ns(record: &RequestRecord, window: Window) -> Option<f64> {
-    let counts = record.failure.is_none()
-        && record.retries == 0
-        && (window.from_ns..window.to_ns).contains(&record.scheduled_ns);
+/// does not count.
+fn answer_ns(record: &RequestRecord, counted: &HashSet<u64>) -> Option<f64> {
+    let counts = record.failure.is_none() && record.retries == 0 && counted.contains(&record.request);
     let sent_ns = record.connected_ns.unwrap_or(record.sent_ns);
     let first_ns = *record.chunk_ns.first()?;
     counts.then(|| first_ns.saturating_sub(sent_ns) as f64)
+}
+
+/// The numbers of a level's requests that count.
+fn counted(level: &LevelRecord) -> HashSet<u64> {
+    counted_requests(level, None).into_iter().map(|record| record.request).collect()
 }
 
 fn words(fall: &Fall, what: &str) -> String {

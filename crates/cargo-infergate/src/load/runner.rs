@@ -1,12 +1,12 @@
-//! Runs one level: users or a schedule, until the stop rule holds and all that is in flight has ended.
+//! Runs one level: users or a schedule, until every measured request has ended, and then what is in flight.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Starts, Stop};
-use tokio::sync::watch;
+use infergate::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, sleep_until};
 
@@ -19,16 +19,21 @@ use super::ramp::{ramped_ns, user_start_ns};
 use super::stamped::RunClock;
 use crate::receipt::MAX_REQUESTS;
 
-/// A user whose request failed waits before the next one: a server that refuses everything would be asked without pause.
+/// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// How often the level looks whether it was asked to end.
 const LOOK: Duration = Duration::from_millis(50);
+/// When all measured requests have ended, those behind them are awaited for as long as the longest measured one took, and this
+/// much more: a server that does not notice the end of a connection would carry them into the next level.
+const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// What a level gave.
 #[derive(Debug, Default)]
 pub struct Ran {
     /// Each request, in the order of their starts.
     pub records: Vec<RequestRecord>,
+    /// The time in which the load was what was asked for; `None` where it never was.
+    pub steady: Option<Window>,
     /// When the level began, on the run's clock.
     pub began_ns: u64,
     /// How long it took.
@@ -46,24 +51,40 @@ struct Level {
     cancelled: watch::Receiver<bool>,
     /// Requests of this shard.
     issued: Cell<u64>,
+    phases: RefCell<Phases>,
+    /// A request ended.
+    ended: Notify,
+    /// What is in flight is given up then, on the run's clock.
+    give_up_ns: Cell<u64>,
     is_full: Cell<bool>,
 }
 
 /// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
 pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Ran {
     let (cancel, cancelled) = watch::channel(false);
-    let watched = live.clone();
+    let level = Rc::new(Level {
+        endpoints,
+        phases: RefCell::new(plan.phases()),
+        plan,
+        clock,
+        began_ns: clock.now_ns(),
+        live,
+        cancelled,
+        issued: Cell::new(0),
+        ended: Notify::new(),
+        give_up_ns: Cell::new(u64::MAX),
+        is_full: Cell::new(false),
+    });
+    let watched = level.clone();
     let watcher = spawn_local(async move {
-        while !watched.is_cancelled() {
+        while !watched.live.is_cancelled() && watched.clock.now_ns() < watched.give_up_ns.get() {
             sleep(LOOK).await;
         }
+        watched.stop();
         let _ = cancel.send(true);
         // Kept alive: a sender that is gone looks like a cancelled level.
         std::future::pending::<()>().await;
     });
-    let began_ns = clock.now_ns();
-    let (issued, is_full) = (Cell::new(0), Cell::new(false));
-    let level = Rc::new(Level { endpoints, plan, clock, began_ns, live, cancelled, issued, is_full });
     let mut records = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
         (Some(starts), _) => open(&level, starts).await,
         (None, Arrivals::Closed { users }) => closed(&level, users).await,
@@ -71,7 +92,10 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
     };
     watcher.abort();
     records.sort_unstable_by_key(|record| record.request);
-    Ran { records, began_ns, wall_ns: clock.now_ns() - began_ns, is_full: level.is_full.get() }
+    let steady = level.phases.borrow().window().map(|window| window.later(level.began_ns));
+    unmark(&mut records, steady);
+    let wall_ns = clock.now_ns() - level.began_ns;
+    Ran { records, steady, began_ns: level.began_ns, wall_ns, is_full: level.is_full.get() }
 }
 
 async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
@@ -94,12 +118,12 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
     let (mut conversation, mut turn) = (0, 0);
     // Users begin with different targets, so that each has as many at any moment.
     let mut target = user as usize % connections.len();
-    while let Some(request) = level.next_request(level.clock.now_ns()) {
+    while let Some(next) = level.next_request(level.clock.now_ns()) {
         if turn == 0 {
-            conversation = request;
+            conversation = next.request;
         }
-        let order = level.order(Turn { request, conversation, turn }, target);
-        let record = level.one(order, user, level.clock.now_ns(), &mut connections[target]).await;
+        let order = level.order(Turn { request: next.request, conversation, turn }, target);
+        let record = level.one(order, next.measured, user, next.start_ns, &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
         turn = (turn + 1) % level.plan.shape.turns.max(1);
@@ -110,7 +134,8 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
             target = (target + 1) % connections.len();
         }
         if failed {
-            level.unless_cancelled(sleep(AFTER_FAILURE)).await;
+            let again = level.clock.at(next.start_ns) + AFTER_FAILURE;
+            level.unless_cancelled(sleep_until(again)).await;
         }
     }
     records
@@ -123,22 +148,18 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
     let mut running = JoinSet::new();
     let turns = u64::from(level.plan.shape.turns.max(1));
     let shard = level.plan.shard;
-    for (_, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
+    for (request, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
         let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
-        let Some(request) = level.next_request(scheduled_ns) else { break };
         let turn = u32::try_from(request % turns).unwrap_or(0);
         // Made before its time comes: making it takes some.
         let target = (request / turns % targets) as usize;
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
-        let until = sleep_until(level.clock.at(scheduled_ns));
-        if level.unless_cancelled(until).await.is_none() {
-            level.issued.set(level.issued.get() - 1);
-            break;
-        }
+        level.wait_for_start(scheduled_ns).await;
+        let Some(next) = level.next_request(scheduled_ns) else { break };
         let (level, idle) = (level.clone(), idle.clone());
         running.spawn_local(async move {
             let mut connection = idle[target].borrow_mut().pop();
-            let record = level.one(order, 0, scheduled_ns, &mut connection).await;
+            let record = level.one(order, next.measured, 0, scheduled_ns, &mut connection).await;
             idle[target].borrow_mut().extend(connection);
             record
         });
@@ -154,24 +175,70 @@ struct Order {
     output_tokens: u32,
 }
 
+/// A request that may start.
+struct Next {
+    /// Its number in the whole load.
+    request: u64,
+    start_ns: u64,
+    measured: bool,
+}
+
 impl Level {
-    /// The number in the whole load of the next request, if one may start at `at_ns`.
-    fn next_request(&self, at_ns: u64) -> Option<u64> {
+    /// The next request, if one may start at `start_ns`.
+    fn next_request(&self, start_ns: u64) -> Option<Next> {
         let own = self.issued.get();
         let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
         let is_full = own >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
-        let is_over = match self.plan.shard.stop(self.plan.stop) {
-            Stop::Requests { count } => own >= count,
-            Stop::Duration { ns } => at_ns.saturating_sub(self.began_ns) >= ns,
-        };
-        if is_full && !is_over {
-            self.is_full.set(true);
-        }
-        if is_full || is_over || *self.cancelled.borrow() {
+        if *self.cancelled.borrow() {
             return None;
         }
+        let mut phases = self.phases.borrow_mut();
+        if is_full && !phases.is_over(self.since_begin(start_ns)) {
+            self.is_full.set(true);
+            phases.stop(self.since_begin(start_ns));
+        }
+        let measured = phases.start(self.since_begin(start_ns))?;
         self.issued.set(own + 1);
-        Some(self.plan.shard.number(own))
+        Some(Next { request: self.plan.shard.number(own), start_ns, measured })
+    }
+
+    /// Waits until `start_ns`, or until no request will start then.
+    async fn wait_for_start(&self, start_ns: u64) {
+        let due = sleep_until(self.clock.at(start_ns));
+        tokio::pin!(due);
+        while !self.phases.borrow_mut().is_over(self.since_begin(start_ns)) {
+            tokio::select! {
+                biased;
+                due = self.unless_cancelled(&mut due) => {
+                    if due.is_none() {
+                        self.stop();
+                    }
+                    return;
+                }
+                () = self.ended.notified() => {}
+            }
+        }
+    }
+
+    /// Nobody keeps the load any longer.
+    fn stop(&self) {
+        self.phases.borrow_mut().stop(self.since_begin(self.clock.now_ns()));
+    }
+
+    fn since_begin(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.began_ns)
+    }
+
+    /// Notes the end of a request, and how long those behind the last measured one are awaited.
+    fn note_end(&self, record: &RequestRecord) {
+        let now_ns = self.clock.now_ns();
+        let mut phases = self.phases.borrow_mut();
+        phases.ended(record, self.since_begin(now_ns));
+        if phases.is_over(self.since_begin(now_ns)) && self.give_up_ns.get() == u64::MAX {
+            self.give_up_ns.set(now_ns.saturating_add(phases.longest_ns()).saturating_add(PATIENCE_NS));
+        }
+        self.ended.notify_one();
+        self.live.ended(record.failure.is_some());
     }
 
     fn order(&self, turn: Turn, target: usize) -> Order {
@@ -183,6 +250,7 @@ impl Level {
     async fn one(
         &self,
         order: Order,
+        measured: bool,
         user: u32,
         scheduled_ns: u64,
         connection: &mut Option<Connection>,
@@ -191,6 +259,7 @@ impl Level {
             request: order.request,
             user,
             scenario: self.plan.scenario,
+            measured,
             target: u32::try_from(order.target).unwrap_or(u32::MAX),
             scheduled_ns,
             sent_ns: self.clock.now_ns(),
@@ -200,12 +269,12 @@ impl Level {
         let run = (self.clock, &*self.live);
         let sent = self.endpoints[order.target].request(order.body, order.output_tokens, connection, &mut record, run);
         let outcome = self.unless_cancelled(sent).await;
-        let outcome = outcome.unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the run ended first")));
+        let outcome = outcome.unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the level ended first")));
         if let Err(failure) = outcome {
             record.ended_ns = self.clock.now_ns();
             record.failure = Some(failure);
         }
-        self.live.ended(record.failure.is_some());
+        self.note_end(&record);
         record
     }
 

@@ -81,10 +81,14 @@ impl Shard {
         }
     }
 
-    /// When this shard stops, where the whole load does so by `whole`.
-    pub fn stop(self, whole: Stop) -> Stop {
+    /// Which requests this shard measures, where the whole load measures `whole` behind `warm_up_requests` of each user or of the
+    /// schedule.
+    pub fn stop(self, whole: Stop, arrivals: Arrivals, warm_up_requests: u64) -> Stop {
+        let before = if let Arrivals::Open { .. } = arrivals { warm_up_requests } else { 0 };
         match whole {
-            Stop::Requests { count } => Stop::Requests { count: self.share(count) },
+            Stop::Requests { count } => {
+                Stop::Requests { count: self.share(before.saturating_add(count)) - self.share(before) }
+            }
             Stop::Duration { .. } => whole,
         }
     }

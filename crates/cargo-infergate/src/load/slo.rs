@@ -9,7 +9,7 @@ use infergate::load::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::summary::{LevelSummary, e2e_ns, in_window, tpot_ns, ttft_ns};
+use super::summary::{LevelSummary, counted_requests, e2e_ns, tpot_ns, ttft_ns};
 use super::values::Values;
 use crate::receipt::LevelRecord;
 use crate::stats::share_interval;
@@ -45,7 +45,7 @@ pub struct Limit {
 pub struct Goodput {
     /// So many did.
     pub good: u64,
-    /// Of so many that started in the steady window, failed ones included.
+    /// Of so many that count, failed ones included.
     pub all: u64,
     /// Good requests per second of the window.
     pub requests_per_s: f64,
@@ -140,14 +140,13 @@ pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
     }
 }
 
-/// The level's goodput; `None` without a steady window or requests in it.
+/// The level's goodput: the share of the requests that count, times the rate of all. `None` where none counts.
 pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) -> Option<Goodput> {
-    let window = summary.window?;
+    let per_s = summary.requests_per_s?;
     let is_good =
         |record: &RequestRecord| record.failure.is_none() && limits.iter().all(|limit| limit.is_kept_by(record));
-    let hits: Vec<bool> = in_window(&level.requests, window).map(is_good).collect();
+    let hits: Vec<bool> = counted_requests(level, None).into_iter().map(is_good).collect();
     let (good, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
-    let per_s = all as f64 * 1e9 / (window.to_ns - window.from_ns) as f64;
     let within = share_interval(&hits, summary.queue()).map(|(low, high)| (low * per_s, high * per_s));
     (all > 0).then(|| Goodput { good, all, requests_per_s: good as f64 / all as f64 * per_s, within })
 }

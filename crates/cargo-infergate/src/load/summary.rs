@@ -2,23 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use infergate::load::{Arrivals, FailureClass, RequestRecord};
+pub use infergate::load::Window;
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
 use infergate::stats::mean;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::values::Values;
 use crate::receipt::LevelRecord;
 use crate::stats::Queue;
-
-/// A stretch of the run, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Window {
-    /// Its begin.
-    pub from_ns: u64,
-    /// Its end, after its begin.
-    pub to_ns: u64,
-}
 
 /// How output tokens were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +36,14 @@ pub struct LevelSummary {
     pub failures: BTreeMap<FailureClass, u64>,
     /// Attempts that ended in 429 or 5xx and were made again.
     pub retries: u64,
-    /// The steady window; `None` where requests were too few for one.
+    /// The time in which the load was what was asked for, to the end of the last measured request; `None` where it never was.
     pub window: Option<Window>,
-    /// Requests that started in the window and completed: those that the values below are from.
+    /// Requests that were to be measured; `None` where a time was asked for, for one of several targets, and in a receipt of
+    /// before requests were marked.
+    pub asked: Option<u64>,
+    /// Requests that count: they started in the window, and the load was kept until they had ended, well or not.
+    pub started: usize,
+    /// Of these, completed: those that the values below are from.
     pub measured: usize,
     /// How tokens were counted; `None` where nothing was measured.
     pub counted: Option<Counted>,
@@ -66,12 +61,14 @@ pub struct LevelSummary {
     pub decode_tokens_per_s: Values,
     /// Tokens / E2E of each request.
     pub output_tokens_per_s: Values,
-    /// Tokens of completed requests that came within the window, per second.
+    /// Tokens that came within the window of requests that did not fail, per second.
     pub system_tokens_per_s: Option<f64>,
+    /// Requests that started in the window, per second.
+    pub requests_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
     pub in_flight: Option<f64>,
-    /// What Little's law makes of them, start rate times mean latency, as a share of [`in_flight`](Self::in_flight). `None`
-    /// where the window is so short that its ends decide.
+    /// Of an open loop, what Little's law makes of them, start rate times mean latency, as a share of
+    /// [`in_flight`](Self::in_flight). `None` where the window is so short that its ends decide.
     pub little: Option<f64>,
     /// Processor time of the client per time.
     pub client_cpu_share: Option<f64>,
@@ -90,22 +87,32 @@ impl LevelSummary {
 
 /// Summarises one level, all its targets together.
 pub fn summarise(level: &LevelRecord) -> LevelSummary {
-    let requests: Vec<&RequestRecord> = level.requests.iter().collect();
     LevelSummary {
         issued: level.issued,
+        asked: asked(level),
         in_flight: steady_window(level).map(|window| in_flight(&level.requests, window)),
-        little: steady_window(level).and_then(|window| little(&level.requests, window)),
-        ..summarise_some(level, &requests)
+        little: steady_window(level).and_then(|window| little(level, window)),
+        ..summarise_some(level, None)
     }
+}
+
+fn asked(level: &LevelRecord) -> Option<u64> {
+    let Stop::Requests { count } = level.stop else { return None };
+    is_marked(level).then_some(count)
+}
+
+/// Whether a level says which of its requests are measured: one that none is of, or of before there were marks, does not.
+pub fn is_marked(level: &LevelRecord) -> bool {
+    level.requests.iter().any(|record| record.measured)
 }
 
 /// Summarises what one of several targets did in a level. How many were in flight is the level's, not the target's.
 pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
-    let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.target == target).collect();
-    summarise_some(level, &requests)
+    summarise_some(level, Some(target))
 }
 
-fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSummary {
+fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
+    let requests: Vec<&RequestRecord> = of_target(level, target).collect();
     let window = steady_window(level);
     let failed = |class| requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
     let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
@@ -113,37 +120,33 @@ fn summarise_some(level: &LevelRecord, requests: &[&RequestRecord]) -> LevelSumm
     {
         *failures.entry(class).or_default() += 1;
     }
-    let completed: Vec<&RequestRecord> = requests.iter().copied().filter(|record| record.failure.is_none()).collect();
-    let measured: Vec<&RequestRecord> = match window {
-        Some(Window { from_ns, to_ns }) => {
-            completed.iter().copied().filter(|record| (from_ns..to_ns).contains(&record.scheduled_ns)).collect()
-        }
-        None => Vec::new(),
-    };
-    let asked: Vec<&RequestRecord> = window.map_or_else(Vec::new, |window| asked_in(requests, window));
+    let (started, measured) = (counted_requests(level, target), measured(level, target));
     let latency = |time: fn(&RequestRecord) -> Option<f64>| {
-        Values::of(&asked, f64::INFINITY, |one| time(one).into_iter().collect())
+        Values::of(&started, f64::INFINITY, |one| time(one).into_iter().collect())
     };
     let speed =
-        |speed: fn(&RequestRecord) -> Option<f64>| Values::of(&asked, 0.0, |one| speed(one).into_iter().collect());
+        |speed: fn(&RequestRecord) -> Option<f64>| Values::of(&started, 0.0, |one| speed(one).into_iter().collect());
     LevelSummary {
         users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
         issued: requests.len() as u64,
-        completed: completed.len() as u64,
+        completed: requests.iter().filter(|record| record.failure.is_none()).count() as u64,
         cancelled: failed(FailureClass::Cancelled),
         failures,
         retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
         window,
+        asked: None,
+        started: started.len(),
         measured: measured.len(),
         counted: counted(&measured),
         late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
         ttft_ns: latency(ttft_ns),
-        itl_ns: Values::of(&asked, f64::INFINITY, gaps_ns),
+        itl_ns: Values::of(&started, f64::INFINITY, gaps_ns),
         tpot_ns: latency(tpot_ns),
         e2e_ns: latency(e2e_ns),
         decode_tokens_per_s: speed(|record| per_second(1.0, tpot_ns(record)?)),
         output_tokens_per_s: speed(|record| per_second(tokens(record) as f64, e2e_ns(record)?)),
-        system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&completed, window)),
+        system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&requests, window)),
+        requests_per_s: window.and_then(|window| requests_per_s(&requests, window)),
         in_flight: None,
         little: None,
         client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
@@ -156,9 +159,10 @@ pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option
     Some(level.system_tokens_per_s? / (f64::from(level.users?) * alone))
 }
 
-/// The time in which the load was what was asked for. Closed loop: from when the last user had ended its warm-up until the
-/// first user had no more to send. Open loop: from the first start behind the warm-up to the last. No ramp is in it. Of shards
-/// that were put together: what they have in common, where the level says it. `None` where that is no time at all.
+/// The time in which the load was what was asked for: no ramp, no warm-up, and nothing behind the last measured request. A
+/// receipt of before requests were marked does not say it. Then it is, in a closed loop, from when the last user had ended its
+/// warm-up until the first user had no more to send; in an open loop from the first start behind the warm-up to the last. `None`
+/// where that is no time at all.
 pub fn steady_window(level: &LevelRecord) -> Option<Window> {
     if let Some(window) = level.steady {
         return (window.from_ns < window.to_ns).then_some(window);
@@ -221,25 +225,29 @@ pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
     record.chunk_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
 }
 
-/// Requests that started within `window` and were not given up when the run ended.
-fn asked_in<'a>(requests: &[&'a RequestRecord], window: Window) -> Vec<&'a RequestRecord> {
-    let counts = |record: &&RequestRecord| {
-        (window.from_ns..window.to_ns).contains(&record.scheduled_ns)
-            && class_of(record) != Some(FailureClass::Cancelled)
-    };
-    requests.iter().copied().filter(counts).collect()
-}
-
-/// Requests that started within `window`.
-pub fn in_window(requests: &[RequestRecord], window: Window) -> impl Iterator<Item = &RequestRecord> {
-    requests.iter().filter(move |record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns))
-}
-
-/// The requests that a level's values are from, of one target or of all: those that started in the steady window and completed.
-pub fn measured(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
-    let Some(window) = steady_window(level) else { return Vec::new() };
+/// The requests that count, of one target or of all, well ended or not, in the order of their starts. Chosen by their starts: those that are marked, or, in a
+/// receipt of before there were marks, those that started in the steady window before the first one that was not over at its end.
+pub fn counted_requests(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
     let is_its = |record: &&RequestRecord| target.is_none_or(|target| record.target == target);
-    in_window(&level.requests, window).filter(is_its).filter(|record| record.failure.is_none()).collect()
+    if is_marked(level) {
+        let mut marked: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.measured).filter(is_its).collect();
+        // Requests of shards are numbered by shard, not by start.
+        marked.sort_by_key(|record| record.scheduled_ns);
+        return marked;
+    }
+    let Some(window) = steady_window(level) else { return Vec::new() };
+    let began_within = || level.requests.iter().filter(|record| record.scheduled_ns >= window.from_ns);
+    let starts = window.from_ns..counted_until_ns(began_within(), window.to_ns).min(window.to_ns);
+    began_within().filter(|record| starts.contains(&record.scheduled_ns)).filter(is_its).collect()
+}
+
+/// Those of [`counted_requests`] that completed: the requests that a level's latencies are from.
+pub fn measured(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    counted_requests(level, target).into_iter().filter(|record| record.failure.is_none()).collect()
+}
+
+fn of_target(level: &LevelRecord, target: Option<u32>) -> impl Iterator<Item = &RequestRecord> {
+    level.requests.iter().filter(move |record| target.is_none_or(|target| record.target == target))
 }
 
 fn class_of(record: &RequestRecord) -> Option<FailureClass> {
@@ -258,17 +266,30 @@ fn counted(measured: &[&RequestRecord]) -> Option<Counted> {
     (!measured.is_empty()).then_some(how)
 }
 
-fn system_tokens_per_s(completed: &[&RequestRecord], window: Window) -> Option<f64> {
+/// Requests that did not fail, also those that were given up when the level was over: they were a part of the load.
+fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
+    let given_up = |record: &RequestRecord| class_of(record) == Some(FailureClass::Cancelled);
+    let completed = || requests.iter().filter(|record| record.failure.is_none());
+    let pieces: usize = completed().map(|record| record.chunk_ns.len()).sum();
+    // Nobody counted the tokens of one that was given up: its pieces hold as many as those of the others.
+    let each = completed().map(|record| tokens(record)).sum::<u64>() as f64 / pieces.max(1) as f64;
     let within = |ns: &u64| window.from_ns < *ns && *ns <= window.to_ns;
     let came = |record: &&RequestRecord| -> f64 {
         if record.chunk_tokens.is_empty() {
             let pieces = record.chunk_ns.iter().filter(|ns| within(ns)).count() as f64;
-            return pieces * tokens(record) as f64 / record.chunk_ns.len().max(1) as f64;
+            let own = tokens(record) as f64 / record.chunk_ns.len().max(1) as f64;
+            return pieces * if given_up(record) { each } else { own };
         }
         let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
         pieces.filter(|(ns, _)| within(ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
     };
-    per_second(completed.iter().map(came).sum(), (window.to_ns - window.from_ns) as f64)
+    let ran = requests.iter().copied().filter(|record| record.failure.is_none() || given_up(record));
+    per_second(ran.map(|record| came(&record)).sum(), (window.to_ns - window.from_ns) as f64)
+}
+
+fn requests_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
+    let started = requests.iter().filter(|record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns));
+    per_second(started.count() as f64, (window.to_ns - window.from_ns) as f64)
 }
 
 /// Time in flight of all requests within the window / its length.
@@ -280,14 +301,17 @@ fn in_flight(requests: &[RequestRecord], window: Window) -> f64 {
     requests.iter().map(within).sum::<f64>() / (window.to_ns - window.from_ns) as f64
 }
 
-fn little(requests: &[RequestRecord], window: Window) -> Option<f64> {
-    let started = in_window(requests, window);
-    let latencies: Vec<f64> =
-        started.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
+/// In a closed loop the requests in flight are known to be the users or not, and the law says nothing more.
+fn little(level: &LevelRecord, window: Window) -> Option<f64> {
+    let Arrivals::Open { .. } = level.arrivals else { return None };
+    let latency = |record: &RequestRecord| record.ended_ns.saturating_sub(record.scheduled_ns) as f64;
+    let latencies: Vec<f64> = counted_requests(level, None).into_iter().map(latency).collect();
+    let requests: Vec<&RequestRecord> = level.requests.iter().collect();
     let (latency_ns, length_ns) = (mean(&latencies)?, (window.to_ns - window.from_ns) as f64);
-    let in_flight = in_flight(requests, window);
+    let in_flight = in_flight(&level.requests, window);
     let long_enough = length_ns >= LITTLE_LATENCIES * latency_ns && in_flight > 0.0;
-    long_enough.then(|| latencies.len() as f64 / length_ns * latency_ns / in_flight)
+    let starts_per_s = requests_per_s(&requests, window)?;
+    long_enough.then(|| starts_per_s * latency_ns / 1e9 / in_flight)
 }
 
 fn per_second(count: f64, ns: f64) -> Option<f64> {

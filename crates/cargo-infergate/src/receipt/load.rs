@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use infergate::engine::EngineInfo;
-use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
+use infergate::load::{Arrivals, RequestRecord, Spacing, Stop, Window};
 use infergate::receipt::Machine;
 use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
 use infergate::stats::{percentile, quantile};
@@ -13,7 +13,6 @@ use super::shard::{ShardRecord, validate_shards};
 use super::{Build, Format, Price};
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::load::slo::Limit;
-use crate::load::summary::Window;
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -147,14 +146,15 @@ pub struct LevelRecord {
     /// places.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Arrivals>,
-    /// When no more did.
+    /// Which requests were to be measured.
     pub stop: Stop,
-    /// Requests before the steady window: of each user in a closed loop, of the schedule in an open one.
+    /// Requests before these: of each user in a closed loop, of the schedule in an open one.
     pub warm_up_requests: u64,
     /// How long the users' first starts were spread over, or the rate rose, before the steady window; nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ramp_ns: u64,
-    /// The steady window that shards have in common, where it is less than what the requests say.
+    /// The time in which the load was what was asked for, until all measured requests had ended; of several shards, what they
+    /// have in common, or no time at all. `null` where it never was, and in receipts of before: then the requests say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Window>,
     /// When it began, nanoseconds after the run did.
@@ -335,6 +335,14 @@ impl LevelRecord {
             self.issued,
             self.requests.len()
         );
+        for request in self.requests.iter().filter(|request| request.measured) {
+            let within = |window: Window| window.from_ns <= request.scheduled_ns && request.ended_ns <= window.to_ns;
+            ensure!(
+                self.steady.is_some_and(within),
+                "level {index}, request {}: it is measured and did not run at full load; the file was edited",
+                request.request
+            );
+        }
         self.requests.iter().try_for_each(|request| validate_request(index, request))
     }
 }

@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 
 use infergate::load::{FailureClass, RequestRecord};
 use infergate::printable::printable;
+use infergate::stats::samples_needed;
 
 use super::model::Missing;
 use super::table::{Style, Table};
@@ -22,7 +23,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{load as load_words, missing};
 use crate::load::judge::load;
-use crate::load::summary::{Counted, LevelSummary, scaling_efficiency, summarise, summarise_target};
+use crate::load::summary::{Counted, LevelSummary, is_marked, scaling_efficiency, summarise, summarise_target};
 use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
 use digest::Digest;
@@ -59,7 +60,7 @@ pub fn text(receipt: &LoadReceipt) -> String {
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
             let _ = write!(text, "\n{}", percentiles(metric, &rows));
         }
-        text += &words(&rows);
+        text += &words(&rows, receipt.partial);
         text += &winners::text(&view, index as usize);
         text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
         text += &cost::text(&rows, &receipt.targets);
@@ -125,7 +126,7 @@ pub fn header(receipt: &LoadReceipt) -> String {
 
 fn overview(rows: &[Row<'_>]) -> String {
     let mut table =
-        Table::new(&["load", "requests", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
+        Table::new(&["load", "measured", "sent", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
     // Alone is what one user of a single target had; users of several share themselves between them.
     let single = rows.iter().map(|row| &row.summary).find(|summary| summary.users == Some(1));
     for Row { name, summary, .. } in rows {
@@ -135,7 +136,8 @@ fn overview(rows: &[Row<'_>]) -> String {
         let scaling = single.and_then(|single| scaling_efficiency(summary, single));
         table.row(vec![
             plain(name.clone()),
-            plain(format!("{} of {}", summary.completed, summary.issued)),
+            plain(format!("{} of {}", summary.measured, summary.asked.unwrap_or(summary.started as u64))),
+            plain(summary.issued.to_string()),
             (failed.to_string(), style),
             plain(summary.in_flight.map_or(MISSING.into(), |in_flight| format!("{in_flight:.1}"))),
             plain(units::tokens_per_s(summary.system_tokens_per_s)),
@@ -176,7 +178,7 @@ pub fn smoothness(itl_ns: f64) -> &'static str {
 }
 
 /// What the tables of a scenario leave out.
-fn words(rows: &[Row<'_>]) -> String {
+fn words(rows: &[Row<'_>], partial: bool) -> String {
     let mut text = String::new();
     for Row { name, level, requests, summary, .. } in rows {
         let name = printable(name);
@@ -190,10 +192,10 @@ fn words(rows: &[Row<'_>]) -> String {
                 "{name}: the client sent requests {late} after their scheduled start (P50), which is in every latency"
             );
         }
-        if summary.window.is_none() {
-            let _ = writeln!(text, "{name}: {}", missing::reason(Missing::NoWindow));
+        if let Some(few) = few(level, summary) {
+            let _ = writeln!(text, "{name}: {few}");
         }
-        if summary.cancelled > 0 {
+        if partial && summary.cancelled > 0 {
             let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
         }
         if let Some(batch) = &level.batch {
@@ -220,6 +222,28 @@ fn words(rows: &[Row<'_>]) -> String {
         );
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// What a level has too few requests for; `None` where it has those that were asked for.
+fn few(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+    let needed = samples_needed(0.5).unwrap_or(usize::MAX);
+    match summary.asked {
+        _ if summary.started == 0 => {
+            Some(missing::reason(Missing::NoWindow))
+        }
+        Some(asked) if (summary.started as u64) < asked => Some(format!(
+            "{} of {asked} requests ran at full load to their ends: the level ended early",
+            summary.started
+        )),
+        None if !is_marked(level) => Some(format!(
+            "{} of {} requests ran at full load to their ends: the receipt is of before the load was kept for all of them",
+            summary.started, summary.issued
+        )),
+        _ if summary.measured < needed => {
+            Some(format!("{} measured requests completed, and a percentile takes {needed}", summary.measured))
+        }
+        _ => None,
+    }
 }
 
 /// How a local engine served a level.

@@ -78,7 +78,8 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     assert!(!receipt.partial && !receipt.invalid.is_empty(), "{:?}", receipt.invalid);
     assert_eq!((receipt.levels.len(), receipt.audits.len(), receipt.seed), (2, 2, 3));
     for level in &receipt.levels {
-        assert_eq!((level.issued, level.requests.len()), (40, 40));
+        assert_eq!(level.requests.iter().filter(|record| record.measured).count(), 40);
+        assert!(level.issued > 40, "warm-up");
         assert!(level.requests.iter().all(|record| record.failure.is_none() && record.chunk_ns.len() == 4));
     }
     for words in ["time to first token", "self-audit", "1 user", "2 users", "40 of 40", "verdict: invalid (exit 3)"] {
@@ -96,10 +97,10 @@ fn a_server_that_refuses_is_named_and_never_passes() {
     let place = Place::new();
     let (code, said, _) = place.run(&[&["--target", &polite()], &SMALL[..]].concat());
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("failed: 40 with a 4xx status (most: status 401"), "{said}");
+    assert!(said.contains("failed: 41 with a 4xx status (most: status 401"), "{said}");
     assert!(said.contains("no request completed"), "{said}");
     let receipt = place.receipt("target/infergate/load.json");
-    assert!(receipt.levels.iter().all(|level| level.issued == 40));
+    assert_eq!(receipt.levels[0].issued, 41);
 }
 
 #[test]

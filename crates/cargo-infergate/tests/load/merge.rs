@@ -2,7 +2,7 @@
 
 use cargo_infergate::load::merge::merge;
 use cargo_infergate::load::shard::Shard;
-use cargo_infergate::load::summary::{Window, steady_window, summarise};
+use cargo_infergate::load::summary::{Window, counted_requests, steady_window, summarise};
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, ShardRecord};
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
@@ -88,7 +88,16 @@ fn open(lengths: &[(u64, u64, bool)], warm_up_requests: u64) -> LevelRecord {
     level(arrivals, warm_up_requests, 0, requests.collect())
 }
 
+/// As the receipt of a client that kept its load to the end of `level`.
+fn marked(mut level: LevelRecord) -> LevelRecord {
+    let counted: Vec<u64> = counted_requests(&level, None).into_iter().map(|record| record.request).collect();
+    level.steady = steady_window(&level).or(Some(Window { from_ns: 0, to_ns: 0 }));
+    level.requests.iter_mut().for_each(|record| record.measured = counted.contains(&record.request));
+    level
+}
+
 fn whole(levels: Vec<LevelRecord>) -> LoadReceipt {
+    let levels = levels.into_iter().map(marked).collect();
     LoadReceipt { audits: Vec::new(), notes: Vec::new(), levels, ..sound() }
 }
 
@@ -110,9 +119,13 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
             for level in &mut own.levels {
                 level.whole = Some(level.arrivals);
                 level.arrivals = shard.arrivals(level.arrivals);
-                level.stop = shard.stop(level.stop);
+                level.stop = shard.stop(level.stop, Arrivals::Closed { users: 1 }, 0);
                 level.warm_up_requests = shard.warm_up(level.arrivals, level.warm_up_requests);
                 level.began_ns -= offset_ns;
+                level.steady = level.steady.map(|Window { from_ns, to_ns }| Window {
+                    from_ns: from_ns.saturating_sub(offset_ns),
+                    to_ns: to_ns.saturating_sub(offset_ns),
+                });
                 level.requests.retain(|record| shard.has(record.request));
                 level.requests.iter_mut().for_each(|record| earlier(record, offset_ns));
                 level.issued = level.requests.len() as u64;
@@ -208,11 +221,7 @@ fn windows_of_shards_that_began_apart_are_cut_to_what_they_share_and_the_cost_is
         let expected = Window { from_ns: alone.from_ns + 500 * MS, to_ns: alone.to_ns };
         assert_eq!(steady_window(level), Some(expected));
     }
-    assert!(
-        merged.notes[0].contains("began within 500.0 ms of each other; the steady window they share is up to"),
-        "{:?}",
-        merged.notes
-    );
+    assert!(merged.notes[0].contains("began within 500.0 ms of each other; up to"), "{:?}", merged.notes);
     let mut shards = split(&receipt, 2, &[]);
     shards[1].1.shards[0].clock_unix_ns += 60_000 * MS;
     let merged = merge(shards).expect("they fit");
@@ -228,11 +237,28 @@ fn windows_of_shards_that_began_apart_are_cut_to_what_they_share_and_the_cost_is
 fn a_shard_that_ended_early_ends_the_window_of_a_schedule() {
     let mut shards = split(&example(), 2, &[]);
     let level = &mut shards[1].1.levels[1];
-    level.requests.truncate(10);
-    level.issued = 10;
-    let last_ns = level.requests[9].scheduled_ns;
+    let to_ns = level.requests[9].ended_ns;
+    level.steady = level.steady.map(|window| Window { to_ns, ..window });
+    level.requests.iter_mut().for_each(|record| record.measured &= record.ended_ns <= to_ns);
     let merged = merge(shards).expect("they fit");
-    assert_eq!(steady_window(&merged.levels[1]).map(|window| window.to_ns), Some(last_ns));
+    let level = &merged.levels[1];
+    assert_eq!(steady_window(level).map(|window| window.to_ns), Some(to_ns));
+    let counted = counted_requests(level, None);
+    assert!(!counted.is_empty() && counted.iter().all(|record| record.ended_ns <= to_ns));
+    let next = level.requests.iter().find(|record| record.ended_ns > to_ns).expect("others went on");
+    assert!(counted.iter().all(|record| record.scheduled_ns < next.scheduled_ns), "chosen by their starts");
+}
+
+#[test]
+fn shards_of_before_there_were_marks_are_merged_by_the_same_rule() {
+    let receipt = example();
+    let mut shards = split(&receipt, 2, &[]);
+    for (_, own) in &mut shards {
+        own.levels[0].steady = None;
+        own.levels[0].requests.iter_mut().for_each(|record| record.measured = false);
+    }
+    let merged = merge(shards).expect("they fit");
+    assert_eq!(merged.levels[0], receipt.levels[0]);
 }
 
 #[track_caller]

@@ -19,7 +19,7 @@ fn shard(index: u32) -> LoadReceipt {
     let level = &mut receipt.levels[0];
     level.whole = Some(level.arrivals);
     level.arrivals = shard.arrivals(level.arrivals);
-    level.stop = shard.stop(level.stop);
+    level.stop = shard.stop(level.stop, level.arrivals, level.warm_up_requests);
     level.requests.retain(|record| shard.has(record.request));
     level.issued = level.requests.len() as u64;
     receipt
@@ -40,7 +40,7 @@ fn shards_become_one_receipt_with_the_tables_of_the_whole_load() {
     }
     let (code, said, error) = merge(&place, &["0.json", "1.json"]);
     assert_eq!(code, Some(0), "{said}{error}");
-    for words in ["2 users", "40 of 40", "self-audit", "2 users, shard 1", "note: merged from 2 shards of run ab"] {
+    for words in ["2 users", "38 of 38", "self-audit", "2 users, shard 1", "note: merged from 2 shards of run ab"] {
         assert!(said.contains(words), "{words} is not in {said}");
     }
     let merged = place.receipt("all.json");
@@ -90,7 +90,6 @@ fn a_shard_that_is_none_is_refused() {
     assert!(error.contains("--users 2: fewer than the 3 shards"), "{error}");
     let error = refused(&[], &[LATER, "--shard=1/3", "--until-slo=ttft_p95=1s"]);
     assert!(error.contains("--until-slo: each shard would search by itself"), "{error}");
-    assert!(refused(&[], &["--ramp=1s", "--until-slo=ttft_p95=1s"]).contains("leave out --ramp"));
 }
 
 /// Whatever comes after the shard was found is refused for another reason, which shows that it was found.
@@ -163,13 +162,7 @@ fn the_same_prompts_can_be_compared_with_an_earlier_run_and_others_cannot() {
 }
 
 #[test]
-fn a_ramp_needs_an_end_and_an_earlier_receipt_the_same_prompts() {
-    let place = Place::new();
-    let target = ["--target=http://127.0.0.1:1", "--model=m", "--users=2"];
-    for more in [&["--ramp=10s"][..], &["--ramp=10s", "--requests=400"]] {
-        let error = place.refused(&[&target[..], more].concat());
-        assert!(error.contains("--ramp: nobody knows how many requests") && error.contains("--duration"), "{error}");
-    }
+fn an_earlier_receipt_has_the_same_prompts() {
     let error = refused(&[], &["--same-prompts", "--earlier=none.json"]);
     assert!(error.contains("none.json"), "{error}");
     assert!(refused(&[], &["--earlier=none.json"]).contains("--same-prompts"));

@@ -79,7 +79,7 @@ fn what_is_written_is_read_the_same() {
 #[test]
 fn what_no_run_could_have_written_is_refused() {
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 13] = [
+    let changes: [(&str, Change); 15] = [
         ("infergate.load/2", |v| v["schema"] = "infergate.load/2".into()),
         ("there are no levels", |v| v["levels"] = json!([])),
         ("40 requests were issued", |v| {
@@ -91,6 +91,10 @@ fn what_no_run_could_have_written_is_refused() {
         ("completed and has no output", |v| v["levels"][0]["requests"][3]["chunk_ns"] = json!([])),
         ("2 counts of tokens for 4 pieces", |v| v["levels"][0]["requests"][3]["chunk_tokens"] = json!([1, 2])),
         ("which no run gives", |v| v["levels"][0]["requests"][3]["output_tokens"] = u64::MAX.into()),
+        ("request 3: it is measured and did not run at full load", |v| {
+            v["levels"][0]["requests"][3]["scheduled_ns"] = 0.into()
+        }),
+        ("did not run at full load", |v| v["levels"][0]["steady"] = Value::Null),
         ("0 users", |v| v["levels"][0]["arrivals"]["users"] = 0.into()),
         ("a rate or a shape", |v| {
             v["levels"][0]["arrivals"] =
@@ -132,7 +136,7 @@ fn a_report_has_a_row_for_each_level_and_says_what_is_missing() {
     for words in [
         "http://127.0.0.1:8000/v1/chat/completions (chat, HTTP/1.1), model m",
         "chatbot",
-        "40 of 40",
+        "38 of 38",
         "time to first token",
         "inter-token latency",
         "end-to-end latency",

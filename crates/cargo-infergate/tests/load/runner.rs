@@ -12,7 +12,7 @@ use cargo_infergate::load::runner::{Ran, run_level};
 use cargo_infergate::load::scenario::Scenario;
 use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::stamped::RunClock;
-use infergate::load::{Arrivals, FailureClass, Spacing, Stop};
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
@@ -59,7 +59,8 @@ fn closed(users: u32, count: u64) -> LevelPlan {
 fn users_have_one_request_in_flight_each_and_the_next_when_it_ends() {
     let script = Script::new([answer(40, 20, 4)]);
     let (ran, live) = run(&script, closed(3, 9), None);
-    assert_eq!(ran.records.len(), 9);
+    let measured: Vec<&RequestRecord> = ran.records.iter().filter(|record| record.measured).collect();
+    assert_eq!(measured.len(), 9);
     assert_eq!(script.dials.get(), 3, "a connection a user");
     for (index, record) in (0..).zip(&ran.records) {
         assert_eq!((record.request, record.failure.clone()), (index, None));
@@ -67,9 +68,9 @@ fn users_have_one_request_in_flight_each_and_the_next_when_it_ends() {
         assert_eq!(record.ended_ns - record.scheduled_ns, 100 * MS);
     }
     let users: Vec<u32> = ran.records.iter().map(|record| record.user).collect();
-    assert!((0..3).all(|user| users.iter().filter(|other| **other == user).count() == 3), "{users:?}");
-    let seen = live.seen();
-    assert_eq!((seen.issued, seen.ended, seen.failed, seen.pieces), (9, 9, 0, 36));
+    assert!((0..3).all(|user| users.iter().filter(|other| **other == user).count() >= 5), "{users:?}");
+    let (seen, sent) = (live.seen(), ran.records.len() as u64);
+    assert_eq!((seen.issued, seen.ended, seen.failed, seen.pieces), (sent, sent, 0, 4 * sent));
 }
 
 #[test]
@@ -116,8 +117,11 @@ fn an_open_loop_counts_from_the_schedule() {
     let script = Script::new([answer(100, 100, 4)]);
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
     let (ran, _) = run(&script, plan(arrivals, Stop::Requests { count: 8 }), None);
-    let scheduled: Vec<u64> = ran.records.iter().map(|record| record.scheduled_ns / MS).collect();
-    assert_eq!(scheduled, [0, 100, 200, 300, 400, 500, 600, 700]);
+    let measured = ran.records.iter().filter(|record| record.measured);
+    let scheduled: Vec<u64> = measured.map(|record| record.scheduled_ns / MS).collect();
+    assert_eq!(scheduled, [100, 200, 300, 400, 500, 600, 700, 800], "behind one of warm-up");
+    let last = ran.records.last().map(|record| record.scheduled_ns / MS);
+    assert_eq!(last, Some(1_200), "the rate is kept until the eighth has ended");
     assert!(ran.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
     assert!(script.dials.get() <= 5, "idle connections are used again: {}", script.dials.get());
 }
@@ -127,11 +131,13 @@ fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
     let script = Script::new([answer(40, 20, 4)]);
     let stop = Stop::Duration { ns: 250 * MS };
     let (ran, _) = run(&script, plan(Arrivals::Closed { users: 2 }, stop), None);
-    assert_eq!((ran.records.len(), ran.wall_ns), (6, 300 * MS));
+    let measured = |ran: &Ran| ran.records.iter().filter(|record| record.measured).count();
+    assert_eq!(measured(&ran), 3, "one began when both were warm, at 100 ms, and two at 200");
+    assert_eq!((ran.steady, ran.wall_ns), (Some(Window { from_ns: 100 * MS, to_ns: 300 * MS }), 400 * MS));
     assert!(ran.records.iter().all(|record| record.failure.is_none()));
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
     let (ran, _) = run(&script, plan(arrivals, stop), None);
-    assert_eq!(ran.records.len(), 3);
+    assert_eq!(measured(&ran), 2, "at 100 and 200 ms");
 }
 
 #[test]
@@ -180,6 +186,7 @@ fn every_tenth_answer_broken_is_every_tenth_request_failed() {
     answers.push(vec![send(HEAD), token(), Act::Close]);
     let script = Script::new(answers.iter().cycle().take(100).cloned());
     let (ran, _) = run(&script, closed(1, 100), None);
-    let failed: Vec<u64> = ran.records.iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
+    let failed: Vec<u64> =
+        ran.records[..100].iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
     assert_eq!(failed, (0..10).map(|tens| 10 * tens + 9).collect::<Vec<_>>());
 }

@@ -23,11 +23,16 @@ pub fn request(number: u64, user: u32, start_ms: u64) -> RequestRecord {
     }
 }
 
-/// `users` users who send `each` requests, one directly after the other.
+/// `users` users who send `each` requests, one directly after the other, all measured but the first one.
 pub fn level(users: u32, each: u64) -> LevelRecord {
     let numbers = (0..each).flat_map(|round| (0..users).map(move |user| (round, user)));
     let requests = numbers.enumerate().map(|(number, (round, user))| request(number as u64, user, 160 * round));
-    of(Arrivals::Closed { users }, requests.collect())
+    let mut level = of(Arrivals::Closed { users }, requests.collect());
+    let to_ns = level.wall_ns;
+    level.steady = (each > 1).then_some(Window { from_ns: 160 * MS, to_ns });
+    level.requests.iter_mut().for_each(|record| record.measured = record.scheduled_ns >= 160 * MS);
+    level.stop = Stop::Requests { count: level.requests.iter().filter(|record| record.measured).count() as u64 };
+    level
 }
 
 fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
@@ -67,7 +72,8 @@ fn numbers_of_a_known_level() {
     assert_eq!(summary.ttft_ns.at(0.99), None, "58 requests have no p99");
     assert_eq!(summary.system_tokens_per_s, Some(50.0), "2 users, 4 tokens each 160 ms");
     assert_eq!(summary.in_flight, Some(2.0));
-    assert!((summary.little.expect("long enough") - 1.0).abs() < 1e-9);
+    assert_eq!((summary.asked, summary.started, summary.requests_per_s), (Some(58), 58, Some(12.5)));
+    assert_eq!(summary.little, None, "the users are in flight, and the law says nothing more");
     assert_eq!(summary.counted, Some(Counted::Usage));
     let single = summarise(&level(1, 30));
     assert_eq!(scaling_efficiency(&summary, &single), Some(1.0));
@@ -85,6 +91,7 @@ fn a_p99_of_gaps_needs_requests_and_not_gaps() {
 #[test]
 fn one_stall_in_each_request_is_seen_in_the_gaps() {
     let mut stalled = level(1, 400);
+    stalled.steady = Some(Window { from_ns: 160 * MS, to_ns: stalled.wall_ns + 500 * MS });
     for record in &mut stalled.requests {
         record.chunk_ns.last_mut().into_iter().for_each(|last| *last += 500 * MS);
         record.ended_ns += 500 * MS;
@@ -122,6 +129,39 @@ fn without_a_steady_window_nothing_is_said() {
     }
 }
 
+/// A receipt of before the load was kept: each user stops after its share, and the last requests run beside fewer and fewer.
+#[test]
+fn of_an_old_receipt_only_what_ran_at_full_load_counts() {
+    // Gaps of 20 ms for each request in flight; user 1 has no more to send after its third request, at 960 ms.
+    let request = |number, user, start_ms, ms: &[u64]| RequestRecord {
+        ended_ns: (start_ms + ms.iter().sum::<u64>()) * MS,
+        chunk_ns: ms
+            .iter()
+            .scan(start_ms, |at, gap| {
+                *at += gap;
+                Some(*at * MS)
+            })
+            .collect(),
+        ..request(number, user, start_ms)
+    };
+    let gaps = [80, 80, 80, 80];
+    let mut requests: Vec<RequestRecord> =
+        (0..6).map(|number| request(number, number as u32 % 2, 320 * (number / 2), &gaps)).collect();
+    requests.push(request(6, 0, 960, &[40, 40, 40, 40]));
+    requests.push(request(7, 0, 1_120, &[40, 40, 40, 40]));
+    let level = of(Arrivals::Closed { users: 2 }, requests);
+    assert_eq!(steady_window(&level), Some(Window { from_ns: 320 * MS, to_ns: 960 * MS }));
+    let summary = summarise(&level);
+    assert_eq!((summary.started, summary.asked), (4, None));
+    assert!(summary.itl_ns.values.iter().all(|gap_ns| *gap_ns == 80e6), "no gap of one user alone");
+    assert_eq!(summary.in_flight, Some(2.0));
+    // A long one that began early takes what began with or after it along: what is chosen by its end leaves out long answers.
+    let mut longer = level;
+    longer.requests[5].ended_ns = 2_000 * MS;
+    longer.requests[5].scheduled_ns = 700 * MS;
+    assert_eq!(summarise(&longer).started, 3);
+}
+
 #[test]
 fn an_open_loop_is_steady_from_the_first_start_behind_the_warm_up_to_the_last() {
     let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
@@ -129,7 +169,7 @@ fn an_open_loop_is_steady_from_the_first_start_behind_the_warm_up_to_the_last() 
     let level = of(arrivals, requests);
     assert_eq!(steady_window(&level), Some(Window { from_ns: 10 * MS, to_ns: 190 * MS }));
     let summary = summarise(&level);
-    assert_eq!((summary.users, summary.measured, summary.late_ns.at(0.5)), (None, 18, Some(0.0)));
+    assert_eq!((summary.users, summary.measured), (None, 3), "those that were over when the last one started");
 }
 
 #[test]
@@ -195,7 +235,9 @@ fn what_makes_numbers_useless_is_named_with_what_to_change() {
         record.ended_ns -= 20 * MS;
         record.chunk_ns.truncate(2);
     }
-    assert!(judged(idle, |_| {})[0].contains("1.8 requests were in flight in the mean, not the users asked for"));
+    assert!(
+        judged(idle, |_| {})[0].contains("1.75 requests were in flight in the mean while it was measured, not 2 users")
+    );
 
     let mut failed = level(2, 30);
     for record in &mut failed.requests {

@@ -20,7 +20,7 @@ fn constant(requests_per_s: f64) -> Arrivals {
 }
 
 fn load(arrivals: Arrivals, stop: Stop, ask: &mut dyn FnMut(u64) -> Option<Ask>) -> Load<'_> {
-    Load { arrivals, stop, seed: 1, ask, cancelled: &NEVER }
+    Load { arrivals, warm_up_requests: 0, stop, seed: 1, ask, cancelled: &NEVER }
 }
 
 /// Sequences of one fake engine that take turns.
@@ -37,13 +37,14 @@ fn requests(count: u64) -> Stop {
     Stop::Requests { count }
 }
 
+/// Of the measured requests.
 fn times(driven: &Driven) -> Vec<(u64, u64, Vec<u64>)> {
     let ms = |ns: u64| ns / MS;
     let of = |record: &RequestRecord| {
         assert_eq!(record.chunk_ns.last(), Some(&record.ended_ns));
         (ms(record.scheduled_ns), ms(record.sent_ns), record.chunk_ns.iter().copied().map(ms).collect())
     };
-    driven.records.iter().map(of).collect()
+    driven.records.iter().filter(|record| record.measured).map(of).collect()
 }
 
 #[test]
@@ -54,10 +55,16 @@ fn one_user_sends_the_next_request_when_the_last_one_ended() {
 }
 
 #[test]
-fn two_users_take_turns_and_the_last_request_is_drained() {
+fn two_users_take_turns_until_the_last_measured_request_has_ended() {
     let driven = turns(script(), 2, closed(2), requests(3));
-    assert_eq!(times(&driven), [(0, 0, vec![4, 28]), (0, 0, vec![8, 48]), (28, 28, vec![52, 72])]);
-    assert_eq!(driven.records.iter().map(|record| record.user).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(times(&driven), [(0, 0, vec![4, 28]), (0, 0, vec![8, 48]), (28, 28, vec![52, 76])]);
+    assert_eq!(driven.records.iter().map(|record| record.user).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    let behind = &driven.records[3];
+    assert_eq!(
+        (behind.measured, behind.scheduled_ns, behind.ended_ns),
+        (false, 48 * MS, 76 * MS),
+        "until the third ended"
+    );
     assert_eq!(driven.largest_batch, 2);
 }
 
@@ -82,13 +89,9 @@ fn a_closed_loop_keeps_exactly_its_users_in_flight() {
     // Outputs of 1 to 7 tokens: users end at different times.
     let mut ask = |request: u64| Some(Ask { output_tokens: 1 + (request % 7) as usize, ..ask(request)? });
     let driven = drive(&mut batch, &clock, load(closed(5), requests(200), &mut ask)).expect("runs");
-    assert_eq!(driven.records.len(), 200);
+    assert_eq!(driven.records.iter().filter(|record| record.measured).count(), 200);
     assert_eq!(driven.largest_batch, 5);
-    let drain = batch.steps.iter().position(|in_flight| *in_flight < 5).expect("it ends");
-    assert!(batch.steps.len() - drain <= 7, "only the last requests are drained: {:?}", batch.steps);
-    // The step behind the last start is a full one, too.
-    let last_start_ns = driven.records.last().expect("a record").scheduled_ns;
-    assert!(last_start_ns < drain as u64 * 10 * MS);
+    assert!(batch.steps.iter().all(|in_flight| *in_flight == 5), "to the end: {:?}", batch.steps);
     for user in 0..5 {
         let own: Vec<&RequestRecord> = driven.records.iter().filter(|record| record.user == user).collect();
         assert!(own.windows(2).all(|pair| pair[0].ended_ns == pair[1].scheduled_ns), "user {user} never pauses");
@@ -127,13 +130,14 @@ fn the_latency_of_an_open_loop_counts_from_the_schedule() {
 }
 
 #[test]
-fn a_stop_by_time_ends_the_starts_and_not_the_requests() {
+fn a_stop_by_time_ends_what_is_measured_and_not_the_requests() {
     let driven = turns(script(), 1, closed(1), Stop::Duration { ns: 50 * MS });
     assert_eq!(times(&driven).last(), Some(&(48, 48, vec![52, 72])));
     assert_eq!(driven.records.len(), 3);
     let driven = turns(script(), 1, constant(100.0), Stop::Duration { ns: 30 * MS });
-    assert_eq!(driven.records.iter().map(|record| record.scheduled_ns / MS).collect::<Vec<_>>(), [0, 10, 20]);
-    assert!(driven.records.iter().all(|record| record.failure.is_none()));
+    assert_eq!(times(&driven).iter().map(|(start, ..)| *start).collect::<Vec<_>>(), [0, 10, 20]);
+    let starts: Vec<u64> = driven.records.iter().map(|record| record.scheduled_ns / MS).collect();
+    assert_eq!(starts, [0, 10, 20, 30, 40, 50, 60, 70], "the rate is kept until the third ended, after 72");
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn a_run_that_is_cancelled_keeps_what_there_is() {
         cancelled.store(request == 3, Ordering::Relaxed);
         Some(Ask { output_tokens: if request == 0 { 1 } else { 2 }, ..ask(request)? })
     };
-    let load = Load { arrivals: closed(3), stop: requests(100), seed: 1, ask: &mut asked, cancelled: &cancelled };
+    let load = Load { ask: &mut asked, cancelled: &cancelled, ..load(closed(3), requests(100), &mut ask) };
     let driven = drive(&mut batch, &clock, load).expect("runs");
     assert!(driven.cancelled && driven.failure.is_none());
     assert_eq!(driven.records.len(), 4);

@@ -25,16 +25,18 @@ pub fn ask(request: u64) -> Option<Ask> {
 
 pub fn plan(arrivals: Arrivals, stop: Stop, slots: u32) -> LevelPlan {
     let shape = RequestShape { prompt_tokens: 4, output_tokens: 2, shared_prefix_tokens: 0 };
-    LevelPlan { arrivals, stop, slots, scenarios: vec![shape], seed: 1, compared: 3 }
+    LevelPlan { arrivals, stop, warm_up_requests: 0, slots, scenarios: vec![shape], seed: 1, compared: 3 }
 }
 
-/// One step of 10 ms, whatever it computes: prompts and tokens of all requests together.
+/// A step computes prompts and tokens of all requests together, and takes 10 ms, whatever it computes.
 pub struct Batch {
     clock: VirtualClock,
     fake: FakeEngine,
     slots: usize,
     running: Vec<Lane>,
     submitted: u64,
+    /// How long a step with so many requests takes.
+    pub step_ns: fn(usize) -> u64,
     /// Says something else where requests are computed together.
     pub changes: bool,
     /// How many requests each step worked on.
@@ -53,7 +55,16 @@ impl Batch {
     pub fn new(clock: VirtualClock, slots: usize) -> Self {
         // The lanes' own clock is nobody's.
         let fake = FakeEngine::new(script(), VirtualClock::default());
-        Self { clock, fake, slots, running: Vec::new(), submitted: 0, changes: false, steps: Vec::new() }
+        Self {
+            clock,
+            fake,
+            slots,
+            running: Vec::new(),
+            submitted: 0,
+            step_ns: |_| 10 * MS,
+            changes: false,
+            steps: Vec::new(),
+        }
     }
 }
 
@@ -80,7 +91,7 @@ impl Scheduler for Batch {
     }
 
     fn step(&mut self) -> Result<Vec<Event>> {
-        self.clock.advance_ns(10 * MS);
+        self.clock.advance_ns((self.step_ns)(self.running.len()));
         self.steps.push(self.running.len());
         let salt = TokenId::from(self.changes && self.running.len() > 1);
         let mut events = Vec::new();

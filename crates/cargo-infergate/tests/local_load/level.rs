@@ -19,6 +19,10 @@ fn run(engine: &mut dyn Engine, clock: &VirtualClock, plan: &LevelPlan) -> anyho
     run_level(engine, clock, plan, &AtomicBool::new(false))
 }
 
+fn measured(level: &LoadLevel) -> usize {
+    level.records.iter().filter(|record| record.measured).count()
+}
+
 fn batch(changes: bool) -> (BatchEngine, VirtualClock) {
     let clock = VirtualClock::default();
     (BatchEngine { fake: FakeEngine::new(script(), clock.clone()), clock: clock.clone(), changes }, clock)
@@ -29,11 +33,11 @@ fn a_level_says_how_many_outputs_were_computed_again() {
     let clock = VirtualClock::default();
     let mut engine = FakeEngine::new(script(), clock.clone());
     let level = run(&mut engine, &clock, &closed(2, 8)).expect("runs");
-    assert_eq!((level.records.len(), level.compared, level.slots, level.largest_batch), (8, 3, 2, 2));
+    assert_eq!((measured(&level), level.compared, level.slots, level.largest_batch), (8, 3, 2, 2));
     assert_eq!((level.batches, level.kv_bytes_per_request, level.cut_short), (Some(false), None, None));
     let (mut engine, clock) = batch(false);
     let level = run(&mut engine, &clock, &LevelPlan { compared: 100, ..closed(4, 8) }).expect("runs");
-    assert_eq!((level.compared, level.batches), (8, None), "no more than there are");
+    assert_eq!((level.records.len(), level.compared, level.batches), (8, 8, None), "no more than there are");
     // Two steps of 10 ms for each of two rounds, whatever is computed alone afterwards.
     assert!(level.records.iter().all(|record| record.ended_ns <= 40 * MS));
 }
@@ -71,7 +75,7 @@ fn prompts_are_unique_unless_a_prefix_is_shared() {
 fn scenarios_are_taken_in_turn() {
     let shape = |prompt_tokens, output_tokens| RequestShape { prompt_tokens, output_tokens, shared_prefix_tokens: 0 };
     let plan = LevelPlan { scenarios: vec![shape(4, 2), shape(8, 1), shape(2, 3)], ..closed(2, 8) };
-    assert_eq!(plan.work_tokens(), Some(3 * 6 + 3 * 9 + 2 * 5));
+    assert_eq!(plan.work_tokens(), Some(4 * 6 + 3 * 9 + 3 * 5), "eight, and one of each user behind them");
     let clock = VirtualClock::default();
     let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
     let seen: Vec<_> =
@@ -132,6 +136,7 @@ fn an_open_loop_is_a_level_too() {
     let plan = plan(arrivals, Stop::Requests { count: 50 }, 4);
     let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
     let starts: Vec<u64> = arrivals.starts(plan.seed).expect("open").take(50).collect();
-    assert_eq!(level.records.iter().map(|record| record.scheduled_ns).collect::<Vec<_>>(), starts);
+    let measured = level.records.iter().filter(|record| record.measured);
+    assert_eq!(measured.map(|record| record.scheduled_ns).collect::<Vec<_>>(), starts);
     assert!(level.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
 }

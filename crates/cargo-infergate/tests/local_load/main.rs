@@ -7,5 +7,6 @@ mod drive;
 mod engines;
 mod level;
 mod schedule;
+mod steady;
 #[cfg(unix)]
 mod worker;

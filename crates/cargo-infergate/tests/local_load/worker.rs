@@ -10,7 +10,7 @@ use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, TargetRecord,
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
-use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, run_level};
+use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, Window, run_level};
 use infergate::worker::{Client, Patience, Request, WorkerError, WorkerFile};
 
 use crate::engines::{NEVER, plan};
@@ -134,7 +134,7 @@ fn what_cannot_be_served_is_said_in_one_line() {
     assert!(failed("fake", &["--target=other=http://127.0.0.1:1"]).contains("told apart by names"));
 }
 
-/// A plan, and an answer to it that takes a microsecond.
+/// A plan, and an answer to it that takes a microsecond: six measured requests and one behind them.
 fn sound() -> (LevelPlan, LoadLevel) {
     let clock = VirtualClock::default();
     let script = FakeScript { prefill_ns_per_token: 1, step_ns: 1, first_sample_ns: 1, ..FakeScript::default() };
@@ -176,8 +176,9 @@ fn answers_that_cannot_be_are_refused() {
     };
     refused(&|level| level.slots = 3, "3 slots where 2 were asked for");
     refused(&|level| level.largest_batch = 3, "a batch of 3 in 2 slots");
-    refused(&|level| drop(level.records.pop()), "5 requests where 6 were asked for");
+    refused(&|level| level.records.truncate(5), "5 requests where 6 were asked for");
     refused(&|level| level.records.push(level.records[5].clone()), "7 requests where 6 were asked for");
+    refused(&|level| level.steady = Some(Window { from_ns: 0, to_ns: 30 }), "is measured and did not run at full load");
     refused(&|level| level.compared = 2, "2 outputs compared of 6");
     refused(&|level| level.compared = 7, "7 outputs compared of 6");
     refused(&|level| level.cut_short = Some("\u{1b}[2J".into()), "control characters");
@@ -206,6 +207,7 @@ fn answers_that_cannot_be_are_refused() {
 fn a_level_that_took_longer_than_the_wait_cannot_be_true() {
     let (plan, mut level) = sound();
     level.records[5].ended_ns = u64::MAX;
+    level.steady = Some(Window { from_ns: 0, to_ns: u64::MAX });
     let error = ask(&plan, &level).expect_err("cannot be true");
     assert!(matches!(error, WorkerError::Invalid(_)) && error.to_string().contains("clock"), "{error:?}");
 }
@@ -223,8 +225,8 @@ fn the_wait_for_a_level_follows_its_plan_and_the_levels_before() {
     assert_eq!(first, Duration::from_secs(30 * 60), "nothing is known yet");
     // 12 tokens in 12 seconds.
     patience.saw(&asked(level(1, 1)), Duration::from_secs(12));
-    assert_eq!(patience.limit(&asked(level(8, 1000))), Duration::from_secs(120_000), "ten times 12,000 tokens");
-    assert_eq!(patience.limit(&asked(LevelPlan { compared: 10, ..level(8, 1000) })), Duration::from_secs(121_200));
+    assert_eq!(patience.limit(&asked(level(8, 1000))), Duration::from_secs(120_960), "ten times 12,096 tokens");
+    assert_eq!(patience.limit(&asked(LevelPlan { compared: 10, ..level(8, 1000) })), Duration::from_secs(122_160));
     let open =
         LevelPlan { arrivals: Arrivals::Open { requests_per_s: 0.5, spacing: Spacing::Constant }, ..level(1, 10) };
     assert_eq!(patience.limit(&asked(open)), Duration::from_secs(1200 + 20));

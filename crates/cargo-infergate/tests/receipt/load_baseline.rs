@@ -44,6 +44,10 @@ fn the_golden_load_receipt_becomes_a_session_of_the_golden_baseline() {
     let error = baseline.ensure_accepts(&receipt).expect_err("it is invalid").to_string();
     assert!(error.contains("the run is invalid and cannot become a baseline: plain, 2 users: a reason"), "{error}");
     let receipt = LoadReceipt { invalid: Vec::new(), ..receipt };
+    // Its sessions are of before requests were measured at full load alone.
+    let error = baseline.ensure_accepts(&receipt).expect_err("other requests").to_string();
+    assert!(error.contains("the baseline's measured requests is 'none'"), "{error}");
+    baseline.setup.insert("measured requests".into(), "at full load to their ends".into());
     baseline.ensure_accepts(&receipt).expect("the same targets");
     baseline.append(&receipt);
     let (first, last) = (&baseline.sessions[0], &baseline.sessions[8]);

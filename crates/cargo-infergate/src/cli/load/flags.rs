@@ -159,14 +159,19 @@ fn load() -> Vec<Arg> {
             .value_name("N")
             .value_parser(value_parser!(u64).range(1..=1_000_000))
             .conflicts_with("duration")
-            .help("Requests of a level [default: 8 for each user, at least 40]"),
-        arg("duration").value_name("TIME").value_parser(time).help("No request starts after this time of a level"),
+            .help(
+                "Measured requests of a level; ramp and warm-up are sent before them, and behind them about one of each user, until \
+                 the last measured one has ended [default: 8 for each user, at least 40]",
+            ),
+        arg("duration").value_name("TIME").value_parser(time).help(
+            "Measured are the requests that start within this time of a level; further ones are sent until the last of them has ended",
+        ),
         arg("warm-up")
             .value_name("N")
             .value_parser(value_parser!(u64).range(0..=1_000_000))
-            .help("Requests of each user before the steady window (of the schedule in an open loop) [default: 1 for each target]"),
+            .help("Requests of each user before the measured ones (of the schedule in an open loop) [default: 1 for each target]"),
         arg("ramp").value_name("TIME").value_parser(time).help(
-            "Before the steady window: users begin one after the other over this time, or the rate rises from 0",
+            "Before the measured requests: users begin one after the other over this time, or the rate rises from 0",
         ),
     ]
 }

@@ -22,7 +22,7 @@ use crate::load::shard::run_name;
 use crate::load::slo::Limit;
 use crate::receipt::{ShardRecord, TargetRecord};
 
-/// Requests of a level that nobody gave a number for: of each user, and at least.
+/// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
 const LEAST_REQUESTS: u64 = 40;
 /// Requests for an interval of a percentile, over those for the percentile itself.
@@ -131,7 +131,7 @@ impl Settings {
             until.iter().all(|limit| limit.percentile.is_some()),
             "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
         );
-        ensure_divisible(&loads, begin, ramp_ns, duration)?;
+        ensure_divisible(&loads, begin)?;
         let each = limits(matches, "slo")?;
         ensure!(
             each.iter().all(|limit| limit.percentile.is_none()),
@@ -202,25 +202,18 @@ impl Settings {
 
     fn usual_stop(&self, arrivals: Arrivals) -> Stop {
         let users = if let Arrivals::Closed { users } = arrivals { u64::from(users) } else { 0 };
-        // A percentile takes its requests in the steady window: beside warm-up and what is in flight at its end.
         let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
         // And its interval takes more, the more requests depend on each other.
         let needed = DEPENDENT * needed;
-        let around = users * (self.warm_up_requests + 1);
-        let ramp = match arrivals {
-            Arrivals::Open { requests_per_s, .. } => (requests_per_s * self.ramp_ns as f64 / 2e9).ceil() as u64,
-            Arrivals::Closed { .. } => 0,
-        };
-        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed + around) + ramp }
+        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed) }
     }
 }
 
-/// Refuses levels that cannot be shared among shards, and a ramp of users without an end.
-fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, duration: Option<Stop>) -> Result<()> {
+/// Refuses levels that cannot be shared among shards.
+fn ensure_divisible(loads: &Loads, begin: Begin) -> Result<()> {
     let Begin { shard, .. } = begin;
     let Loads::All(loads) = loads else {
         ensure!(shard.is_whole(), "--until-slo: each shard would search by itself; give --users");
-        ensure!(ramp_ns == 0, "--until-slo: leave out --ramp, whose requests would be in no window");
         return Ok(());
     };
     for arrivals in loads {
@@ -229,10 +222,6 @@ fn ensure_divisible(loads: &Loads, begin: Begin, ramp_ns: u64, duration: Option<
             users >= shard.count(),
             "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
             shard.count()
-        );
-        ensure!(
-            ramp_ns == 0 || duration.is_some(),
-            "--ramp: nobody knows how many requests the first users send meanwhile; say by --duration how long the users go on behind it"
         );
     }
     Ok(())

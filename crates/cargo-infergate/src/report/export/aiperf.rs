@@ -1,6 +1,6 @@
 //! The JSON that AIPerf writes of a profile (`profile_export_aiperf.json`, its schema 1.1), a file a level. Names, units and
 //! definitions are AIPerf's: its `inter_token_latency` is a request's mean, which is TPOT here, and its `inter_chunk_latency` is
-//! each gap. What is not known is `null`; the numbers are of the steady window.
+//! each gap. What is not known is `null`; the numbers are of the measured requests.
 
 use anyhow::Result;
 use infergate::load::RequestRecord;
@@ -77,7 +77,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     set("request_count", single("requests", Some(completed.len() as f64)));
     set("error_request_count", single("requests", Some(failed as f64)));
     set("benchmark_duration", single("sec", Some(seconds)));
-    set("request_throughput", single("requests/sec", Some(completed.len() as f64 / seconds)));
+    set("request_throughput", single("requests/sec", run.completed_per_s()));
     set("output_token_throughput", single("tokens/sec", summary.system_tokens_per_s));
     set("total_osl", single("tokens", sum(&output)));
     set("total_isl", single("tokens", sum(&input)));

@@ -2,7 +2,7 @@
 
 use infergate::load::RequestRecord;
 
-use crate::load::summary::{LevelSummary, Window, in_window, steady_window, summarise, summarise_target};
+use crate::load::summary::{LevelSummary, Window, counted_requests, steady_window, summarise, summarise_target};
 use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
 use crate::stats::mean;
 
@@ -23,7 +23,7 @@ pub struct Run<'a> {
     pub summary: LevelSummary,
     /// The steady window.
     pub window: Window,
-    /// The requests that started within it, failed ones included: what all numbers are of.
+    /// The requests that are measured, failed ones included: what all numbers are of.
     pub requests: Vec<&'a RequestRecord>,
 }
 
@@ -34,7 +34,7 @@ pub fn runs(receipt: &LoadReceipt) -> Vec<Run<'_>> {
     for (index, level) in receipt.levels.iter().enumerate() {
         let Some(window) = steady_window(level) else { continue };
         for (target_index, target) in (0..).zip(&receipt.targets) {
-            let requests = in_window(&level.requests, window).filter(|record| record.target == target_index).collect();
+            let requests = counted_requests(level, Some(target_index));
             let summary = if several { summarise_target(level, target_index) } else { summarise(level) };
             runs.push(Run { level, index, target, target_index, summary, window, requests });
         }
@@ -57,6 +57,12 @@ impl Run<'_> {
     /// Length of the window, seconds.
     pub fn seconds(&self) -> f64 {
         (self.window.to_ns - self.window.from_ns) as f64 / 1e9
+    }
+
+    /// Requests that completed, a second: of those that started in the window the share that completed.
+    pub fn completed_per_s(&self) -> Option<f64> {
+        let share = self.completed().count() as f64 / self.requests.len() as f64;
+        self.summary.requests_per_s.map(|per_s| per_s * share).filter(|per_s| per_s.is_finite())
     }
 
     /// The requests that completed.

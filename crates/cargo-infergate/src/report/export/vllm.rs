@@ -1,5 +1,5 @@
 //! The JSON that `vllm bench serve --save-result --save-detailed` writes, a file a level. Field names, units and definitions are
-//! vLLM's (`vllm/benchmarks/serve.py`), but for three: the numbers are of the steady window, what is not known is `null` and
+//! vLLM's (`vllm/benchmarks/serve.py`), but for three: the numbers are of the measured requests, what is not known is `null` and
 //! never 0, and prompts and answers are in no file.
 
 use anyhow::Result;
@@ -51,6 +51,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let sum = |tokens: Vec<u64>| tokens.into_iter().fold(0, u64::saturating_add);
     let input: Option<Vec<u64>> = completed.iter().map(|record| record.input_tokens).collect();
     let (input, output) = (input.map(sum), sum(completed.iter().map(|record| tokens(record)).collect()));
+    let total = input.zip(run.completed_per_s()).map(|(input, per_s)| (input + output) as f64 / count * per_s);
     let (rate, burstiness, users) = match run.level.arrivals {
         Arrivals::Closed { users } => (json!("inf"), json!(1.0), json!(users)),
         Arrivals::Open { requests_per_s, spacing } => {
@@ -84,9 +85,9 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     set("failed", json!(run.requests.len() - completed.len()));
     set("total_input_tokens", json!(input));
     set("total_output_tokens", json!(output));
-    set("request_throughput", json!(count / seconds));
+    set("request_throughput", json!(run.completed_per_s()));
     set("output_throughput", json!(run.summary.system_tokens_per_s));
-    set("total_token_throughput", json!(input.map(|input| (input as f64 + output as f64) / seconds)));
+    set("total_token_throughput", json!(total));
     set("input_lens", each(&|record| json!(record.input_tokens)));
     set("output_lens", each(&|record| json!(if record.failure.is_none() { tokens(record) } else { 0 })));
     set("ttfts", each(&|record| unless_failed(record, ttft_ns(record))));

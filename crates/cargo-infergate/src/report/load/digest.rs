@@ -93,6 +93,8 @@ pub struct Point {
     pub retries: u64,
     /// The steady window; `None` where there was none.
     pub window: Option<Window>,
+    /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
+    pub asked: Option<u64>,
     /// Requests that the percentiles are from.
     pub measured: usize,
     /// How tokens were counted.
@@ -111,7 +113,7 @@ pub struct Point {
     pub late_ns: Option<f64>,
     /// What its requests cost, where a price and the server's counts are known.
     pub cost: Option<Cost>,
-    /// Over the steady window; empty without one.
+    /// Over the time in which measured requests started; empty where none was measured.
     pub quarters: Vec<Quarter>,
     spreads: [Spread; Metric::ALL.len()],
 }
@@ -265,6 +267,7 @@ impl Point {
             failed_within: share_interval(&failed(level, number), queue),
             retries: summary.retries,
             window: summary.window,
+            asked: summary.asked,
             measured: summary.measured,
             counted: summary.counted,
             smoothness: smoothness(&summary.itl_ns.values),
@@ -274,7 +277,7 @@ impl Point {
             output_tokens: mean(&counts),
             late_ns: summary.late_ns.at(0.5),
             cost: price.and_then(|price| cost(&measured, price)),
-            quarters: summary.window.map_or_else(Vec::new, |window| quarters(level, number, window)),
+            quarters: quarters(level, number),
             spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, queue)),
         }
     }

@@ -1,21 +1,21 @@
-//! What happened in each quarter of a level's steady window: whether a run was the same from its begin to its end.
+//! What happened in each quarter of the time in which a level's measured requests started: whether a run was the same from its begin to its end.
 
-use infergate::load::{FailureClass, RequestRecord};
+use infergate::load::RequestRecord;
 
 use super::metric::Metric;
-use crate::load::summary::{Window, e2e_ns, in_window, tpot_ns, ttft_ns};
+use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};
 use crate::load::values::Values;
 use crate::receipt::LevelRecord;
 
-/// Parts of a steady window that are compared with each other.
+/// Parts of this time that are compared with each other.
 pub const QUARTERS: usize = 4;
 /// What is followed over the run.
 pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 
-/// A quarter of a steady window.
+/// A quarter of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quarter {
-    /// Requests that started in it and were not given up when the run ended.
+    /// Measured requests that started in it.
     pub started: usize,
     /// Of these, failed.
     pub failed: usize,
@@ -25,17 +25,15 @@ pub struct Quarter {
     pub requests: [usize; FOLLOWED.len()],
 }
 
-/// What started in each quarter of `window`, of one target or of all.
-pub fn quarters(level: &LevelRecord, target: Option<u32>, window: Window) -> Vec<Quarter> {
-    let length = (window.to_ns - window.from_ns) as f64;
+/// What started in each quarter, of one target or of all; empty where nothing was measured.
+pub fn quarters(level: &LevelRecord, target: Option<u32>) -> Vec<Quarter> {
+    let starts = || counted_requests(level, None).into_iter().map(|record| record.scheduled_ns);
+    let (Some(from_ns), Some(to_ns)) = (starts().min(), starts().max()) else { return Vec::new() };
+    let length = (to_ns - from_ns).max(1) as f64;
     let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
-    for record in in_window(&level.requests, window) {
-        let is_its = target.is_none_or(|target| record.target == target);
-        let is_cancelled = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled);
-        let at = (record.scheduled_ns.saturating_sub(window.from_ns)) as f64 / length * QUARTERS as f64;
-        if is_its && !is_cancelled {
-            started[(at as usize).min(QUARTERS - 1)].push(record);
-        }
+    for record in counted_requests(level, target) {
+        let at = (record.scheduled_ns - from_ns) as f64 / length * QUARTERS as f64;
+        started[(at as usize).min(QUARTERS - 1)].push(record);
     }
     started.iter().map(|records| quarter(records)).collect()
 }

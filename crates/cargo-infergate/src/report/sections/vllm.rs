@@ -30,7 +30,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             Column::words("figure", "figure"),
             Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
             Column::numbers("here", "here")
-                .about("of the level with as many users or the same rate; latencies are of the steady window"),
+                .about("of the level with as many users or the same rate; latencies are of measured requests"),
             Column::numbers("ratio", "here / vLLM"),
         ],
     )

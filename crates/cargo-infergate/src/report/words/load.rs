@@ -37,7 +37,8 @@ pub const ABOUT_WINNERS: &str = "An answer of n tokens takes TTFT + n x TPOT. Of
 pub const ABOUT_USES: &str = "Who waits for the first word feels TTFT, who reads nothing along feels tokens a second, who needs the whole answer feels \
                               E2E. A target is named the best only where its interval lies apart from all the others'.";
 /// What the quarters are.
-pub const ABOUT_STABILITY: &str = "The steady window of each level in four equal parts, by when requests started.";
+pub const ABOUT_STABILITY: &str =
+    "The measured requests of each level in four parts of equal time, by when they started.";
 /// How cost is counted.
 pub const ABOUT_COST: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                               measured. Failed requests are not in it.";

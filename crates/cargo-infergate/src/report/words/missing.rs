@@ -29,7 +29,9 @@ pub fn reason(missing: Missing) -> String {
         Missing::AlreadyLoaded => "the model was loaded already".into(),
         Missing::NotKept => "a receipt keeps the ids of tokens; the text, too, with --keep-text".into(),
         Missing::Exact => "counted to the byte, so any growth counts".into(),
-        Missing::NoWindow => "no steady window; give each user more requests than its warm-up and one".into(),
+        Missing::NoWindow => {
+            "no request ran at full load to its end; give a longer --duration, or more --requests".into()
+        }
         Missing::NoSingleUser => "takes a level of one user, and there is none".into(),
         Missing::Shared => "known for all targets together, which share the users".into(),
         Missing::NoUsage => "the server sends no token counts".into(),

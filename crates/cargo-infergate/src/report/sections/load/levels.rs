@@ -16,9 +16,10 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::numbers("issued", "sent"),
         Column::numbers("completed", "completed"),
         Column::numbers("failed", "failed").about("they are in no latency"),
-        Column::numbers("cancelled", "given up").about("when the run ended"),
-        Column::numbers("measured", "measured").about("started in the steady window and completed"),
-        Column::numbers("window", "steady window").about("the load was what was asked for"),
+        Column::numbers("cancelled", "given up").about("when the measured ones had ended, or the run was"),
+        Column::numbers("measured", "measured").about("started at full load, which was kept until they had completed"),
+        Column::numbers("window", "steady window")
+            .about("the load was what was asked for, to the end of the last measured request"),
         Column::numbers("in_flight", "in flight").about("requests at once within the window, in the mean"),
         Column::numbers("system", "output of all").about("output tokens within the window / its length"),
         Column::numbers("ttft", "TTFT P50"),

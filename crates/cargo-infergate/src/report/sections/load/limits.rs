@@ -50,7 +50,7 @@ fn met(view: &View<'_>) -> Table {
 fn goodput(view: &View<'_>) -> Table {
     let own = vec![
         Column::numbers("good", "within limits"),
-        Column::numbers("all", "of").about("requests that started in the steady window, failed ones too"),
+        Column::numbers("all", "of").about("measured requests, failed ones too"),
         Column::numbers("share", "share"),
         Column::numbers("goodput", "goodput")
             .about("with the 95 % interval of the share by batch means, times the rate"),
