@@ -47,8 +47,7 @@ pub enum Spacing {
     },
 }
 
-/// Which requests are measured, by their starts. Behind the last of them the load goes on until all of them have ended
-/// ([`Phases`](super::Phases)).
+/// Which requests are measured, by their starts. Behind the last of them the load goes on until all of them have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -17,7 +17,7 @@ use cargo_infergate::load::script_server::Script;
 use infergate::load::Arrivals;
 use infergate::stats::quantile;
 
-const SCRIPT: Script = Script { ttft_ns: 200_000_000, itl_ns: 20_000_000, output_tokens: 50 };
+const SCRIPT: Script = Script { ttft_ns: 200_000_000, itl_ns: 20_000_000, output_tokens: 50, is_shared: false };
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -30,9 +30,9 @@ fn main() -> Result<()> {
         let users: u32 = users.parse().context("a number of users")?;
         let requests = (2 * u64::from(users)).max(if users == 1 { 50 } else { 400 });
         let arrivals = Arrivals::Closed { users };
-        let driven = drive(&program, arrivals, SCRIPT, requests, 1, &Arc::new(Live::default()))?;
+        let driven = drive(&program, arrivals, SCRIPT, (requests, 0), 1, &Arc::new(Live::default()))?;
         let (mut first, mut gaps, mut tokens) = (Vec::new(), Vec::new(), 0);
-        for record in &driven.level.requests {
+        for record in driven.level.requests.iter().filter(|record| record.measured) {
             let written = driven.log.get(&record.request).context("a request without a log")?;
             anyhow::ensure!(record.failure.is_none() && written.len() == record.chunk_ns.len(), "a token is missing");
             let late = record.chunk_ns.iter().zip(written);

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use infergate::config::Config as Measured;
 use infergate::load::{Arrivals, Stop};
 use infergate::process::this_program;
@@ -282,14 +282,16 @@ impl Run<'_> {
 /// The hidden command that is the self-audit's server.
 pub fn script_server_command() -> Command {
     let number = |name: &'static str| Arg::new(name).required(true).value_parser(value_parser!(u64));
+    let shared = Arg::new("shared").long("shared").action(ArgAction::SetTrue);
     let tokens = Arg::new("tokens").required(true).value_parser(value_parser!(u32).range(1..=100_000));
-    Command::new(script_server::COMMAND).hide(true).args([number("ttft-ns"), number("itl-ns"), tokens])
+    Command::new(script_server::COMMAND).hide(true).args([number("ttft-ns"), number("itl-ns"), tokens]).arg(shared)
 }
 
 /// Runs it.
 pub fn script_server(matches: &ArgMatches) -> Result<i32> {
     let number = |name: &str| matches.get_one::<u64>(name).copied().unwrap_or_default();
     let output_tokens = matches.get_one::<u32>("tokens").copied().unwrap_or(1);
-    script_server::run(Script { ttft_ns: number("ttft-ns"), itl_ns: number("itl-ns"), output_tokens })?;
+    let is_shared = matches.get_flag("shared");
+    script_server::run(Script { ttft_ns: number("ttft-ns"), itl_ns: number("itl-ns"), output_tokens, is_shared })?;
     Ok(0)
 }

@@ -23,8 +23,8 @@ use super::url::Url;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
 
 /// As a fast server answers some users, and as one answers many.
-const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32 };
-const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32 };
+const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32, is_shared: false };
+const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32, is_shared: false };
 /// Users from which the second one is driven: at 5 ms a token more would be beyond any server on one core.
 const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
@@ -50,12 +50,12 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         return Ok(None);
     }
     let (script, requests) = script_for(arrivals);
-    let driven = drive(program, arrivals, script, requests, seed, live)?;
+    let driven = drive(program, arrivals, script, (requests, 0), seed, live)?;
     let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
     Ok((!live.is_cancelled()).then_some(record))
 }
 
-/// Measures `requests` requests on a server that follows `script`.
+/// Measures `requests` requests, behind `warm_up_requests` of each user or of the schedule, on a server that follows `script`.
 ///
 /// # Errors
 /// When the server cannot be started, or ends early.
@@ -63,7 +63,7 @@ pub fn drive(
     program: &Path,
     arrivals: Arrivals,
     script: Script,
-    requests: u64,
+    (requests, warm_up_requests): (u64, u64),
     seed: u64,
     live: &Arc<Live>,
 ) -> Result<Driven> {
@@ -87,7 +87,7 @@ pub fn drive(
         shape: Scenario::plain("audit", 1, script.output_tokens),
         arrivals,
         stop: Stop::Requests { count: requests },
-        warm_up_requests: 0,
+        warm_up_requests,
         ramp_ns: 0,
         shard: Shard::WHOLE,
         seed,
@@ -162,9 +162,16 @@ struct Server {
 impl Server {
     fn start(program: &Path, script: Script) -> Result<Self> {
         let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
+        let shared = script.is_shared.then_some("--shared");
         let place = program.display();
         let mut command = Command::new(program);
-        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command
+            .arg(COMMAND)
+            .args(arguments)
+            .args(shared)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
         // Ctrl-C ends it by its input: its log is read first.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

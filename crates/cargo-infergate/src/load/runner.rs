@@ -118,11 +118,14 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
     let (mut conversation, mut turn) = (0, 0);
     // Users begin with different targets, so that each has as many at any moment.
     let mut target = user as usize % connections.len();
-    while let Some(next) = level.next_request(level.clock.now_ns()) {
+    loop {
+        let request = level.next_number();
         if turn == 0 {
-            conversation = next.request;
+            conversation = request;
         }
-        let order = level.order(Turn { request: next.request, conversation, turn }, target);
+        // Made before it starts: making it takes some time.
+        let order = level.order(Turn { request, conversation, turn }, target);
+        let Some(next) = level.next_request(level.clock.now_ns()) else { return records };
         let record = level.one(order, next.measured, user, next.start_ns, &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
@@ -138,7 +141,6 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
             level.unless_cancelled(sleep_until(again)).await;
         }
     }
-    records
 }
 
 /// Requests by a schedule. Connections that are open and idle are used again, the last one first.
@@ -177,13 +179,16 @@ struct Order {
 
 /// A request that may start.
 struct Next {
-    /// Its number in the whole load.
-    request: u64,
     start_ns: u64,
     measured: bool,
 }
 
 impl Level {
+    /// The number in the whole load of the next request.
+    fn next_number(&self) -> u64 {
+        self.plan.shard.number(self.issued.get())
+    }
+
     /// The next request, if one may start at `start_ns`.
     fn next_request(&self, start_ns: u64) -> Option<Next> {
         let own = self.issued.get();
@@ -199,7 +204,7 @@ impl Level {
         }
         let measured = phases.start(self.since_begin(start_ns))?;
         self.issued.set(own + 1);
-        Some(Next { request: self.plan.shard.number(own), start_ns, measured })
+        Some(Next { start_ns, measured })
     }
 
     /// Waits until `start_ns`, or until no request will start then.

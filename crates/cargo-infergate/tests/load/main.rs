@@ -24,6 +24,7 @@ mod script;
 mod search;
 mod shard;
 mod slo;
+mod steady;
 mod stream;
 mod summary;
 mod targets;

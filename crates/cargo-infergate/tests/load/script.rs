@@ -20,6 +20,8 @@ pub enum Act {
     Wait(Duration),
     Send(Vec<u8>),
     Close,
+    /// So many tokens, each of which takes so many milliseconds for each request that is answered at the same time.
+    Share(u32, u64),
     /// Never ends.
     Hang,
 }
@@ -65,6 +67,7 @@ pub fn answer(ttft_ms: u64, itl_ms: u64, tokens: u32) -> Vec<Act> {
 pub struct Script {
     answers: Rc<RefCell<VecDeque<Vec<Act>>>>,
     pub dials: Rc<Cell<usize>>,
+    sharing: Rc<Cell<u64>>,
     /// Heads and bodies of all requests.
     pub requests: Rc<RefCell<Vec<String>>>,
 }
@@ -105,10 +108,32 @@ async fn serve(mut connection: DuplexStream, script: Script) {
                     }
                 }
                 Act::Close => return,
+                Act::Share(tokens, ms) => {
+                    script.sharing.set(script.sharing.get() + 1);
+                    let sent = share(&mut connection, &script.sharing, tokens, ms).await;
+                    script.sharing.set(script.sharing.get() - 1);
+                    if sent.is_none() {
+                        return;
+                    }
+                }
                 Act::Hang => std::future::pending().await,
             }
         }
     }
+}
+
+async fn share(connection: &mut DuplexStream, sharing: &Cell<u64>, tokens: u32, ms: u64) -> Option<()> {
+    let Act::Send(token) = token() else { return None };
+    for _ in 0..tokens {
+        // A request's part of each millisecond, until it is a token's.
+        let mut left = 1.0;
+        while left > 1e-9 {
+            sleep(Duration::from_millis(1)).await;
+            left -= 1.0 / (ms * sharing.get()) as f64;
+        }
+        connection.write_all(&token).await.ok()?;
+    }
+    Some(())
 }
 
 async fn next_request(connection: &mut DuplexStream, kept: &mut Vec<u8>) -> Option<String> {

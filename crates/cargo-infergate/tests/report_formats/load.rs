@@ -203,7 +203,8 @@ fn what_is_not_known_says_why() {
     }
     let report = of(receipt);
     let why = |section: &str, id: &str, at, column: &str| cell(table(&report, section, id), at, column).why();
-    let window = Some("no request ran at full load to its end; give a longer --duration, or more --requests".to_owned());
+    let window =
+        Some("no request ran at full load to its end; give a longer --duration, or more --requests".to_owned());
     assert_eq!(why("load_users", "chatbot-ttft", 1, "p50"), window);
     assert_eq!(why("load_levels", "levels", 1, "system"), window);
     assert_eq!(why("load_users", "chatbot-itl", 0, "p50").as_deref(), Some("not defined here"), "one token has no gap");

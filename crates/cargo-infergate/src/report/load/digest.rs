@@ -113,7 +113,7 @@ pub struct Point {
     pub late_ns: Option<f64>,
     /// What its requests cost, where a price and the server's counts are known.
     pub cost: Option<Cost>,
-    /// Over the time in which measured requests started; empty where none was measured.
+    /// The measured requests in the order of their starts; empty where none was measured.
     pub quarters: Vec<Quarter>,
     spreads: [Spread; Metric::ALL.len()],
 }

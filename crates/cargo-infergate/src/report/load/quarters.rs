@@ -1,4 +1,4 @@
-//! What happened in each quarter of the time in which a level's measured requests started: whether a run was the same from its begin to its end.
+//! What happened in each quarter of a level's measured requests, in the order of their starts: whether a run was the same from its begin to its end.
 
 use infergate::load::RequestRecord;
 
@@ -7,7 +7,7 @@ use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};
 use crate::load::values::Values;
 use crate::receipt::LevelRecord;
 
-/// Parts of this time that are compared with each other.
+/// Parts of the requests that are compared with each other.
 pub const QUARTERS: usize = 4;
 /// What is followed over the run.
 pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
@@ -15,7 +15,7 @@ pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2
 /// A quarter of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quarter {
-    /// Measured requests that started in it.
+    /// Its requests.
     pub started: usize,
     /// Of these, failed.
     pub failed: usize,
@@ -25,17 +25,17 @@ pub struct Quarter {
     pub requests: [usize; FOLLOWED.len()],
 }
 
-/// What started in each quarter, of one target or of all; empty where nothing was measured.
+/// Each quarter, of one target or of all; empty where nothing was measured.
 pub fn quarters(level: &LevelRecord, target: Option<u32>) -> Vec<Quarter> {
-    let starts = || counted_requests(level, None).into_iter().map(|record| record.scheduled_ns);
-    let (Some(from_ns), Some(to_ns)) = (starts().min(), starts().max()) else { return Vec::new() };
-    let length = (to_ns - from_ns).max(1) as f64;
+    let mut counted = counted_requests(level, None);
+    counted.sort_by_key(|record| record.scheduled_ns);
     let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
-    for record in counted_requests(level, target) {
-        let at = (record.scheduled_ns - from_ns) as f64 / length * QUARTERS as f64;
-        started[(at as usize).min(QUARTERS - 1)].push(record);
+    for (place, record) in counted.iter().enumerate() {
+        if target.is_none_or(|target| record.target == target) {
+            started[place * QUARTERS / counted.len()].push(record);
+        }
     }
-    started.iter().map(|records| quarter(records)).collect()
+    if counted.is_empty() { Vec::new() } else { started.iter().map(|records| quarter(records)).collect() }
 }
 
 fn quarter(records: &[&RequestRecord]) -> Quarter {

@@ -38,7 +38,7 @@ pub const ABOUT_USES: &str = "Who waits for the first word feels TTFT, who reads
                               E2E. A target is named the best only where its interval lies apart from all the others'.";
 /// What the quarters are.
 pub const ABOUT_STABILITY: &str =
-    "The measured requests of each level in four parts of equal time, by when they started.";
+    "The measured requests of each level in four parts of as many each, in the order of their starts.";
 /// How cost is counted.
 pub const ABOUT_COST: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                               measured. Failed requests are not in it.";

@@ -1,4 +1,4 @@
-//! Whether a run was the same from its begin to its end: the medians of each quarter of the time in which a level's measured requests started.
+//! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests.
 
 use super::found;
 use crate::report::inputs::Inputs;
