@@ -32,7 +32,7 @@ fn main() -> Result<()> {
         let arrivals = Arrivals::Closed { users };
         let driven = drive(&program, arrivals, SCRIPT, (requests, 0), 1, &Arc::new(Live::default()))?;
         let (mut first, mut gaps, mut tokens) = (Vec::new(), Vec::new(), 0);
-        for record in driven.level.requests.iter().filter(|record| record.measured) {
+        for record in driven.level.requests.iter().filter(|record| record.measured || record.failure.is_none()) {
             let written = driven.log.get(&record.request).context("a request without a log")?;
             anyhow::ensure!(record.failure.is_none() && written.len() == record.chunk_ns.len(), "a token is missing");
             let late = record.chunk_ns.iter().zip(written);
