@@ -11,6 +11,8 @@ pub enum Outcome {
     Pass,
     /// Memory grew and then no more, as when a cache fills: a pass that says how much was kept.
     Plateau,
+    /// Not timed: base and head are the same machine code.
+    SameCode,
     /// No slowdown at or above the threshold.
     WithinLimit,
     /// Faster, significantly and relevantly.
@@ -54,7 +56,8 @@ impl Outcome {
     /// The process exit code.
     pub fn exit_code(self) -> i32 {
         match self {
-            Self::Pass | Self::Plateau | Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
+            Self::Pass | Self::Plateau | Self::SameCode => 0,
+            Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
             Self::Regressed
             | Self::OutputChanged
             | Self::CounterRegressed
@@ -83,6 +86,7 @@ impl Outcome {
         match self {
             Self::Pass => "pass",
             Self::Plateau => "plateau",
+            Self::SameCode => "same code",
             Self::WithinLimit => "within limit",
             Self::Improved => "improved",
             Self::Drifted => "drifted",

@@ -31,6 +31,7 @@ mod progress;
 mod relink;
 mod report;
 mod revision;
+mod same_code;
 mod schema;
 mod server_program;
 mod sides;

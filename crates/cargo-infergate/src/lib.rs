@@ -2,6 +2,7 @@
 //! links an engine.
 
 pub mod cli;
+pub mod code;
 pub mod command_worker;
 pub mod config;
 pub mod gate;

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::gate::paired::Known;
-use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockLayouts, BlockRecord, CodeRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
 use infergate::engine::LoadRequest;
@@ -62,10 +62,19 @@ pub struct PairedRequest {
     pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
     pub allow_output_change: bool,
+    /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
+    pub code: Option<CodeRecord>,
     /// No block is begun that would not end within this time from the start of the pilot.
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
+}
+
+impl PairedRequest {
+    /// Whether outputs are compared and nothing is timed.
+    pub fn is_same_code(&self) -> bool {
+        self.code.as_ref().is_some_and(|code| code.same)
+    }
 }
 
 /// An older revision in the same blocks.

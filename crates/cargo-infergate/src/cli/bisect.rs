@@ -169,7 +169,14 @@ impl Search<'_> {
                 return Ok(Tried::Skipped);
             }
         };
-        let asked = Asked { budget: self.budget, allow_output_change: true, power: false, memory: false, users: false };
+        let asked = Asked {
+            budget: self.budget,
+            allow_output_change: true,
+            power: false,
+            memory: false,
+            users: false,
+            code: None,
+        };
         let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         let bar = progress::Line::new();
         let measured = paired_gate::measure(&request, self.config, false, None, &bar, self.cancelled);

@@ -198,6 +198,8 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: false,
+        // Builds that do the same are what it measures.
+        code: None,
         budget: None,
         under_load: None,
     })

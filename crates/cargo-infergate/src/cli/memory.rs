@@ -71,6 +71,11 @@ impl Follower {
         counting.map(Self::counting).or_else(timed)
     }
 
+    /// What is followed.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Whether somebody asked for it, by a bench target or a flag.
     pub fn is_asked_for(&self) -> bool {
         !self.is_timed

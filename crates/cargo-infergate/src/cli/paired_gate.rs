@@ -9,11 +9,11 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress, report, server_program, undecided};
+use super::{calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
-use crate::receipt::{Calibration, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
+use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
@@ -91,6 +91,7 @@ pub fn args() -> Vec<Arg> {
                 .action(ArgAction::SetTrue)
                 .help("Before measuring, print the smallest slowdown each case can show in that time"),
         ),
+        needs(same_code::arg()),
         needs(
             Arg::new("allow-output-change")
                 .long("allow-output-change")
@@ -158,6 +159,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let mut asked = Asked {
         memory: false,
         users: is_server,
+        code: None,
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
         power: matches.get_flag("power"),
@@ -165,7 +167,16 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
-    let Sides { base, head, anchor, base_memory, head_memory, sources, mut notes, trees: _kept } = built?;
+    let built = built?;
+    let mut without_leaks = config.clone();
+    let looked = same_code::look(matches, config, &built);
+    if looked.skip_leaks {
+        without_leaks.measured.memory.runs = 0;
+    }
+    let config = &without_leaks;
+    let Sides { base, head, anchor, base_memory, head_memory, sources, mut notes, trees: _kept } = built;
+    notes.extend(looked.notes);
+    asked.code = looked.code;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
     let layouts = Chooser::new(sources, &request, config.layouts, &cancelled);
@@ -228,6 +239,8 @@ pub struct Asked {
     pub memory: bool,
     /// Servers are compared: under load, where the configuration names users.
     pub users: bool,
+    /// How the machine code of both sides differs.
+    pub code: Option<CodeRecord>,
 }
 
 /// What to measure, of these two workers.
@@ -253,6 +266,7 @@ pub fn request(
         mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
+        code: asked.code.clone(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })
@@ -272,6 +286,9 @@ pub fn measure(
 ) -> Result<(PairedReceipt, Option<String>)> {
     let mut show = |step: &infergate::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
+    if request.is_same_code() {
+        return Ok((run.run(&open, &mut show)?, None));
+    }
     let calibrated = find_calibration(config, run.receipt())?;
     if let Some(calibration) = &calibrated {
         run.expect(&known(calibration));

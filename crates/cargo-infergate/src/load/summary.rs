@@ -230,7 +230,8 @@ pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
 pub fn counted_requests(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
     let is_its = |record: &&RequestRecord| target.is_none_or(|target| record.target == target);
     if is_marked(level) {
-        let mut marked: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.measured).filter(is_its).collect();
+        let mut marked: Vec<&RequestRecord> =
+            level.requests.iter().filter(|record| record.measured).filter(is_its).collect();
         // Requests of shards are numbered by shard, not by start.
         marked.sort_by_key(|record| record.scheduled_ns);
         return marked;

@@ -129,7 +129,8 @@ pub fn run(
         say(&format!("pilot: {case}"));
         let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
         let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.record.engine.dtype));
-        let timed = request.allow_output_change || compare(was, is, tolerance).agreement != Agreement::Changed;
+        let compared = request.allow_output_change || compare(was, is, tolerance).agreement != Agreement::Changed;
+        let timed = compared && !request.is_same_code();
         let mut plan = PairedCase {
             id: case,
             threshold: request.threshold.unwrap_or(QUIET_THRESHOLD),
@@ -183,6 +184,7 @@ pub fn run(
         blocks: Vec::new(),
         memory: None,
         layouts: None,
+        code: request.code.clone(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
     };

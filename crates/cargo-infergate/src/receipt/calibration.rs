@@ -153,7 +153,7 @@ impl Calibration {
     /// # Errors
     /// The first thing that is missing, of the wrong count, or zero.
     pub fn validate(&self) -> Result<()> {
-        let known = validate_suite(&self.cases)?;
+        let known = validate_suite(&self.cases, false)?;
         ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
         self.subject.validate()?;
         at_most(self.gates.len(), MAX_BLOCKS, "gates")?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Build, CountedCase, Machine, MemoryRecord, Metric, Output, Throughput};
+use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord, Metric, Output, Throughput};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
 use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
@@ -64,6 +64,9 @@ pub struct PairedReceipt {
     /// side had one build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layouts: Option<LayoutFiles>,
+    /// How the machine code of both sides differs; `null` where it was not compared.
+    #[serde(default)]
+    pub code: Option<CodeRecord>,
 }
 
 /// The older revision that head is compared with beside base.
@@ -267,6 +270,11 @@ pub(super) fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
 }
 
 impl PairedReceipt {
+    /// Whether nothing was timed because both sides are the same program.
+    pub fn is_same_code(&self) -> bool {
+        self.code.as_ref().is_some_and(|code| code.same)
+    }
+
     /// Refuses a receipt that cannot be judged.
     ///
     /// # Errors
@@ -274,7 +282,7 @@ impl PairedReceipt {
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
-        let known = validate_suite(&self.cases)?;
+        let known = validate_suite(&self.cases, self.is_same_code())?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
         ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
@@ -289,6 +297,10 @@ impl PairedReceipt {
             anchor.validate(&self.blocks).map_err(|error| anyhow!("anchor: {error:#}"))?;
         }
         validate_layouts(self.layouts.as_ref(), &self.blocks)?;
+        if let Some(code) = &self.code {
+            code.validate()?;
+            ensure!(!code.same || self.blocks.is_empty(), "the same code was timed; the file was edited");
+        }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }
@@ -314,8 +326,8 @@ impl AnchorRecord {
     }
 }
 
-/// Every case is there once, with outputs as long as it asks for, and a threshold that is one.
-pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
+/// Every case is there once, with outputs as long as it asks for, and a threshold that is one. Of the same code nothing is timed.
+pub(super) fn validate_suite(cases: &[PairedCase], same_code: bool) -> Result<Vec<Case>> {
     at_most(cases.len(), MAX_PAIRED_CASES, "cases")?;
     let mut seen = Vec::new();
     for case in cases {
@@ -337,7 +349,7 @@ pub(super) fn validate_suite(cases: &[PairedCase]) -> Result<Vec<Case>> {
             case.id
         );
         ensure!(
-            case.timed || case.base_output != case.head_output,
+            case.timed || same_code || case.base_output != case.head_output,
             "{}: was not timed although its output is the same; the file was edited",
             case.id
         );

@@ -235,6 +235,15 @@ pub enum Note {
         /// Its value in head's file.
         is: String,
     },
+    /// Base and head load the same code and constants, so nothing was timed.
+    SameCode,
+    /// So many functions differ between base and head.
+    CodeChanged {
+        /// How many.
+        functions: usize,
+        /// The names of some.
+        named: Vec<String>,
+    },
     /// Base's allocations were not counted.
     BaseNotCounted,
     /// A sentence of the command's own: how often this gate is wrong here.

@@ -228,9 +228,7 @@ fn words(rows: &[Row<'_>], partial: bool) -> String {
 fn few(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
     let needed = samples_needed(0.5).unwrap_or(usize::MAX);
     match summary.asked {
-        _ if summary.started == 0 => {
-            Some(missing::reason(Missing::NoWindow))
-        }
+        _ if summary.started == 0 => Some(missing::reason(Missing::NoWindow)),
         Some(asked) if (summary.started as u64) < asked => Some(format!(
             "{} of {asked} requests ran at full load to their ends: the level ended early",
             summary.started

@@ -166,7 +166,7 @@ fn a_worker_that_was_given_has_no_commit() {
     let worker = crate::support::example("fake_engine");
     let worker = worker.to_string_lossy();
     let given = ["--model=fake", "--threads=1", "--cases=decode/p8"];
-    let pair = ["gate", "--base-bin", &worker, "--head-bin", &worker, "--out=pair.json"];
+    let pair = ["gate", "--base-bin", &worker, "--head-bin", &worker, "--time-same-code", "--out=pair.json"];
     sandbox.run(&[&pair[..], &given[..]].concat()).success();
     let pair = read::<PairedReceipt>(&sandbox.path("pair.json")).expect("a receipt");
     assert_eq!((pair.base.build.commit, pair.head.build.commit), (None, None));

@@ -144,6 +144,7 @@ fn planned_iterations(word: &str) -> usize {
     let sandbox = Sandbox::new();
     let program = Program::new(with_words(&sandbox, word, word), None, None);
     let request = PairedRequest {
+        code: None,
         base: program.clone(),
         head: program,
         anchor: None,
@@ -188,7 +189,12 @@ fn a_bench_that_changes_its_mind_is_called() {
         let sandbox = Sandbox::new();
         let program = support::example("criterion_benches");
         let mut gate = sandbox.process(&["gate", &format!("--cases={name}"), "--threads=1"]);
-        gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program).env("EXAMPLE_BENCHES", words);
+        gate.arg("--base-bin")
+            .arg(&program)
+            .arg("--head-bin")
+            .arg(&program)
+            .arg("--time-same-code")
+            .env("EXAMPLE_BENCHES", words);
         let said = assert_cmd::Command::from_std(gate).assert().failure();
         let stderr = crate::sandbox::stderr(&said);
         assert!(stderr.contains(expected), "{words}: {stderr}");
@@ -207,7 +213,7 @@ fn a_bench_that_returns_something_else_is_a_changed_output() {
     // The bench target's name is the model: a script of another name would be another one.
     let mut gate =
         sandbox.process(&["gate", "--cases=fib/*", "--threads=1", "--out=paired.json", "--json=verdict.json"]);
-    gate.arg("--base-bin").arg(&base).arg("--head-bin").arg(&head);
+    gate.arg("--base-bin").arg(&base).arg("--head-bin").arg(&head).arg("--time-same-code");
     let said = assert_cmd::Command::from_std(gate).assert().code(1);
     assert!(stdout(&said).contains("output changed"), "{}", stdout(&said));
     let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
@@ -226,7 +232,7 @@ fn a_pattern_that_names_no_bench_lists_them() {
     let sandbox = Sandbox::new();
     let program = support::example("criterion_benches");
     let mut gate = sandbox.process(&["gate", "--cases=nosuch/*", "--bench-target=criterion_benches", "--threads=1"]);
-    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program);
+    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program).arg("--time-same-code");
     let line = error(assert_cmd::Command::from_std(gate).assert());
     assert!(line.contains("no case matches 'nosuch/*'") && line.contains("sort/large drop"), "{line}");
 }

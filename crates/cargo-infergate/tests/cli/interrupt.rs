@@ -68,7 +68,11 @@ fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
 fn pair(sandbox: &Sandbox, head: &str) -> Command {
     let mut gate =
         sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
-    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head));
+    gate.arg("--base-bin")
+        .arg(program(sandbox, "fake"))
+        .arg("--head-bin")
+        .arg(program(sandbox, head))
+        .arg("--time-same-code");
     gate.arg("--out=paired.json");
     gate
 }

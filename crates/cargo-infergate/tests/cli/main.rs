@@ -24,6 +24,7 @@ mod memory;
 mod outputs;
 mod paired;
 mod revisions;
+mod same_code;
 mod sandbox;
 mod server;
 #[path = "../../../../tests/support/mod.rs"]

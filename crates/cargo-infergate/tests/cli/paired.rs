@@ -25,7 +25,8 @@ pub fn program(sandbox: &Sandbox, name: &str) -> PathBuf {
 pub fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> Assert {
     let (base, head) = (program(sandbox, base), program(sandbox, head));
     let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).args(arguments);
+    // One file under two names: what it does is in the name.
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code").args(arguments);
     assert_cmd::Command::from_std(process).assert()
 }
 
@@ -195,7 +196,7 @@ fn a_generation_in_turns_is_judged_by_its_whole_time() {
     let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
     let mut process =
         sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code");
     let said = assert_cmd::Command::from_std(process).assert().code(1);
     assert!(decision(&said).contains("generate/p8-o7: e2e_ns +4."), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
@@ -212,7 +213,7 @@ fn a_streaming_engine_is_never_asked_for_a_part_of_a_generation() {
     let sandbox = Sandbox::new();
     let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+streaming"));
     let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code");
     // It would refuse.
     assert_cmd::Command::from_std(process).assert().success();
 }

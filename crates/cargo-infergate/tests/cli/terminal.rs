@@ -29,7 +29,11 @@ fn on_a_terminal(mut process: Command) -> (Option<i32>, String) {
 
 fn pair(sandbox: &Sandbox, head: &str) -> Command {
     let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
-    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head));
+    gate.arg("--base-bin")
+        .arg(program(sandbox, "fake"))
+        .arg("--head-bin")
+        .arg(program(sandbox, head))
+        .arg("--time-same-code");
     gate
 }
 

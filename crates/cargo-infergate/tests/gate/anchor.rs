@@ -39,6 +39,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         load: None,
     };
     PairedReceipt {
+        code: None,
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

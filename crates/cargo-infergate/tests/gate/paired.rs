@@ -44,6 +44,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         windows: Vec::new(),
     };
     PairedReceipt {
+        code: None,
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
         partial: false,

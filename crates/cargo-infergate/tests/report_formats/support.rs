@@ -4,7 +4,9 @@ use std::path::Path;
 
 use cargo_infergate::gate::memory::{MemoryPolicy, judge};
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
-use cargo_infergate::receipt::{Format, LoadReceipt, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, read};
+use cargo_infergate::receipt::{
+    Format, LoadReceipt, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, read,
+};
 use cargo_infergate::report::export::{EXPORTERS, File, chosen};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::sections::report;

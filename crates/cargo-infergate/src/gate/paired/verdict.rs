@@ -8,8 +8,8 @@ use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, Evidence, Note, Outcome, OutputComparison, PairedCase, PairedReceipt, Reason,
-    Remedy, Target, Verdict, VerdictRow,
+    Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
+    PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::stats::median;
 use infergate::case::Case;
@@ -78,9 +78,11 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
 pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
-    let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(|case| output(case, policy, tolerance)).collect();
+    let mut rows: Vec<VerdictRow> =
+        receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code())).collect();
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
+    rows.extend(same_code(receipt));
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         let times = times::rows(receipt, *id, series, &standing, suite.len(), Against::Base);
@@ -121,10 +123,21 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }
+    notes.extend(receipt.code.as_ref().and_then(code));
     notes.extend(unmatched(&receipt.head.unmatched, "base has none of this name yet"));
     notes.extend(unmatched(&receipt.base.unmatched, "head has none of this name any more"));
     notes.extend(differences::of_builds(receipt));
     notes
+}
+
+fn code(found: &CodeRecord) -> Option<Note> {
+    match found {
+        CodeRecord { same: true, .. } => Some(Note::SameCode),
+        CodeRecord { changed: Some(functions), named, .. } => {
+            Some(Note::CodeChanged { functions: *functions, named: named.clone() })
+        }
+        CodeRecord { changed: None, .. } => None,
+    }
 }
 
 /// Benches that were not compared. As many are named as a line has room for.
@@ -135,9 +148,24 @@ fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
     (!benches.is_empty()).then(|| Note::from(format!("{}{more}: not compared, {why}", named.join(", "))))
 }
 
-fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64) -> VerdictRow {
+/// A row for each time that was not taken because nothing could have changed it.
+fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
+    let sides = [Some(Against::Base), receipt.anchor.as_ref().map(|_| Against::Anchor)];
+    let cases = receipt.cases.iter().filter(|_| receipt.is_same_code());
+    let row = |case: &PairedCase, against| {
+        let evidence = TimeEvidence {
+            threshold: Some(case.threshold),
+            throughput: case.throughput,
+            ..TimeEvidence::new(Metric::of(&case.id), against)
+        };
+        VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence))
+    };
+    sides.into_iter().flatten().flat_map(|against| cases.clone().map(move |case| row(case, against))).collect()
+}
+
+fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: bool) -> VerdictRow {
     let mut found = exact::compare_outputs(&case.base_output, &case.head_output, tolerance);
-    if !case.timed && found.comparison == OutputComparison::Drifted {
+    if !same_code && !case.timed && found.comparison == OutputComparison::Drifted {
         // Its time was not taken because of a stricter tolerance, and must not pass unseen.
         found.comparison = OutputComparison::Changed;
     }

@@ -1,0 +1,155 @@
+//! What is looked at before anything is timed: whether base and head are the same program, and else what changed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches};
+
+use super::git::git;
+use super::memory::Follower;
+use super::output;
+use super::sides::Sides;
+use crate::code::{self, Comparison};
+use crate::config::Config;
+use crate::paired::Program;
+use crate::receipt::{CodeRecord, Note};
+use infergate::printable::printable_within;
+
+/// `--time-same-code`.
+pub fn arg() -> Arg {
+    Arg::new("time-same-code")
+        .long("time-same-code")
+        .action(ArgAction::SetTrue)
+        .help("Time also what the machine code says is the same: to see how this machine's noise is judged")
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Look {
+    /// How the code of both differs; `None` where it was not compared.
+    pub code: Option<CodeRecord>,
+    /// Nothing that could leak differs either.
+    pub skip_leaks: bool,
+    /// Why the same code is timed all the same.
+    pub notes: Vec<Note>,
+}
+
+/// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
+pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
+    let is_program = sides.base.launcher.is_none() && sides.head.launcher.is_none();
+    if !is_program || matches.get_flag("time-same-code") {
+        return Look::default();
+    }
+    let compared = match compare(&sides.base, &sides.head) {
+        Ok(compared) => compared,
+        Err(error) => {
+            output::say(&format!("machine code was not compared: {error:#}"));
+            return Look::default();
+        }
+    };
+    if let Comparison::Differ(changed) = compared {
+        return Look { code: Some(differs(changed)), ..Look::default() };
+    }
+    if let Some(why) = timed_all_the_same(matches, config, sides) {
+        let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
+        return Look { notes: vec![note], ..Look::default() };
+    }
+    Look { code: Some(CodeRecord::same()), skip_leaks: is_same_memory(sides), notes: Vec::new() }
+}
+
+/// As many names as a line has room for, those of the standard library last.
+fn differs(changed: Option<Vec<String>>) -> CodeRecord {
+    const NAMED: usize = 4;
+    const MOST_CHARACTERS: usize = 60;
+    let functions = changed.as_ref().map(Vec::len);
+    let mut named = changed.unwrap_or_default();
+    let is_of_others = |name: &String| ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start));
+    named.sort_by_key(|name| (is_of_others(name), name.clone()));
+    named.dedup();
+    named.truncate(NAMED);
+    let named = named.iter().map(|name| printable_within(name, MOST_CHARACTERS).into_owned()).collect();
+    CodeRecord { same: false, changed: functions, named }
+}
+
+fn compare(base: &Program, head: &Program) -> Result<Comparison> {
+    let read = |program: &Program| {
+        fs::read(&program.path).with_context(|| format!("{}: cannot be read", program.path.display()))
+    };
+    code::compare(&read(base)?, &read(head)?)
+}
+
+fn is_same(base: &Program, head: &Program) -> bool {
+    matches!(compare(base, head), Ok(Comparison::Same))
+}
+
+/// Whether what is followed for leaks is the same program in base. Where there is no program for that, the timed one is followed.
+fn is_same_memory(sides: &Sides) -> bool {
+    match (&sides.base_memory, &sides.head_memory) {
+        (_, None) => true,
+        (Some(base), Some(head)) => is_same(base, head.program()),
+        (None, Some(head)) => !Follower::is_asked_for(head),
+    }
+}
+
+/// What can make the same code take another time, or asks for its time.
+fn timed_all_the_same(matches: &ArgMatches, config: &Config, sides: &Sides) -> Option<String> {
+    if let Some(target) = config.policy.targets.iter().find(|target| !target.metric().is_counted()) {
+        return Some(format!("the target '{target}' asks for a time"));
+    }
+    let anchor = sides.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
+    if anchor.is_some_and(|anchor| !is_same(anchor, &sides.head)) {
+        return Some("the anchor's differs".into());
+    }
+    // Of HEAD twice nothing but the dependency or the toolchain differs, and given binaries run in one folder.
+    if !matches.contains_id("against") {
+        return None;
+    }
+    let commit = sides.base.commit.as_deref()?;
+    match changed_data(commit) {
+        Ok(None) => None,
+        Ok(Some(file)) => Some(format!("'{file}' differs, which a bench may read")),
+        Err(error) => Some(format!("other files could not be compared ({error:#})")),
+    }
+}
+
+/// A file that the working tree has and `commit` has not, or has otherwise, and that may be data.
+fn changed_data(commit: &str) -> Result<Option<String>> {
+    let here = Path::new(".");
+    let changed = git(here, &["diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z", commit])?;
+    let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
+    let mut files = changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
+    Ok(files.find(|file| may_be_data(file)).map(|file| file.escape_debug().to_string()))
+}
+
+/// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
+/// text in places that are for it.
+fn may_be_data(file: &str) -> bool {
+    const TOOLS: [&str; 13] = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain",
+        "rust-toolchain.toml",
+        "rustfmt.toml",
+        ".rustfmt.toml",
+        "clippy.toml",
+        ".clippy.toml",
+        "deny.toml",
+        ".gitignore",
+        ".gitattributes",
+        ".editorconfig",
+        "CODEOWNERS",
+    ];
+    let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let stem = name.split('.').next().unwrap_or(name);
+    let is_notice = ["README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "AUTHORS", "NOTICE"]
+        .contains(&stem)
+        || stem.starts_with("LICENSE")
+        || stem.starts_with("COPYING");
+    let is_documentation = folders.is_empty() || folders.split('/').any(|folder| ["doc", "docs"].contains(&folder));
+    !(name.ends_with(".rs")
+        || TOOLS.contains(&name)
+        || is_notice
+        || file.starts_with(".github/")
+        || is_documentation && name.ends_with(".md"))
+}

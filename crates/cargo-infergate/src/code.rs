@@ -1,0 +1,39 @@
+//! What changed between two executables, by their machine code: nothing, or these functions.
+//!
+//! It is looked at before anything is timed and takes a second. What cannot be read or understood counts as changed: to call
+//! changed code the same would let a regression pass. So whether everything is the same is asked of the bytes that are loaded,
+//! not of any reading of them; see [`loaded`]. Which functions changed is read from them, for x86-64; see [`changed`].
+
+pub mod changed;
+mod content;
+mod functions;
+pub mod image;
+pub mod loaded;
+
+use anyhow::{Result, anyhow};
+
+use image::Image;
+
+/// How two executables relate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Comparison {
+    /// They load the same bytes, but for what [`loaded`] names.
+    Same,
+    /// They do not. The names of the functions that differ; `None` where this machine's instructions cannot be read, or the
+    /// executable does not say where its functions are.
+    Differ(Option<Vec<String>>),
+}
+
+/// Compares two executables, given as the bytes of their files.
+///
+/// # Errors
+/// One that is no ELF executable, or whose code is not all in it.
+pub fn compare(base: &[u8], head: &[u8]) -> Result<Comparison> {
+    let parse = |name: &str, bytes| Image::parse(bytes).map_err(|why| anyhow!("{name}: {why}"));
+    let (base, head) = (parse("base", base)?, parse("head", head)?);
+    if loaded::is_same(&base, &head) {
+        return Ok(Comparison::Same);
+    }
+    let can_be_read = [&base, &head].iter().all(|image| image.is_x86_64() && !image.symbols.is_empty());
+    Ok(Comparison::Differ(can_be_read.then(|| changed::between(&base, &head))))
+}

@@ -1,0 +1,120 @@
+//! The functions of an executable for x86-64: their instructions without the addresses in them, and what those addresses are of.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use object::SymbolKind;
+
+use super::image::{Image, Symbol};
+
+/// One function, or several of the same instructions that the linker laid over each other.
+pub struct Function<'data> {
+    /// Where it begins.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Its names, mangled, in order.
+    pub names: Vec<&'data [u8]>,
+    /// A hash of its instructions, addresses masked, and jumps within it relative to its beginning.
+    pub shape: u64,
+    /// What the masked addresses are, in order.
+    pub references: Vec<Reference>,
+    /// Whether it jumps to an address that it computes, as a `match` does that became a table.
+    pub jumps_by_table: bool,
+    /// Bytes that are no instruction: nothing is known of it then.
+    pub is_broken: bool,
+}
+
+/// An address in an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The address.
+    pub address: u64,
+    /// Bytes that are read or written there; 0 where the address itself is taken, or jumped to.
+    pub bytes: u64,
+}
+
+impl Function<'_> {
+    /// Whether an address lies in it.
+    pub fn holds(&self, address: u64) -> bool {
+        (self.address..self.address + self.size).contains(&address)
+    }
+}
+
+/// All functions that have a name, by address.
+pub fn all<'data>(image: &Image<'data>) -> Vec<Function<'data>> {
+    let mut by_address: BTreeMap<u64, Vec<Symbol<'data>>> = BTreeMap::new();
+    for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Text && symbol.size > 0) {
+        by_address.entry(symbol.address).or_default().push(*symbol);
+    }
+    let of = |symbols: Vec<Symbol<'data>>| {
+        let (address, size) = (symbols[0].address, symbols.iter().map(|symbol| symbol.size).max()?);
+        let is_code = image.section(address)?.is_code();
+        let bytes = image.bytes(address, size).filter(|_| is_code)?;
+        Some(read(address, bytes, symbols.iter().map(|symbol| symbol.name).collect()))
+    };
+    by_address.into_values().filter_map(of).collect()
+}
+
+fn read<'data>(address: u64, bytes: &[u8], names: Vec<&'data [u8]>) -> Function<'data> {
+    let mut function = Function {
+        address,
+        size: bytes.len() as u64,
+        names,
+        shape: 0,
+        references: Vec::new(),
+        jumps_by_table: false,
+        is_broken: false,
+    };
+    let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let mut shape = DefaultHasher::new();
+    let mut instruction = Instruction::default();
+    while decoder.can_decode() {
+        let from = decoder.position();
+        decoder.decode_out(&mut instruction);
+        let mut code = [0_u8; 16];
+        let length = decoder.position() - from;
+        if instruction.is_invalid() || length > code.len() {
+            function.is_broken = true;
+            break;
+        }
+        code[..length].copy_from_slice(&bytes[from..decoder.position()]);
+        let constants = decoder.get_constant_offsets(&instruction);
+        let mut mask = |offset: usize, size: usize| code[offset..offset + size].fill(0);
+        if instruction.is_ip_rel_memory_operand() {
+            mask(constants.displacement_offset(), constants.displacement_size());
+            let is_address = instruction.memory_size().size() == 0;
+            let bytes = if is_address { 0 } else { instruction.memory_size().size() as u64 };
+            function.references.push(Reference { address: instruction.ip_rel_memory_address(), bytes });
+        }
+        if let Some(target) = branch_target(&instruction) {
+            mask(constants.immediate_offset(), constants.immediate_size());
+            if function.holds(target) {
+                (target - address).hash(&mut shape);
+            } else {
+                function.references.push(Reference { address: target, bytes: 0 });
+            }
+        }
+        function.jumps_by_table |= instruction.flow_control() == FlowControl::IndirectBranch;
+        code[..length].hash(&mut shape);
+    }
+    function.shape = shape.finish();
+    function
+}
+
+fn branch_target(instruction: &Instruction) -> Option<u64> {
+    let is_branch =
+        matches!(instruction.op0_kind(), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
+    is_branch.then(|| instruction.near_branch_target())
+}
+
+/// What a stub of the linker jumps to by: the place where the loader wrote an address. `None` for other code.
+pub fn stub(image: &Image, address: u64) -> Option<u64> {
+    const MOST_BYTES: u64 = 16;
+    let section = image.section(address).filter(|section| section.name.starts_with(b".plt"))?;
+    let bytes = image.bytes(address, MOST_BYTES.min(section.end() - address))?;
+    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let jump = decoder.into_iter().find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch)?;
+    jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address())
+}

@@ -1,0 +1,80 @@
+//! What is the same machine code is not timed: `gate --against` and `--base-bin` on programs whose code, data or words change.
+
+use std::fs;
+
+use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
+
+use crate::paired::program;
+use crate::revisions::{WORKER, commit, gate, repository};
+use crate::sandbox::{Sandbox, decision, stdout};
+
+fn verdict(sandbox: &Sandbox) -> Verdict {
+    read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict")
+}
+
+const OUT: &[&str] = &["--out=paired.json", "--json=verdict.json"];
+
+#[test]
+fn comments_and_documents_are_not_timed() {
+    let sandbox = repository();
+    commit(&sandbox, "engine.rs", "//! An engine.\n\npub const STEP_NS: u64 = 1_000_000;\n", "a comment");
+    commit(&sandbox, "docs/use.md", "how to use it", "a page");
+    sandbox.write("bench.rs", &format!("// First of all.\n//\n{WORKER}\n#[test]\nfn new() {{}}\n"));
+    let said = gate(&sandbox, "HEAD~2", OUT).success();
+    assert!(decision(&said).contains("verdict: pass (exit 0)"), "{}", stdout(&said));
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let judged = verdict(&sandbox);
+    if cfg!(not(target_os = "linux")) {
+        return;
+    }
+    assert!(receipt.is_same_code() && receipt.blocks.is_empty() && !receipt.cases[0].timed);
+    assert!(stdout(&said).contains("same code"), "{}", stdout(&said));
+    let outcomes: Vec<Outcome> = judged.rows.iter().map(|row| row.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Pass, Outcome::SameCode]);
+    assert!(judged.notes.contains(&Note::SameCode), "{:?}", judged.notes);
+
+    gate(&sandbox, "HEAD~2", &[OUT, &["--time-same-code"]].concat()).success();
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(receipt.code.is_none() && receipt.blocks.len() == 6, "asked for by name it is timed");
+}
+
+#[test]
+fn code_that_differs_is_timed() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    gate(&sandbox, "HEAD", OUT).success();
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
+}
+
+#[test]
+fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
+    let sandbox = repository();
+    for file in ["prompts/long.txt", "benches/data.json", "tests/input.md"] {
+        let written = sandbox.write(file, "one");
+        let said = gate(&sandbox, "HEAD", OUT).success();
+        let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+        assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{file}");
+        let why = format!("timed because '{file}' differs, which a bench may read");
+        assert!(cfg!(not(target_os = "linux")) || stdout(&said).contains(&why), "{}", stdout(&said));
+        fs::remove_file(written).expect("the file");
+    }
+    let said = gate(&sandbox, "HEAD", &[OUT, &["--targets=* itl_ms < 50"]].concat()).success();
+    assert!(stdout(&said).contains("is met with"), "{}", stdout(&said));
+}
+
+#[test]
+fn one_file_given_twice_is_the_same_code() {
+    let sandbox = Sandbox::new();
+    let worker = program(&sandbox, "fake");
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
+    process.arg("--base-bin").arg(&worker).arg("--head-bin").arg(&worker).args(OUT).args(["--report", "pages"]);
+    let said = assert_cmd::Command::from_std(process).assert().success();
+    if cfg!(target_os = "linux") {
+        assert_eq!(stdout(&said).matches("same code").count(), 2, "{}", stdout(&said));
+        let page = fs::read_to_string(sandbox.path("pages/report.md")).expect("a report");
+        assert!(page.contains("same code"), "{page}");
+        let comment = fs::read_to_string(sandbox.path("pages/comment.md")).expect("a comment");
+        assert!(comment.contains("same code") || comment.contains("same machine code"), "{comment}");
+    }
+}
