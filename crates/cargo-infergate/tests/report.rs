@@ -32,9 +32,9 @@ one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 
           prefill peak 512 KiB above rest
 
 40 runs of generate/p128-o64 after 5 to warm up
-  heap      SPARK  21.0 MiB to 21.8 MiB
+  heap      ▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▆▆▆  21.0 MiB to 21.8 MiB
             slope 20.0 KiB a run, the smallest leak to be seen 1 B a run if every run leaks; one in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
-  resident  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  33.0 MiB to 33.0 MiB
+  resident  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  33.0 MiB to 33.0 MiB
             slope 0 B a run, counts from 51.2 KiB, the smallest leak to be seen 51.2 KiB a run
             noise 0 B (MAD around the line), autocorrelation 0.00
 
