@@ -217,7 +217,7 @@ pub fn readable(name: &[u8]) -> String {
 
 /// What a program writes to: its bytes are what it begins with, and its name is what it is.
 fn is_variable(section: &Section) -> bool {
-    let writes = section.flags.1 & u64::from(elf::SHF_WRITE.0) != 0;
+    let writes = section.flags.1 & elf::SHF_WRITE.0 != 0;
     writes && !is_for_the_loader(section) && !section.name.starts_with(b".data.rel.ro")
 }
 
