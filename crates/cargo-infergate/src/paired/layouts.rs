@@ -36,10 +36,9 @@ impl Layouts {
 /// that a block stays as symmetric about the change as its noise is.
 pub fn draw(seed: u64, block: usize, count: usize) -> usize {
     let count = count.max(1);
-    // A round's order is drawn from a seed of its own; seeds near each other are no matter, since drawing mixes them first.
-    let round = (block / count) as u64;
-    let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round << 8));
+    let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut order: Vec<usize> = (0..count).collect();
-    random.shuffle(&mut order);
+    // All rounds come from one stream: orders by neighbouring seeds would resemble each other.
+    (0..=block / count).for_each(|_| random.shuffle(&mut order));
     order[block % count]
 }

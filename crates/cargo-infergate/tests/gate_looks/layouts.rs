@@ -99,6 +99,6 @@ fn each_layout_is_drawn_once_before_any_is_drawn_again_and_by_seed_and_block_alo
     assert_ne!(rounds[0], (0..16).map(|at| draw(8, at, 16)).collect::<Vec<_>>());
     // Who meets whom is even in the long run.
     let mut met = [[0; 4]; 4];
-    (0..16_000).for_each(|block| met[draw(1, block, 4)][draw(2, block, 4)] += 1);
-    assert!(met.iter().flatten().all(|count| (850..1150).contains(count)), "{met:?}");
+    (0..4_000).for_each(|block| met[draw(1, block, 4)][draw(2, block, 4)] += 1);
+    assert!(met.iter().flatten().all(|count| (200..300).contains(count)), "{met:?}");
 }
