@@ -198,22 +198,6 @@ impl<'a> PairedRun<'a> {
         })
     }
 
-    /// From the next block on each starts one of these builds of each side, or again those that the pilot saw. What
-    /// `link` takes is no part of the time to measure in.
-    ///
-    /// # Errors
-    /// Those of `link`.
-    pub fn lay_out(
-        &mut self,
-        link: impl FnOnce(&PairedReceipt) -> anyhow::Result<Option<Layouts>>,
-    ) -> anyhow::Result<()> {
-        let begun_ns = self.clock.now_ns();
-        self.layouts = link(&self.receipt)?;
-        self.receipt.layouts = self.layouts.as_ref().map(Layouts::record);
-        self.start_ns += self.clock.now_ns() - begun_ns;
-        Ok(())
-    }
-
     /// The next blocks compare two other builds of the same thing, by the same plan.
     pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
         (self.workers.base.file, self.workers.head.file) = (base, head);
@@ -391,11 +375,7 @@ impl<'a> PairedRun<'a> {
 
     fn spawn(&self, who: Who, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
         let Worker { file, patience, .. } = self.workers.of(who)?;
-        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| match who {
-            Who::Base => files.base.get(drawn.base),
-            Who::Head => files.head.get(drawn.head),
-            Who::Anchor => files.anchor.get(drawn.anchor?),
-        });
+        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| files.file(who, drawn));
         let file = drawn.unwrap_or(file);
         Ok(Client::spawn(file, &self.request.load, patience.clone(), self.cancelled)?.0)
     }

@@ -1,6 +1,11 @@
 //! Several builds of each side that do the same and are laid out differently: which of them a block starts.
 
-use crate::receipt::{BlockLayouts, LayoutFiles, Side};
+use anyhow::Result;
+
+use super::PairedRun;
+use super::block::Who;
+use crate::receipt::{BlockLayouts, LayoutFiles, PairedReceipt, Side};
+use infergate::clock::Clock;
 use infergate::worker::WorkerFile;
 
 /// Builds of each side, all with what the pilot saw it say.
@@ -21,6 +26,15 @@ impl Layouts {
         LayoutFiles { base: hashes(&self.base), head: hashes(&self.head), anchor: hashes(&self.anchor) }
     }
 
+    /// The build of `who` that was drawn.
+    pub(super) fn file(&self, who: Who, drawn: BlockLayouts) -> Option<&WorkerFile> {
+        match who {
+            Who::Base => self.base.get(drawn.base),
+            Who::Head => self.head.get(drawn.head),
+            Who::Anchor => self.anchor.get(drawn.anchor?),
+        }
+    }
+
     /// Which builds the block of this number (from 0) starts.
     pub fn of_block(&self, seed: u64, block: usize) -> BlockLayouts {
         let draw = |salt: u64, count: usize| draw(seed ^ salt, block, count);
@@ -29,6 +43,27 @@ impl Layouts {
             head: draw(Side::Head as u64 + 1, self.head.len()),
             anchor: (!self.anchor.is_empty()).then(|| draw(3, self.anchor.len())),
         }
+    }
+}
+
+impl PairedRun<'_> {
+    /// From the next block on each starts one of these builds of each side, or again those that the pilot saw. What
+    /// `link` takes is no part of the time to measure in.
+    ///
+    /// # Errors
+    /// Those of `link`.
+    pub fn lay_out(&mut self, link: impl FnOnce(&PairedReceipt) -> Result<Option<Layouts>>) -> Result<()> {
+        let begun_ns = self.clock.now_ns();
+        self.layouts = link(&self.receipt)?;
+        self.receipt.layouts = self.layouts.as_ref().map(Layouts::record);
+        if let Some(layouts) = &self.layouts {
+            // The rest is in the blocks' own noise.
+            let left = (layouts.base.len() as f64).sqrt();
+            let cases = self.receipt.cases.iter_mut();
+            cases.for_each(|case| case.layout_std = case.layout_std.map(|std| std / left));
+        }
+        self.start_ns += self.clock.now_ns() - begun_ns;
+        Ok(())
     }
 }
 
