@@ -65,6 +65,12 @@ fn asked_at_random(random: &mut Rng, runs: usize, entries: usize, a_run: usize) 
     })
 }
 
+/// Entries of 64 bytes, each known by 16 bytes of a hash table that doubles when it is full by seven eighths.
+fn in_a_table(entries: Vec<f64>) -> Vec<f64> {
+    let table = |bytes: f64| 17.0 * (bytes / 64.0 * 8.0 / 7.0).max(4.0).log2().ceil().exp2();
+    entries.into_iter().map(|bytes| bytes + table(bytes)).collect()
+}
+
 fn full_at(runs: usize, full: f64) -> Vec<f64> {
     each_run(runs, |at| 3000.0 * at.min(full))
 }
@@ -100,6 +106,9 @@ const CACHES: &[(&str, Phase)] = &[
     ("a table of 5,000 entries that doubles", |random, runs| {
         let entries = asked_at_random(random, runs, 5000, 50);
         entries.into_iter().map(|bytes| (bytes.max(1.0)).log2().ceil().exp2()).collect()
+    }),
+    ("5,000 entries, 50 a run, in a table that doubles", |random, runs| {
+        in_a_table(asked_at_random(random, runs, 5000, 50))
     }),
     ("at most 4,000 entries, about 50 more a run", |random, runs| {
         let entries = added(runs, |_| random.usize(25..=75) as f64);
@@ -142,6 +151,7 @@ const LEAKS: &[(&str, Phase)] = &[
     ("a random half of the runs", |random, runs| at_random(random, runs, 2)),
     ("a random fifth", |random, runs| at_random(random, runs, 5)),
     ("of random sizes, exponential", |random, runs| added(runs, |_| -1000.0 * (1.0 - random.f64()).ln())),
+    ("one entry a run in a table that doubles", |_, runs| in_a_table(bytes(runs, 64.0))),
     ("1 byte a run, and a cache full at run 76", |_, runs| plus(full_at(runs, 76.0), bytes(runs, 1.0))),
     ("each 10th run, and a cache full at run 76", |_, runs| {
         plus(full_at(runs, 76.0), each_run(runs, |at| (at / 10.0).floor()))

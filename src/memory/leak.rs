@@ -133,8 +133,11 @@ pub fn allocations(count: f64) -> String {
     format!("{count} allocation{plural}")
 }
 
-/// To one decimal, which is left out where it is 0.
+/// To one decimal, which is left out where it is 0; what is smaller, to two.
 fn plain(number: f64) -> String {
+    if number > 0.0 && number < 0.1 {
+        return format!("{number:.2}");
+    }
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }

@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::MIN_RUNS;
 use super::tail::{goes_on, keeps_its_pace, slows_down};
+use crate::stats::median;
 
 /// Of the seven steps between the eight quarters, so many have to rise: fewer are steps of a table, or a late buffer.
 const LEAST_RISING_STEPS: usize = 5;
 /// Growth without a visible trend that is this much smaller in the second half is too uneven to be called.
 const LEAST_LASTING: f64 = 1.0 / 3.0;
+/// One run's growth counts for this many times the median of those that grew, at most: a hash table that doubles is one step.
+const MOST_OF_A_STEP: f64 = 10.0;
 /// Growth that slows down to less than this between one half and the next is a cache that fills; a larger one may be either.
 const MOST_OF_A_PLATEAU: f64 = 0.5;
 
@@ -67,7 +70,8 @@ pub fn heap_rises(live: &[u64]) -> Option<bool> {
 /// What twice `asked` runs say, of which the first half rose. `None` where there are fewer of them, or of [`MIN_RUNS`].
 ///
 /// Looked at are the low points: E(t) is the smallest value from run t on, up to the begin of the last of the eight quarters.
-/// G_1 and G_2 are its growth over the first three quarters of each half.
+/// G_1 and G_2 are its growth over the first three quarters of each half, in each of which the growth of one run counts for
+/// ten times the median of the others at most.
 /// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau.
 /// - Does not slow down: no falling trend in its growth from run to run, and G_2 at least a third of G_1: a leak.
 /// - Slows down: if G_2 / G_1 is a half or more, it is open. Else a cache that fills has a time constant of
@@ -79,8 +83,10 @@ pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
     let starts: Vec<usize> = (0..8).map(|quarter| quarter / 4 * asked + quarter_start(quarter % 4, asked)).collect();
     let rise = |from: usize, to: usize| lows[starts[to]] - lows[starts[from]];
     let per_run = |from: usize, to: usize| rise(from, to) as f64 / (starts[to] - starts[from]) as f64;
-    let growth: Vec<f64> = lows[..=starts[7]].windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mut growth: Vec<f64> = lows[..=starts[7]].windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let rises = growth.iter().filter(|bytes| **bytes > 0.0).count();
+    cap_steps(&mut growth[..starts[3]]);
+    cap_steps(&mut growth[starts[4]..]);
     let steps: Vec<u64> = (0..7).map(|quarter| rise(quarter, quarter + 1)).collect();
     Some(HeapTrend {
         growth: decide(&growth, &steps, &starts, asked),
@@ -94,7 +100,8 @@ pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
 
 /// `growth` from run to run, its `steps` between the quarters, and their `starts`.
 fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> HeapGrowth {
-    let (first, second) = (sum(&steps[..3]), sum(&steps[4..]));
+    let confirming = &growth[starts[4]..];
+    let (first, second): (f64, f64) = (growth[..starts[3]].iter().sum(), confirming.iter().sum());
     if steps.iter().all(|step| *step == 0) {
         return HeapGrowth::CameBack;
     }
@@ -113,7 +120,6 @@ fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> Heap
         return HeapGrowth::Plateau;
     }
     let time_constant = asked as f64 / (1.0 / ratio).ln();
-    let confirming = &growth[starts[4]..];
     let goes_on_behind = || (5..7).any(|from| keeps_its_pace(&growth[starts[from]..], time_constant, false));
     if steps[4..].iter().all(|step| *step > 0) && (keeps_its_pace(confirming, time_constant, true) || goes_on_behind())
     {
@@ -125,8 +131,11 @@ fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> Heap
     }
 }
 
-fn sum(steps: &[u64]) -> f64 {
-    steps.iter().map(|step| *step as f64).sum()
+fn cap_steps(growth: &mut [f64]) {
+    let rises: Vec<f64> = growth.iter().copied().filter(|bytes| *bytes > 0.0).collect();
+    if let Some(middle) = median(&rises) {
+        growth.iter_mut().for_each(|bytes| *bytes = bytes.min(MOST_OF_A_STEP * middle));
+    }
 }
 
 /// The smallest value from each run on: what is never given back.
