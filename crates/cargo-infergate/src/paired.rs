@@ -12,20 +12,18 @@ pub mod layouts;
 mod order;
 pub mod pairs;
 mod pilot;
+mod request;
 mod windows;
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use crate::gate::paired::Known;
-use crate::receipt::{BlockLayouts, BlockRecord, CodeRecord, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
-use infergate::engine::LoadRequest;
 use infergate::progress::Progress;
 use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
@@ -35,81 +33,8 @@ pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
 pub use pilot::QUIET_THRESHOLD;
+pub use request::{AnchorRequest, PairedRequest, Program};
 pub use windows::UnderLoad;
-
-/// What to compare, with what.
-#[derive(Debug, Clone)]
-pub struct PairedRequest {
-    /// What is compared with.
-    pub base: Program,
-    /// What is judged.
-    pub head: Program,
-    /// What head may not drift away from.
-    pub anchor: Option<AnchorRequest>,
-    /// The model, for all.
-    pub load: LoadRequest,
-    /// Case ids or globs over the grid; empty is the gate's suite.
-    pub cases: Vec<String>,
-    /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
-    pub memory_case: Option<Case>,
-    /// Text that prompts are cut from; `None` is the built-in one.
-    pub prompt_text: Option<String>,
-    /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
-    pub threshold: Option<f64>,
-    /// The same of the means; `None` chooses 1.05 where they are quiet and 1.10 elsewhere, and more beside a wider threshold.
-    pub mean_threshold: Option<f64>,
-    /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
-    pub drift_tolerance: Option<f64>,
-    /// Take time of cases whose output differs, too.
-    pub allow_output_change: bool,
-    /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
-    pub code: Option<CodeRecord>,
-    /// No block is begun that would not end within this time from the start of the pilot.
-    pub budget: Option<Duration>,
-    /// Users that both sides, servers then, are measured under.
-    pub under_load: Option<UnderLoad>,
-}
-
-impl PairedRequest {
-    /// Whether outputs are compared and nothing is timed.
-    pub fn is_same_code(&self) -> bool {
-        self.code.as_ref().is_some_and(|code| code.same)
-    }
-}
-
-/// An older revision in the same blocks.
-#[derive(Debug, Clone)]
-pub struct AnchorRequest {
-    /// Its worker; `None` where it is base's own commit, which is not measured twice.
-    pub program: Option<Program>,
-    /// The ratio head / anchor from which on a slowdown fails.
-    pub limit: f64,
-}
-
-/// A worker to start.
-#[derive(Debug, Clone)]
-pub struct Program {
-    /// The bench binary, or another program that `launcher` measures.
-    pub path: PathBuf,
-    /// The commit it was built from, where that is known.
-    pub commit: Option<String>,
-    /// Whether the tree it was built from had changes.
-    pub dirty: Option<bool>,
-    /// What measures it, where it does not speak the protocol itself.
-    pub launcher: Option<Launcher>,
-    /// The folder of the package whose bench target it is, where it was built here.
-    pub package: Option<PathBuf>,
-    /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
-    /// block starts a process.
-    pub servers: Vec<Launcher>,
-}
-
-impl Program {
-    /// A bench binary.
-    pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new() }
-    }
-}
 
 /// A paired run that is under way.
 pub struct PairedRun<'a> {

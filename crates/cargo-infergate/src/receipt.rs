@@ -16,6 +16,7 @@ mod llama_bench;
 mod load;
 mod load_baseline;
 mod paired;
+mod paired_case;
 mod price;
 mod reason;
 mod report;
@@ -51,9 +52,8 @@ pub use load::{
     ReceiveRecord, TargetRecord,
 };
 pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
-pub use paired::{
-    AnchorRecord, BlockCase, BlockRecord, MeanTest, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord,
-};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord};
+pub use paired_case::{MeanTest, PairedCase};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

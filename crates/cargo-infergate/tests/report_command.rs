@@ -55,8 +55,8 @@ fn usual_formats_are_written_and_named() {
         "report: report (comment.md, report.md, report.html, report.json, report.csv, junit.xml, annotations.txt and 4 pictures)\n"
     );
     // A paired receipt without a verdict is judged by the gate's own function.
-    assert!(folder.read("report/comment.md").contains("infergate: leak"));
-    assert!(folder.read("report/report.html").contains("verdict: leak"));
+    assert!(folder.read("report/comment.md").contains("infergate: inconclusive"));
+    assert!(folder.read("report/report.html").contains("verdict: inconclusive"));
     assert!(folder.read("report/pictures/changes.svg").starts_with("<?xml"));
 }
 

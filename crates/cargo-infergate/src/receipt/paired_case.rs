@@ -1,0 +1,68 @@
+//! One case of a paired run's suite: what it is judged by, and what both sides said.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::window::LoadCase;
+use super::{Metric, Output, Throughput};
+use infergate::case::Case;
+
+/// One case of the suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairedCase {
+    /// Case id.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The ratio head / base from which on a slowdown fails, for example 1.02.
+    pub threshold: f64,
+    /// Pairs of samples in a block, chosen from the pilot.
+    pub pairs: usize,
+    /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
+    #[serde(default = "one")]
+    pub iterations_per_sample: usize,
+    /// What base said.
+    pub base_output: Output,
+    /// What head said. Where it is not the same, the case was not timed unless that was allowed.
+    pub head_output: Output,
+    /// Whether time was taken of this case.
+    pub timed: bool,
+    /// Standard deviation expected of a block's ln ratio before the first block was measured, from a calibration of this
+    /// machine class or from the pilot; `null` where there was neither.
+    #[serde(default)]
+    pub expected_std: Option<f64>,
+    /// The test of its means; `null` in files that are older than such tests, which are judged without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<MeanTest>,
+    /// tau, the standard deviation of the difference between two builds that do the same, at most (95 %), from a calibration of
+    /// this machine class; `null` where none says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout_std: Option<f64>,
+    /// What an iteration of head gets through, where a criterion bench says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+    /// What it is where it is measured in windows of load; its samples are then one number of each window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadCase>,
+}
+
+impl PairedCase {
+    /// What is timed of it.
+    pub fn metric(&self) -> Metric {
+        self.load.as_ref().map_or_else(|| Metric::of(&self.id), |load| load.metric)
+    }
+}
+
+/// The second test of a case: by the means of its blocks, which a stall of few samples moves and their medians do not show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeanTest {
+    /// The ratio of the means from which on a slowdown fails, for example 1.05.
+    pub threshold: f64,
+    /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
+    /// known.
+    pub expected_std: Option<f64>,
+}
+
+/// What files say that are older than samples of several iterations.
+fn one() -> usize {
+    1
+}
