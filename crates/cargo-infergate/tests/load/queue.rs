@@ -66,7 +66,9 @@ impl Queue {
             Load::Open(_) => Arrivals::Open { requests_per_s: 1.0, spacing: infergate::load::Spacing::Poisson },
         };
         let records: Vec<RequestRecord> = self.by_ref().take(requests).collect();
-        let window = (records[0].scheduled_ns, records[requests - 1].scheduled_ns + 1);
+        // The queue goes on behind them: each ran under its load to the end.
+        let last_end_ns = records.iter().map(|record| record.ended_ns).max().unwrap_or(0);
+        let window = (records[0].scheduled_ns, last_end_ns);
         let mut level = crate::summary::level(1, 1);
         level.arrivals = arrivals;
         level.steady = Some(cargo_infergate::load::summary::Window { from_ns: window.0, to_ns: window.1 });
@@ -100,6 +102,7 @@ impl Iterator for Queue {
         self.number += 1;
         Some(RequestRecord {
             request: self.number - 1,
+            measured: true,
             user,
             scheduled_ns: start_ns,
             sent_ns: start_ns,
