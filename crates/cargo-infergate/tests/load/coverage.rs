@@ -82,11 +82,14 @@ fn coverage_of_intervals_where_requests_wait_for_each_other() {
         ""
     );
     let mut all = [Count::default(); 2];
-    for requests in [200, 1_000] {
+    for requests in [200, 1_000, 3_000] {
         for slots in [4, 16] {
             for load in
                 [0.5, 0.7, 0.8, 0.9].map(Load::Open).into_iter().chain([1, 2].map(|n| Load::Closed(n * slots as u32)))
             {
+                if requests > 1_000 && matches!(load, Load::Closed(_)) {
+                    continue;
+                }
                 for fixed in [0.0, 0.8] {
                     let counts = counted(Server { slots, fixed }, load, requests);
                     let cells = |some: &[Count]| some.iter().map(|count| count.text()).collect::<String>();
@@ -100,6 +103,6 @@ fn coverage_of_intervals_where_requests_wait_for_each_other() {
     }
     for (kind, all) in ["open", "closed"].iter().zip(all) {
         println!("{kind}: {} intervals, {:.1} % right", all.given, share(all.right, all.given));
-        assert!(all.given > all.asked / 10 && share(all.right, all.given) >= 90.0, "{kind}: {all:?}");
+        assert!(all.given > 500 && share(all.right, all.given) >= 90.0, "{kind}: {all:?}");
     }
 }
