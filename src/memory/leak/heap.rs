@@ -13,6 +13,8 @@ const LEAST_RISING_STEPS: usize = 5;
 const LEAST_LASTING: f64 = 1.0 / 3.0;
 /// One run's growth counts for this many times the median of those that grew, at most: a hash table that doubles is one step.
 const MOST_OF_A_STEP: f64 = 10.0;
+/// Growth that is this little smaller, and slows down no more, is a leak whose list or table found its size at first.
+const HARDLY_SLOWER: f64 = 0.8;
 /// Growth that slows down to less than this between one half and the next is a cache that fills; a larger one may be either.
 const MOST_OF_A_PLATEAU: f64 = 0.5;
 
@@ -74,7 +76,7 @@ pub fn heap_rises(live: &[u64]) -> Option<bool> {
 /// ten times the median of the others at most.
 /// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau.
 /// - Does not slow down: no falling trend in its growth from run to run, and G_2 at least a third of G_1: a leak.
-/// - Slows down: if G_2 / G_1 is a half or more, it is open. Else a cache that fills has a time constant of
+/// - Slows down: if G_2 / G_1 is a half or more, it is open; from 0.8 on a leak, unless the second half slows down by itself. Else a cache that fills has a time constant of
 ///   asked / ln(G_1 / G_2) runs, and its growth goes on slowing by it. If growth keeps its pace in the end, a leak was behind
 ///   the cache; if it slows, but less than that cache would, it is open; the rest are plateaus.
 pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
@@ -114,7 +116,8 @@ fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> Heap
         return if ratio >= LEAST_LASTING { HeapGrowth::Leak } else { HeapGrowth::Open };
     }
     if ratio >= MOST_OF_A_PLATEAU {
-        return HeapGrowth::Open;
+        let goes_on = ratio >= HARDLY_SLOWER && !slows_down(confirming);
+        return if goes_on { HeapGrowth::Leak } else { HeapGrowth::Open };
     }
     if steps[6] == 0 {
         return HeapGrowth::Plateau;
