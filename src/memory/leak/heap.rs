@@ -76,8 +76,8 @@ pub fn heap_rises(live: &[u64]) -> Option<bool> {
 /// ten times the median of the others at most.
 /// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau.
 /// - Does not slow down: no falling trend in its growth from run to run, and G_2 at least a third of G_1: a leak.
-/// - Slows down: if G_2 / G_1 is a half or more, it is open; from 0.8 on a leak, unless the second half slows down by itself. Else a cache that fills has a time constant of
-///   asked / ln(G_1 / G_2) runs, and its growth goes on slowing by it. If growth keeps its pace in the end, a leak was behind
+/// - Slows down: if G_2 / G_1 is a half or more, it is open; from 0.8 on a leak, unless the second half slows down by
+///   itself. Else a cache that fills has a time constant of asked / ln(G_1 / G_2) runs, and its growth goes on slowing by it. If growth keeps its pace in the end, a leak was behind
 ///   the cache; if it slows, but less than that cache would, it is open; the rest are plateaus.
 pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
     let live = live.get(..asked.checked_mul(2)?).filter(|_| asked >= MIN_RUNS)?;
