@@ -32,10 +32,11 @@ fn falsely_called(suites: u64, layouts: usize, tau: f64, cases: usize, limit: f6
     called.count() as f64 / suites as f64
 }
 
-/// The table of docs/GATE.md: `cargo test -p cargo-infergate --test gate_looks -- --ignored --nocapture table_of_layouts`.
+/// The table of docs/GATE.md, of 1000 suites each:
+/// `INFERGATE_SUITES=1000 cargo test -p cargo-infergate --test gate_looks table_of_layouts -- --nocapture`.
 #[test]
-#[ignore = "prints a table; takes a minute"]
 fn table_of_layouts() {
+    let suites = std::env::var("INFERGATE_SUITES").map_or(20, |count| count.parse().expect("a number of suites"));
     let columns = [
         (0.005, 5, 1.02),
         (0.01, 5, 1.02),
@@ -45,10 +46,13 @@ fn table_of_layouts() {
         (0.03, 5, 1.02),
         (0.03, 5, 1.05),
     ];
+    let mut sums = Vec::new();
     for layouts in [1, 2, 3, 4, 8, 12, 16, 40] {
-        let shares = columns.map(|(tau, cases, limit)| falsely_called(1000, layouts, tau, cases, limit));
+        let shares = columns.map(|(tau, cases, limit)| falsely_called(suites, layouts, tau, cases, limit));
         println!("| {layouts} |{}", shares.map(|share| format!(" {:.1} |", share * 100.0)).concat());
+        sums.push(shares.iter().sum::<f64>());
     }
+    assert!(sums[0] > sums[3] && sums[3] > sums[6], "more layouts are called falsely less often: {sums:?}");
 }
 
 #[test]
