@@ -59,7 +59,7 @@ pub struct Symbol<'data> {
 impl Section<'_> {
     /// Whether it holds machine code.
     pub fn is_code(&self) -> bool {
-        self.flags.1 & u64::from(elf::SHF_EXECINSTR.0) != 0
+        self.flags.1 & elf::SHF_EXECINSTR.0 != 0
     }
 
     /// The address behind it.
@@ -141,7 +141,7 @@ fn sections<'data>(file: &File<'data>) -> Result<Vec<Section<'data>>, String> {
     let mut found = Vec::new();
     for section in file.sections() {
         let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else { continue };
-        if sh_flags.0 & u64::from(elf::SHF_ALLOC.0) == 0 {
+        if sh_flags.0 & elf::SHF_ALLOC.0 == 0 {
             continue;
         }
         let broken = |_| "its sections cannot be read".to_owned();

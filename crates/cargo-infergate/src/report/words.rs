@@ -7,16 +7,14 @@ pub mod look;
 mod memory;
 pub mod missing;
 
-use std::fmt::Write as _;
-
 use infergate::case::Phase;
 
 pub use memory::{memory_trend, sites, witness};
 
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, Reason, Remedy, Shown, Statistic, TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
+    Against, Counter, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason,
+    Remedy, Shown, Statistic, TargetEvidence, TimeEvidence, Unit, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.

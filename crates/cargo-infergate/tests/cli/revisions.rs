@@ -185,7 +185,7 @@ fn default_features_can_be_left_out() {
     let engine = "pub const STEP_NS: u64 = if cfg!(feature = \"slow\") { 2_000_000 } else { 1_000_000 };\n";
     commit(&sandbox, "engine.rs", engine, "a feature");
     for (on, time) in [("true", "2.00 ms"), ("false", "1.00 ms")] {
-        let said = gate(&sandbox, "HEAD", &[&format!("--bench-default-features={on}")]).success();
+        let said = gate(&sandbox, "HEAD", &["--time-same-code", &format!("--bench-default-features={on}")]).success();
         assert!(stdout(&said).contains(time), "{}", stdout(&said));
     }
 }
