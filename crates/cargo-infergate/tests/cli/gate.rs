@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 fn without_a_baseline_time_is_advisory_unless_one_is_required() {
     let sandbox = Sandbox::new();
     let said = sandbox.measure("gate", "fake", &[]).code(0);
-    assert!(stdout(&said).contains("time is advisory; make one with `cargo infergate bless`"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("time is advisory; make one with the command `bless`"), "{}", stdout(&said));
     assert_eq!(decision(&said), "verdict: pass (exit 0), time is shown and not judged");
 
     let said = sandbox.run(&["gate", "--receipt", "target/infergate/receipt.json", "--require-baseline"]).code(4);
