@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json};
+use cargo_infergate::receipt::{
+    LevelRecord, LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json,
+};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
