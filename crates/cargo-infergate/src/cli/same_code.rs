@@ -37,7 +37,7 @@ pub struct Look {
 
 /// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
 pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
-    let is_program = sides.base.launcher.is_none() && sides.head.launcher.is_none();
+    let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
     if !is_program || matches.get_flag("time-same-code") {
         return Look::default();
     }
@@ -55,7 +55,11 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return Look { notes: vec![note], ..Look::default() };
     }
-    Look { code: Some(CodeRecord::same()), skip_leaks: is_same_memory(sides), notes: Vec::new() }
+    let skip_leaks = is_same_memory(sides);
+    let leaks = "no leak is looked for: what would be followed is the same machine code, too";
+    let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
+    let notes = if skip_leaks && is_followed { vec![Note::from(leaks.to_owned())] } else { Vec::new() };
+    Look { code: Some(CodeRecord::same()), skip_leaks, notes }
 }
 
 /// As many names as a line has room for, those of the standard library last.

@@ -46,7 +46,7 @@ impl<'a, 'data> Contents<'a, 'data> {
         }));
         let mut variables = BTreeMap::new();
         for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data && symbol.size > 0) {
-            bounds.extend([symbol.address, symbol.address + symbol.size]);
+            bounds.extend([symbol.address, symbol.address.saturating_add(symbol.size)]);
             variables.insert(symbol.address, (symbol.size, readable(symbol.name)));
         }
         let tables: HashMap<u64, Vec<u64>> =
@@ -93,10 +93,15 @@ impl<'a, 'data> Contents<'a, 'data> {
         }
         if is_variable(section) {
             let variable = self.variables.range(..=address).next_back();
-            let held = variable.filter(|(start, (size, _))| address < **start + size);
+            let held = variable.filter(|(start, (size, _))| address - **start < *size);
             let named = held.map(|(start, (size, name))| (*start, *size, name.clone()));
             let Some((start, size, name)) = named else { return Some(hash(&("variable", section.name))) };
-            return Some(hash(&("variable", name, address - start, self.bytes(start, start + size, depth))));
+            return Some(hash(&(
+                "variable",
+                name,
+                address - start,
+                self.bytes(start, start.saturating_add(size), depth),
+            )));
         }
         if let Some(known) = self.known.get(&address) {
             return Some(*known);
@@ -107,8 +112,9 @@ impl<'a, 'data> Contents<'a, 'data> {
         let found = match self.tables.get(&address).cloned().filter(|_| depth > 0) {
             Some(table) => {
                 let meanings: Vec<_> = table.iter().map(|target| self.meaning(*target, depth - 1)).collect();
-                let rest = address + 4 * table.len() as u64;
-                hash(&("table", meanings, self.bytes(rest, end, depth)))
+                let rest = address.saturating_add(4 * table.len() as u64);
+                // What the table leads to can begin within what was taken for the table.
+                hash(&("table", meanings, self.bytes(rest, end.max(rest), depth)))
             }
             None => self.bytes(address, end, depth),
         };
@@ -159,12 +165,12 @@ impl<'a, 'data> Contents<'a, 'data> {
                 continue;
             }
             self.image.bytes(at, place - at).hash(&mut hasher);
-            if place + LOCATION <= end && location(self.image, place).is_some() {
+            if place.saturating_add(LOCATION) <= end && location(self.image, place).is_some() {
                 "location".hash(&mut hasher);
-                at = place + LOCATION;
+                at = place.saturating_add(LOCATION);
             } else {
                 self.pointer(&pointer, depth).hash(&mut hasher);
-                at = (place + 8).min(end);
+                at = place.saturating_add(8).min(end);
             }
         }
         self.image.bytes(at, end - at).hash(&mut hasher);
@@ -183,7 +189,7 @@ impl<'a, 'data> Contents<'a, 'data> {
 
 /// Where the constant at `address` ends, as far as is known.
 fn end(bounds: &BTreeSet<u64>, section: &Section, address: u64) -> u64 {
-    bounds.range(address + 1..).next().map_or(section.end(), |bound| section.end().min(*bound))
+    bounds.range(address.saturating_add(1)..).next().map_or(section.end(), |bound| section.end().min(*bound))
 }
 
 /// What numbers of four bytes lead to, as distances from the first of them.

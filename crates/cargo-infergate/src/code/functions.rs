@@ -38,7 +38,7 @@ pub struct Reference {
 impl Function<'_> {
     /// Whether an address lies in it.
     pub fn holds(&self, address: u64) -> bool {
-        (self.address..self.address + self.size).contains(&address)
+        (self.address..self.address.saturating_add(self.size)).contains(&address)
     }
 }
 

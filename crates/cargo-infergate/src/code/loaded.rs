@@ -30,7 +30,7 @@ fn is_same_section(base: &Image, was: &Section, head: &Image, is: &Section) -> b
     let different = was.bytes.iter().zip(is.bytes).enumerate().filter(|(_, (was, is))| was != is);
     let mut allowed: Range<u64> = 0..0;
     for (at, _) in different {
-        let address = was.address + at as u64;
+        let address = was.address.saturating_add(at as u64);
         if allowed.contains(&address) {
             continue;
         }
@@ -40,7 +40,7 @@ fn is_same_section(base: &Image, was: &Section, head: &Image, is: &Section) -> b
         if !same_file {
             return false;
         }
-        allowed = start + LINE..start + LOCATION;
+        allowed = start.saturating_add(LINE)..start.saturating_add(LOCATION);
     }
     true
 }
@@ -62,7 +62,7 @@ pub fn location<'data>(image: &Image<'data>, start: u64) -> Option<&'data [u8]> 
         return None;
     }
     // Nothing else of it is an address.
-    if image.pointers.range(start + 1..start + LOCATION).next().is_some() {
+    if image.pointers.range(start.saturating_add(1)..start.saturating_add(LOCATION)).next().is_some() {
         return None;
     }
     let bytes = image.bytes(start, LOCATION)?;

@@ -1,6 +1,7 @@
 //! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
 //! one.
 
+mod code;
 pub mod findings;
 pub mod load;
 pub mod look;
@@ -353,20 +354,9 @@ pub fn note(note: &Note) -> String {
             format!("in the baseline and not run, so not judged: {}", names.join(", "))
         }
         Note::GateChanged { key, was, is } => format!("head changes the gate: {key} {was} -> {is}"),
-        Note::SameCode => "base and head are the same machine code, so nothing was timed and no leak was looked for; \
-             --time-same-code times them all the same"
-            .into(),
-        Note::CodeChanged { functions, named } => changed_functions(*functions, named),
+        Note::SameCode => code::SAME.into(),
+        Note::CodeChanged { functions, named } => code::changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
         Note::Said { text } => text.clone(),
     }
-}
-
-/// `up to 2 functions changed: engine::decode, engine::step`.
-fn changed_functions(functions: usize, named: &[String]) -> String {
-    let plural = if functions == 1 { "" } else { "s" };
-    let more = functions.saturating_sub(named.len());
-    let more = if more > 0 && !named.is_empty() { format!(" and {more} more") } else { String::new() };
-    let names = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
-    format!("up to {functions} function{plural} changed{names}{more}")
 }
