@@ -1,8 +1,9 @@
 //! What changed between two executables, by their machine code: nothing, or these functions.
 //!
-//! It is looked at before anything is timed and takes seconds, less where nothing changed. What cannot be read or understood counts as changed: to call
-//! changed code the same would let a regression pass. So whether everything is the same is asked of the bytes that are loaded,
-//! not of any reading of them; see [`loaded`]. Which functions changed is read from them, for x86-64; see [`changed`].
+//! It is looked at before anything is timed and takes seconds, less where nothing changed. What cannot be read or understood
+//! counts as changed: to call changed code the same would let a regression pass. So whether everything is the same is asked of
+//! the bytes that are loaded, not of any reading of them; see [`loaded`]. Which functions changed is read from them, for
+//! x86-64; see [`changed`].
 
 pub mod changed;
 mod content;
