@@ -112,7 +112,7 @@ def gate(place, clone, env, command, name, more):
                      "--base-folder", place / "base", "--json", path, "--out", place / "paired.json", *more, expected=(0, 1, 3))
     seconds = time.monotonic() - began
     verdict = json.loads(path.read_text())
-    wrong = [row["subject"] for row in verdict["rows"] if row["outcome"] in ("regressed", "counter_regressed", "output_changed")]
+    wrong = [row["subject"].removeprefix("bench:") for row in verdict["rows"] if row["outcome"] in ("regressed", "counter_regressed", "output_changed")]
     blocks = len(json.loads((place / "paired.json").read_text())["blocks"])
     right = code == 1 and any(subject in wrong for subject in named.split(" or ")) if named else code == 0
     if not right:

@@ -13,6 +13,7 @@ pub mod loaded;
 
 use anyhow::{Result, anyhow};
 
+pub use changed::{Changed, ChangedFunction};
 use image::Image;
 
 /// How two executables relate.
@@ -20,9 +21,9 @@ use image::Image;
 pub enum Comparison {
     /// They load the same bytes, but for what [`loaded`] names.
     Same,
-    /// They do not. The names of the functions that differ; `None` where this machine's instructions cannot be read, or the
-    /// executable does not say where its functions are.
-    Differ(Option<Vec<String>>),
+    /// They do not. What differs; `None` where this machine's instructions cannot be read, or the executable does not say where
+    /// its functions are.
+    Differ(Option<Changed>),
 }
 
 /// Compares two executables, given as the bytes of their files.

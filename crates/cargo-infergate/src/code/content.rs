@@ -29,6 +29,18 @@ pub struct Contents<'a, 'data> {
     known: HashMap<u64, u64>,
 }
 
+/// A constant, as far as it is known where it ends.
+pub struct Piece {
+    /// Where it begins.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Of its bytes, and what pointers among them point to.
+    pub hash: u64,
+    /// It has a name, and so its end is known.
+    pub is_named: bool,
+}
+
 impl<'a, 'data> Contents<'a, 'data> {
     /// Of these functions, with their keys.
     pub fn new(
@@ -68,6 +80,32 @@ impl<'a, 'data> Contents<'a, 'data> {
         Some(hasher.finish())
     }
 
+    /// All constants, by address.
+    pub fn pieces(&mut self) -> Vec<Piece> {
+        let is_constant = |section: &&Section| section.name.starts_with(b".rodata") || section.name.starts_with(b".data.rel.ro");
+        let image = self.image;
+        let mut found = Vec::new();
+        for section in image.sections.iter().filter(is_constant) {
+            let inside = self.bounds.range(section.address + 1..section.end()).copied();
+            let starts: Vec<u64> = std::iter::once(section.address).chain(inside).collect();
+            let ends = starts[1..].iter().copied().chain([section.end()]);
+            for (start, end) in starts.iter().copied().zip(ends) {
+                let hash = self.bytes(start, self.trimmed(start, end), MAX_DEPTH);
+                found.push(Piece { start, end, hash, is_named: self.image.is_named(start) });
+            }
+        }
+        found
+    }
+
+    /// Where a constant ends without the zeros behind it: padding, whose length goes by where it lies.
+    fn trimmed(&self, start: u64, end: u64) -> u64 {
+        const BYTES_OF_POINTER: u64 = 8;
+        let bytes = self.image.bytes(start, end - start).unwrap_or_default();
+        let last = bytes.iter().rposition(|byte| *byte != 0).map_or(start, |last| start + last as u64 + 1);
+        let pointer = self.image.pointers.range(start..end).next_back();
+        last.max(pointer.map_or(start, |(place, _)| place.saturating_add(BYTES_OF_POINTER).min(end)))
+    }
+
     fn reference(&mut self, reference: Reference, function: &Function) -> Option<u64> {
         let Reference { address, bytes } = reference;
         if let Some(table) = self.jump_table(address, function).filter(|_| bytes == 0) {
@@ -95,7 +133,10 @@ impl<'a, 'data> Contents<'a, 'data> {
             let variable = self.variables.range(..=address).next_back();
             let held = variable.filter(|(start, (size, _))| address - **start < *size);
             let named = held.map(|(start, (size, name))| (*start, *size, name.clone()));
-            let Some((start, size, name)) = named else { return Some(hash(&("variable", section.name))) };
+            let Some((start, size, name)) = named else {
+                let end = end(&self.bounds, section, address);
+                return Some(hash(&("variable", section.name, self.bytes(address, end, depth))));
+            };
             return Some(hash(&(
                 "variable",
                 name,
@@ -116,7 +157,7 @@ impl<'a, 'data> Contents<'a, 'data> {
                 // What the table leads to can begin within what was taken for the table.
                 hash(&("table", meanings, self.bytes(rest, end.max(rest), depth)))
             }
-            None => self.bytes(address, end, depth),
+            None => self.bytes(address, self.trimmed(address, end), depth),
         };
         self.known.insert(address, found);
         Some(found)

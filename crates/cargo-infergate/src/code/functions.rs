@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::SymbolKind;
 
 use super::image::{Image, Symbol};
@@ -55,6 +55,35 @@ pub fn all<'data>(image: &Image<'data>) -> Vec<Function<'data>> {
         Some(read(address, bytes, symbols.iter().map(|symbol| symbol.name).collect()))
     };
     by_address.into_values().filter_map(of).collect()
+}
+
+/// Code that belongs to no function of a name, by its instructions without addresses: of each stretch between two functions what
+/// is left without the padding at its ends, in the order of the hashes. Stubs of the linker are left out, since what they lead to is
+/// compared where they are called.
+pub fn outside(image: &Image, functions: &[Function]) -> Vec<u64> {
+    let mut found = Vec::new();
+    for section in image.sections.iter().filter(|section| section.is_code() && !section.name.starts_with(b".plt")) {
+        let first = functions.partition_point(|function| function.address < section.address);
+        let mut at = section.address;
+        let inside = functions[first..].iter().take_while(|function| function.address < section.end());
+        for (start, end) in inside.map(|function| (function.address, function.address.saturating_add(function.size))) {
+            found.extend(stretch(image, at, start));
+            at = at.max(end);
+        }
+        found.extend(stretch(image, at, section.end()));
+    }
+    found.sort_unstable();
+    found
+}
+
+fn stretch(image: &Image, from: u64, end: u64) -> Option<u64> {
+    let bytes = image.bytes(from, end.checked_sub(from)?)?;
+    let decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
+    let is_padding = |instruction: &Instruction| matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+    let work: Vec<Instruction> = decoder.into_iter().filter(|instruction| !is_padding(instruction)).collect();
+    let (first, last) = (work.first()?.ip(), work.last()?.next_ip());
+    let bytes = image.bytes(first, last.checked_sub(first)?)?;
+    Some(read(first, bytes, Vec::new()).shape)
 }
 
 fn read<'data>(address: u64, bytes: &[u8], names: Vec<&'data [u8]>) -> Function<'data> {

@@ -18,6 +18,8 @@ pub struct Image<'data> {
     pub pointers: BTreeMap<u64, Pointer>,
     /// Functions and objects that have a name, by address.
     pub symbols: Vec<Symbol<'data>>,
+    /// The libraries that the loader loads with it, in order.
+    pub libraries: Vec<&'data [u8]>,
 }
 
 /// A loaded section.
@@ -86,12 +88,14 @@ impl<'data> Image<'data> {
             return Err("it is not position-independent".into());
         }
         let machine = header.e_machine.get(LittleEndian).0;
-        let image = Self {
+        let mut image = Self {
             header: (machine, file.entry()),
             sections: sections(&file)?,
             pointers: pointers(&file, machine)?,
             symbols: symbols(&file)?,
+            libraries: Vec::new(),
         };
+        image.libraries = image.libraries().ok_or("the libraries it needs cannot be read")?;
         if !image.sections.iter().any(Section::is_code) {
             return Err("it has no section of code".into());
         }
@@ -128,10 +132,23 @@ impl<'data> Image<'data> {
     }
 
     fn has_own_libraries(&self) -> bool {
+        self.dynamic().any(|(tag, _)| [elf::DT_RPATH.0, elf::DT_RUNPATH.0].contains(&tag))
+    }
+
+    /// What the loader is told: a tag and its value each.
+    fn dynamic(&self) -> impl Iterator<Item = (i64, u64)> {
         let tables = self.sections.iter().filter(|section| section.flags.0 == elf::SHT_DYNAMIC.0);
-        let entries = tables.flat_map(|table| table.bytes.chunks_exact(16));
-        let tags = entries.filter_map(|entry| entry.first_chunk().map(|tag| i64::from_le_bytes(*tag)));
-        tags.into_iter().any(|tag| [elf::DT_RPATH.0, elf::DT_RUNPATH.0].contains(&tag))
+        let entries = tables.flat_map(|table| table.bytes.as_chunks::<16>().0);
+        let halves = entries.filter_map(|entry| entry.first_chunk::<8>().zip(entry.last_chunk::<8>()));
+        halves.map(|(tag, value)| (i64::from_le_bytes(*tag), u64::from_le_bytes(*value)))
+    }
+
+    /// `None` where a name is nowhere.
+    fn libraries(&self) -> Option<Vec<&'data [u8]>> {
+        let names = self.sections.iter().find(|section| section.name == b".dynstr").map_or(&b""[..], |names| names.bytes);
+        let needed = self.dynamic().filter(|(tag, _)| *tag == elf::DT_NEEDED.0);
+        let name = |(_, at): (i64, u64)| names.get(usize::try_from(at).ok()?..)?.split(|byte| *byte == 0).next();
+        needed.map(name).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use cargo_infergate::code::image::Image;
 use cargo_infergate::code::loaded::{LINE, is_same, location};
-use cargo_infergate::code::{Comparison, compare};
+use cargo_infergate::code::{Changed, Comparison, compare};
 use tempfile::TempDir;
 
 /// A program with each kind of thing that a change can be in: code, a number, a table, a string, a `match` that becomes a table, a
@@ -57,11 +57,15 @@ fn replaced(from: &str, to: &str) -> String {
     PROGRAM.replace(from, to)
 }
 
+fn names(changed: &Changed) -> Vec<String> {
+    changed.functions.iter().map(|function| function.name.clone()).collect()
+}
+
 /// The functions that changed.
 #[track_caller]
 fn changed(source: &str) -> Vec<String> {
     match compared(source) {
-        Comparison::Differ(Some(functions)) => functions,
+        Comparison::Differ(Some(changed)) => names(&changed),
         other => panic!("{other:?}"),
     }
 }
