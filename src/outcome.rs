@@ -13,6 +13,8 @@ pub enum Outcome {
     Plateau,
     /// Not timed: base and head are the same machine code.
     SameCode,
+    /// Nothing of what changed runs in it: a difference in time is where the linker put the code.
+    Layout,
     /// No slowdown at or above the threshold.
     WithinLimit,
     /// Faster, significantly and relevantly.
@@ -56,7 +58,7 @@ impl Outcome {
     /// The process exit code.
     pub fn exit_code(self) -> i32 {
         match self {
-            Self::Pass | Self::Plateau | Self::SameCode => 0,
+            Self::Pass | Self::Plateau | Self::SameCode | Self::Layout => 0,
             Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
             Self::Regressed
             | Self::OutputChanged
@@ -87,6 +89,7 @@ impl Outcome {
             Self::Pass => "pass",
             Self::Plateau => "plateau",
             Self::SameCode => "same code",
+            Self::Layout => "layout",
             Self::WithinLimit => "within limit",
             Self::Improved => "improved",
             Self::Drifted => "drifted",

@@ -35,7 +35,7 @@ use schemars::{JsonSchema, schema_for};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
-pub use code::CodeRecord;
+pub use code::{CodeRecord, CodeRuns};
 pub use demo::{DEMO_SCHEMA, Demo, DemoChange};
 pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,

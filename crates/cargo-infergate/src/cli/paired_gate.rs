@@ -9,7 +9,9 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided};
+use super::{
+    calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided, watched,
+};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
@@ -187,7 +189,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     };
     let measure_once = || {
         let line = progress::Line::new();
-        let measured = measure(&request, config, asked.power, Some(&layouts), &line, &cancelled);
+        let mut measured = measure(&request, config, asked.power, Some(&layouts), &line, &cancelled);
+        if let Ok((receipt, _)) = &mut measured {
+            watched::attach(receipt, &policy, &request, looked.changed.as_ref(), &line, &cancelled);
+        }
         line.finish();
         measured
     };

@@ -10,7 +10,7 @@ use super::git::git;
 use super::memory::Follower;
 use super::output;
 use super::sides::Sides;
-use crate::code::{self, Comparison};
+use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
 use crate::receipt::{CodeRecord, Note};
@@ -29,6 +29,8 @@ pub fn arg() -> Arg {
 pub struct Look {
     /// How the code of both differs; `None` where it was not compared.
     pub code: Option<CodeRecord>,
+    /// What differs, where it could be read and nothing else can change what a case does.
+    pub changed: Option<Changed>,
     /// Nothing that could leak differs either.
     pub skip_leaks: bool,
     /// Why the same code is timed all the same.
@@ -49,7 +51,9 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
         }
     };
     if let Comparison::Differ(changed) = compared {
-        return Look { code: Some(differs(changed)), ..Look::default() };
+        let code = Some(differs(changed.as_ref()));
+        let changed = changed.filter(|_| timed_all_the_same(matches, config, sides).is_none());
+        return Look { code, changed, ..Look::default() };
     }
     if let Some(why) = timed_all_the_same(matches, config, sides) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
@@ -59,21 +63,22 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
     let leaks = "no leak is looked for: what would be followed is the same machine code, too";
     let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
     let notes = if skip_leaks && is_followed { vec![Note::from(leaks.to_owned())] } else { Vec::new() };
-    Look { code: Some(CodeRecord::same()), skip_leaks, notes }
+    Look { code: Some(CodeRecord::same()), skip_leaks, notes, ..Look::default() }
 }
 
 /// As many names as a line has room for, those of the standard library last.
-fn differs(changed: Option<Vec<String>>) -> CodeRecord {
+fn differs(changed: Option<&Changed>) -> CodeRecord {
     const NAMED: usize = 4;
     const MOST_CHARACTERS: usize = 60;
-    let functions = changed.as_ref().map(Vec::len);
-    let mut named = changed.unwrap_or_default();
+    let functions = changed.map(|changed| changed.functions.len());
+    let names = changed.iter().flat_map(|changed| &changed.functions).map(|function| function.name.clone());
+    let mut named: Vec<String> = names.collect();
     let is_of_others = |name: &String| ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start));
     named.sort_by_key(|name| (is_of_others(name), name.clone()));
     named.dedup();
     named.truncate(NAMED);
     let named = named.iter().map(|name| printable_within(name, MOST_CHARACTERS).into_owned()).collect();
-    CodeRecord { same: false, changed: functions, named }
+    CodeRecord { same: false, changed: functions, named, runs: Vec::new() }
 }
 
 fn compare(base: &Program, head: &Program) -> Result<Comparison> {

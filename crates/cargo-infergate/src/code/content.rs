@@ -1,4 +1,8 @@
-//! What an address in an instruction means: which function, which variable, or which constant, by its bytes.
+//! What addresses in instructions mean: which function, which variable, or which constant, by its bytes.
+//!
+//! Base and head are compared side by side. Where a constant ends is not written in an executable, unless it has a name; it ends at
+//! the latest where another begins that somebody refers to. So two are compared over the shorter of their lengths: if they were
+//! longer, code that reads what lies behind would be other code.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,8 +13,10 @@ use super::functions::{self, Function, Reference};
 use super::image::{Image, Pointer, Section};
 use super::loaded::{LOCATION, location};
 
-/// Constants refer to constants; no deeper.
-const MAX_DEPTH: usize = 16;
+/// Constants refer to constants; deeper ones are not understood.
+const MAX_DEPTH: usize = 64;
+/// Bytes that the loader writes at a place.
+const POINTER: u64 = 8;
 
 /// An executable's functions and constants.
 pub struct Contents<'a, 'data> {
@@ -22,23 +28,10 @@ pub struct Contents<'a, 'data> {
     ambiguous: &'a HashSet<String>,
     /// Where constants begin and end.
     bounds: BTreeSet<u64>,
-    /// Variables, by address: size and name.
-    variables: BTreeMap<u64, (u64, String)>,
+    /// Variables and constants that have a name, by address: size and name.
+    named: BTreeMap<u64, (u64, String)>,
     /// Tables of distances to other constants, by address: what a `match` with a text for each arm becomes.
     tables: HashMap<u64, Vec<u64>>,
-    known: HashMap<u64, u64>,
-}
-
-/// A constant, as far as it is known where it ends.
-pub struct Piece {
-    /// Where it begins.
-    pub start: u64,
-    /// The address behind it.
-    pub end: u64,
-    /// Of its bytes, and what pointers among them point to.
-    pub hash: u64,
-    /// It has a name, and so its end is known.
-    pub is_named: bool,
 }
 
 impl<'a, 'data> Contents<'a, 'data> {
@@ -56,166 +49,45 @@ impl<'a, 'data> Contents<'a, 'data> {
             Pointer::To(address) => Some(*address),
             Pointer::Other(..) => None,
         }));
-        let mut variables = BTreeMap::new();
+        let mut named = BTreeMap::new();
         for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data && symbol.size > 0) {
             bounds.extend([symbol.address, symbol.address.saturating_add(symbol.size)]);
-            variables.insert(symbol.address, (symbol.size, readable(symbol.name)));
+            named.insert(symbol.address, (symbol.size, readable(symbol.name)));
         }
         let tables: HashMap<u64, Vec<u64>> =
             bounds.iter().filter_map(|address| Some((*address, distances(image, &bounds, *address)?))).collect();
         bounds.extend(tables.values().flatten());
-        Self { image, functions, keys, ambiguous, bounds, variables, tables, known: HashMap::new() }
+        Self { image, functions, keys, ambiguous, bounds, named, tables }
     }
 
-    /// A hash of everything that `function` does and refers to; `None` where that is not understood.
-    pub fn fingerprint(&mut self, function: &Function) -> Option<u64> {
-        if function.is_broken {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        function.shape.hash(&mut hasher);
-        for reference in &function.references {
-            self.reference(*reference, function)?.hash(&mut hasher);
-        }
-        Some(hasher.finish())
+    /// The object of a name that an address lies in: where it begins, its size, its name.
+    fn object(&self, address: u64) -> Option<(u64, u64, &str)> {
+        let (start, (size, name)) = self.named.range(..=address).next_back()?;
+        (address - start < *size).then_some((*start, *size, name))
     }
 
-    /// All constants, by address.
-    pub fn pieces(&mut self) -> Vec<Piece> {
-        let is_constant = |section: &&Section| section.name.starts_with(b".rodata") || section.name.starts_with(b".data.rel.ro");
-        let image = self.image;
-        let mut found = Vec::new();
-        for section in image.sections.iter().filter(is_constant) {
-            let inside = self.bounds.range(section.address + 1..section.end()).copied();
-            let starts: Vec<u64> = std::iter::once(section.address).chain(inside).collect();
-            let ends = starts[1..].iter().copied().chain([section.end()]);
-            for (start, end) in starts.iter().copied().zip(ends) {
-                let hash = self.bytes(start, self.trimmed(start, end), MAX_DEPTH);
-                found.push(Piece { start, end, hash, is_named: self.image.is_named(start) });
-            }
-        }
-        found
-    }
-
-    /// Where a constant ends without the zeros behind it: padding, whose length goes by where it lies.
-    fn trimmed(&self, start: u64, end: u64) -> u64 {
-        const BYTES_OF_POINTER: u64 = 8;
-        let bytes = self.image.bytes(start, end - start).unwrap_or_default();
-        let last = bytes.iter().rposition(|byte| *byte != 0).map_or(start, |last| start + last as u64 + 1);
-        let pointer = self.image.pointers.range(start..end).next_back();
-        last.max(pointer.map_or(start, |(place, _)| place.saturating_add(BYTES_OF_POINTER).min(end)))
-    }
-
-    fn reference(&mut self, reference: Reference, function: &Function) -> Option<u64> {
-        let Reference { address, bytes } = reference;
-        if let Some(table) = self.jump_table(address, function).filter(|_| bytes == 0) {
-            return Some(hash(&("jump table", table)));
-        }
-        let section = self.image.section(address)?;
-        if bytes > 0 && !is_variable(section) && !is_for_the_loader(section) {
-            return Some(self.bytes(address, address.checked_add(bytes)?.min(section.end()), MAX_DEPTH));
-        }
-        self.meaning(address, MAX_DEPTH)
-    }
-
-    /// What is at an address: a hash of its name, or of its bytes.
-    fn meaning(&mut self, address: u64, depth: usize) -> Option<u64> {
-        let section = self.image.section(address)?;
-        if section.is_code() {
-            return self.code(address, depth);
-        }
-        if is_for_the_loader(section)
-            && let Some(pointer) = self.image.pointers.get(&address)
-        {
-            return Some(self.pointer(&pointer.clone(), depth));
-        }
-        if is_variable(section) {
-            let variable = self.variables.range(..=address).next_back();
-            let held = variable.filter(|(start, (size, _))| address - **start < *size);
-            let named = held.map(|(start, (size, name))| (*start, *size, name.clone()));
-            let Some((start, size, name)) = named else {
-                let end = end(&self.bounds, section, address);
-                return Some(hash(&("variable", section.name, self.bytes(address, end, depth))));
-            };
-            return Some(hash(&(
-                "variable",
-                name,
-                address - start,
-                self.bytes(start, start.saturating_add(size), depth),
-            )));
-        }
-        if let Some(known) = self.known.get(&address) {
-            return Some(*known);
-        }
-        let end = end(&self.bounds, section, address);
-        // Where constants refer to each other in a ring, the one that was begun with stands for itself.
-        self.known.insert(address, 0);
-        let found = match self.tables.get(&address).cloned().filter(|_| depth > 0) {
-            Some(table) => {
-                let meanings: Vec<_> = table.iter().map(|target| self.meaning(*target, depth - 1)).collect();
-                let rest = address.saturating_add(4 * table.len() as u64);
-                // What the table leads to can begin within what was taken for the table.
-                hash(&("table", meanings, self.bytes(rest, end.max(rest), depth)))
-            }
-            None => self.bytes(address, self.trimmed(address, end), depth),
-        };
-        self.known.insert(address, found);
-        Some(found)
-    }
-
-    fn code(&mut self, address: u64, depth: usize) -> Option<u64> {
+    /// Which function an address of code lies in, and where in it; of a stub of the linker, what it leads to.
+    fn code(&self, address: u64) -> Option<Code> {
         let at = self.functions.partition_point(|function| function.address <= address).checked_sub(1)?;
         let function = &self.functions[at];
         if !function.holds(address) {
             let place = functions::stub(self.image, address)?;
-            let pointer = self.image.pointers.get(&place)?.clone();
-            return Some(self.pointer(&pointer, depth));
+            return Some(Code::Stub(self.image.pointers.get(&place)?.clone()));
         }
         let key = &self.keys[at];
         let shape = self.ambiguous.contains(key).then_some(function.shape);
-        Some(hash(&("function", key, address - function.address, shape)))
+        Some(Code::Function(hash(&(key, address - function.address, shape))))
     }
 
-    fn pointer(&mut self, pointer: &Pointer, depth: usize) -> u64 {
-        match pointer {
-            Pointer::Other(kind, name, addend) => hash(&("loader", kind, name, addend)),
-            Pointer::To(address) if depth > 0 => {
-                let meaning = self.meaning(*address, depth - 1);
-                hash(&("pointer", meaning.map_or_else(|| self.beside(*address), |meaning| (meaning, 0))))
-            }
-            Pointer::To(_) => hash(&"deep"),
-        }
+    /// The longest that what begins at `address` can be, bytes.
+    fn length(&self, section: &Section, address: u64) -> u64 {
+        end(&self.bounds, section, address) - address
     }
 
     /// An address without anything at it, by the section it ends.
     fn beside(&self, address: u64) -> (u64, u64) {
         let before = self.image.sections.iter().rev().find(|section| section.address <= address);
         before.map_or((0, address), |section| (hash(&section.name), address - section.end().min(address)))
-    }
-
-    /// A hash of the bytes from `address` to `end`, with what pointers among them point to in place of where. Of a panic's location
-    /// neither file nor line counts.
-    fn bytes(&mut self, address: u64, end: u64, depth: usize) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (end - address).hash(&mut hasher);
-        let mut at = address;
-        let pointers: Vec<(u64, Pointer)> =
-            self.image.pointers.range(address..end).map(|(place, pointer)| (*place, pointer.clone())).collect();
-        for (place, pointer) in pointers {
-            if place < at {
-                continue;
-            }
-            self.image.bytes(at, place - at).hash(&mut hasher);
-            if place.saturating_add(LOCATION) <= end && location(self.image, place).is_some() {
-                "location".hash(&mut hasher);
-                at = place.saturating_add(LOCATION);
-            } else {
-                self.pointer(&pointer, depth).hash(&mut hasher);
-                at = place.saturating_add(8).min(end);
-            }
-        }
-        self.image.bytes(at, end - at).hash(&mut hasher);
-        hasher.finish()
     }
 
     /// The places in `function` that a table at `address` leads to: distances from the table, four bytes each.
@@ -225,6 +97,175 @@ impl<'a, 'data> Contents<'a, 'data> {
         let table: Vec<u64> =
             targets.take_while(|target| function.holds(*target)).map(|target| target - function.address).collect();
         (!table.is_empty()).then_some(table)
+    }
+}
+
+/// What an address of code means.
+enum Code {
+    /// A hash of the function's key and the place in it.
+    Function(u64),
+    /// What the loader writes where the stub jumps to.
+    Stub(Pointer),
+}
+
+/// Two executables, side by side.
+pub struct Sides<'a, 'data> {
+    base: Contents<'a, 'data>,
+    head: Contents<'a, 'data>,
+    /// Constants of base and head that were compared. Those that are being compared are taken for the same, so that a ring of them
+    /// ends.
+    known: HashMap<(u64, u64), bool>,
+    /// What was found the same since the last function was begun.
+    fresh: Vec<(u64, u64)>,
+}
+
+impl<'a, 'data> Sides<'a, 'data> {
+    /// Of base and head.
+    pub fn new(base: Contents<'a, 'data>, head: Contents<'a, 'data>) -> Self {
+        Self { base, head, known: HashMap::new(), fresh: Vec::new() }
+    }
+
+    /// Whether both functions do and read the same. What is not understood is not the same.
+    pub fn is_same(&mut self, was: &Function, is: &Function) -> bool {
+        if was.is_broken || is.is_broken || was.shape != is.shape || was.references.len() != is.references.len() {
+            return false;
+        }
+        self.fresh.clear();
+        let mut references = was.references.iter().zip(&is.references);
+        let is_same = references.all(|(of_base, of_head)| self.reference(*of_base, was, *of_head, is));
+        if !is_same {
+            // Something may have been the same only as long as what differs was taken for the same.
+            for pair in self.fresh.drain(..) {
+                self.known.remove(&pair);
+            }
+        }
+        is_same
+    }
+
+    fn reference(&mut self, was: Reference, of_base: &Function, is: Reference, of_head: &Function) -> bool {
+        if was.bytes != is.bytes {
+            return false;
+        }
+        if was.bytes == 0 {
+            match (self.base.jump_table(was.address, of_base), self.head.jump_table(is.address, of_head)) {
+                (Some(was), Some(is)) => return was.iter().zip(&is).all(|(was, is)| was == is),
+                (None, None) => {}
+                _ => return false,
+            }
+        }
+        let (Some(in_base), Some(in_head)) =
+            (self.base.image.section(was.address), self.head.image.section(is.address))
+        else {
+            return false;
+        };
+        let is_constant = |section: &Section| !is_variable(section) && !is_for_the_loader(section);
+        if was.bytes > 0 && is_constant(in_base) && is_constant(in_head) {
+            let bytes = was.bytes.min(in_base.end() - was.address).min(in_head.end() - is.address);
+            return self.bytes(was.address, is.address, bytes, MAX_DEPTH);
+        }
+        self.meaning(was.address, is.address, MAX_DEPTH)
+    }
+
+    /// Whether the same is at an address of base and at one of head.
+    fn meaning(&mut self, was: u64, is: u64, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let (Some(in_base), Some(in_head)) = (self.base.image.section(was), self.head.image.section(is)) else {
+            return self.base.image.section(was).is_none() == self.head.image.section(is).is_none()
+                && self.base.beside(was) == self.head.beside(is);
+        };
+        if in_base.is_code() || in_head.is_code() {
+            return match (self.base.code(was), self.head.code(is)) {
+                (Some(Code::Function(was)), Some(Code::Function(is))) => was == is,
+                (Some(Code::Stub(was)), Some(Code::Stub(is))) => self.pointer(&was, &is, depth),
+                _ => false,
+            };
+        }
+        if is_for_the_loader(in_base) && is_for_the_loader(in_head) {
+            let pointers = (self.base.image.pointers.get(&was).cloned(), self.head.image.pointers.get(&is).cloned());
+            if let (Some(was), Some(is)) = pointers {
+                return self.pointer(&was, &is, depth);
+            }
+        }
+        if is_variable(in_base) != is_variable(in_head) {
+            return false;
+        }
+        if let Some(known) = self.known.get(&(was, is)) {
+            return *known;
+        }
+        self.known.insert((was, is), true);
+        let is_same = match (self.base.object(was), self.head.object(is)) {
+            // The whole object: an address in it can be one to count back from.
+            (Some((was_start, was_size, was_name)), Some((is_start, is_size, is_name))) => {
+                let is_one = !is_variable(in_base) || was_name == is_name;
+                is_one
+                    && was - was_start == is - is_start
+                    && was_size == is_size
+                    && self.bytes(was_start, is_start, was_size, depth)
+            }
+            _ => self.constant(was, is, self.base.length(in_base, was).min(self.head.length(in_head, is)), depth),
+        };
+        self.known.insert((was, is), is_same);
+        if is_same {
+            self.fresh.push((was, is));
+        }
+        is_same
+    }
+
+    fn constant(&mut self, was: u64, is: u64, bytes: u64, depth: usize) -> bool {
+        let (Some(of_base), Some(of_head)) = (self.base.tables.get(&was), self.head.tables.get(&is)) else {
+            return self.bytes(was, is, bytes, depth);
+        };
+        let targets: Vec<(u64, u64)> = of_base.iter().copied().zip(of_head.iter().copied()).collect();
+        let rest = 4 * targets.len() as u64;
+        targets.into_iter().all(|(was, is)| self.meaning(was, is, depth))
+            // What a table leads to can begin within what was taken for the table.
+            && self.bytes(was.saturating_add(rest), is.saturating_add(rest), bytes.saturating_sub(rest), depth)
+    }
+
+    fn pointer(&mut self, was: &Pointer, is: &Pointer, depth: usize) -> bool {
+        match (was, is) {
+            (Pointer::To(was), Pointer::To(is)) => self.meaning(*was, *is, depth),
+            (was, is) => was == is,
+        }
+    }
+
+    /// Whether so many bytes are the same, pointers among them by what they point to. Of a panic's location neither file nor line
+    /// counts.
+    fn bytes(&mut self, was: u64, is: u64, bytes: u64, depth: usize) -> bool {
+        let places = |image: &Image, from: u64| -> Vec<(u64, Pointer)> {
+            let found = image.pointers.range(from..from.saturating_add(bytes));
+            found.map(|(place, pointer)| (place - from, pointer.clone())).collect()
+        };
+        let (of_base, of_head) = (places(self.base.image, was), places(self.head.image, is));
+        let raw = |image: &Image<'data>, from: u64, (start, end): (u64, u64)| {
+            image.bytes(from.saturating_add(start), end - start)
+        };
+        let mut at = 0;
+        let mut head = of_head.iter();
+        for (place, pointer) in &of_base {
+            let Some((other, to)) = head.next() else { return false };
+            if place != other {
+                return false;
+            }
+            if *place < at {
+                continue;
+            }
+            if raw(self.base.image, was, (at, *place)) != raw(self.head.image, is, (at, *place)) {
+                return false;
+            }
+            let is_location = |image: &Image, from: u64| location(image, from.saturating_add(*place)).is_some();
+            if place.saturating_add(LOCATION) <= bytes
+                && is_location(self.base.image, was)
+                && is_location(self.head.image, is)
+            {
+                at = place.saturating_add(LOCATION);
+            } else if self.pointer(pointer, to, depth) {
+                at = place.saturating_add(POINTER).min(bytes);
+            } else {
+                return false;
+            }
+        }
+        head.next().is_none() && raw(self.base.image, was, (at, bytes)) == raw(self.head.image, is, (at, bytes))
     }
 }
 

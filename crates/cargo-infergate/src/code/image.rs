@@ -145,7 +145,8 @@ impl<'data> Image<'data> {
 
     /// `None` where a name is nowhere.
     fn libraries(&self) -> Option<Vec<&'data [u8]>> {
-        let names = self.sections.iter().find(|section| section.name == b".dynstr").map_or(&b""[..], |names| names.bytes);
+        let names =
+            self.sections.iter().find(|section| section.name == b".dynstr").map_or(&b""[..], |names| names.bytes);
         let needed = self.dynamic().filter(|(tag, _)| *tag == elf::DT_NEEDED.0);
         let name = |(_, at): (i64, u64)| names.get(usize::try_from(at).ok()?..)?.split(|byte| *byte == 0).next();
         needed.map(name).collect()

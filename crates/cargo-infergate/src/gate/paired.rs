@@ -16,6 +16,7 @@ mod power;
 mod test;
 mod times;
 mod verdict;
+mod watched;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
@@ -30,3 +31,4 @@ pub use looks::{
 pub use mean::{block_mean_difference, mean_test};
 pub use power::{POWER_ASKED, called_share, smallest_slowdown};
 pub use verdict::{PairedPolicy, block_difference, judge, series};
+pub use watched::asks;

@@ -1,6 +1,7 @@
 //! What differs between the machine code of base and that of head.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use infergate::case::Case;
 use infergate::receipt::limits::{MAX_CASES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,15 +17,42 @@ pub struct CodeRecord {
     /// The names of some of them.
     #[serde(default)]
     pub named: Vec<String>,
+    /// Of cases whose time differed or was not decided: how much of it they run.
+    #[serde(default)]
+    pub runs: Vec<CodeRuns>,
+}
+
+/// What a case runs of the functions that changed: in each build's own process, from its start on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeRuns {
+    /// The case.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// So many; `null` where that could not be watched.
+    pub functions: Option<usize>,
+    /// The names of some of them.
+    #[serde(default)]
+    pub named: Vec<String>,
+    /// Why it could not be watched, as a clause.
+    #[serde(default)]
+    pub why: Option<String>,
 }
 
 impl CodeRecord {
     /// Nothing differs.
     pub fn same() -> Self {
-        Self { same: true, changed: Some(0), named: Vec::new() }
+        Self { same: true, changed: Some(0), named: Vec::new(), runs: Vec::new() }
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        at_most(self.named.len(), MAX_CASES, "changed functions")
+        at_most(self.named.len(), MAX_CASES, "changed functions")?;
+        at_most(self.runs.len(), MAX_CASES, "watched cases")?;
+        for runs in &self.runs {
+            at_most(runs.named.len(), MAX_CASES, "changed functions")?;
+            let is_sound =
+                runs.functions.is_none_or(|functions| self.changed.is_some_and(|changed| functions <= changed));
+            ensure!(is_sound, "{}: more functions ran than changed; the file was edited", runs.id);
+        }
+        Ok(())
     }
 }

@@ -140,6 +140,25 @@ pub enum Reason {
         /// Blocks that were measured.
         blocks: usize,
     },
+    /// Not one of the functions that changed runs in this case, so its time is where the linker put the code.
+    RunsNothingChanged {
+        /// So many changed.
+        changed: usize,
+    },
+    /// Functions that changed run in this case.
+    RunsChanged {
+        /// So many of them.
+        functions: usize,
+        /// So many changed.
+        changed: usize,
+        /// The names of some that run.
+        named: Vec<String>,
+    },
+    /// Whether a function that changed runs in this case is not known.
+    NotWatched {
+        /// Why, as a clause.
+        why: String,
+    },
     /// The subject has no such metric, or it was not counted.
     NoSuchMetric,
     /// This channel does not measure that metric.

@@ -256,6 +256,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
                 "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
             )
         }
+        Reason::RunsNothingChanged { changed } => code::runs_nothing(*changed),
+        Reason::RunsChanged { functions, changed, named } => code::runs(*functions, *changed, named),
+        Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),
         Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
         Reason::TooNoisy { blocks } if row.outcome == Outcome::Advisory => format!(
             "the mean is shown and not judged: in {blocks} blocks it varies too much to tell a stall from the machine's bursts"

@@ -3,7 +3,7 @@
 use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::mean::mean_series;
-use super::{further, load, times};
+use super::{further, load, times, watched};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
@@ -86,7 +86,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         let times = times::rows(receipt, *id, series, &standing, suite.len(), Against::Base);
-        rows.extend(times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len(), row)));
+        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len(), row));
+        rows.extend(weighed.map(|row| watched::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();

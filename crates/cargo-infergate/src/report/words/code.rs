@@ -6,9 +6,35 @@ pub const SAME: &str =
 
 /// `up to 2 functions changed: engine::decode, engine::step`.
 pub fn changed(functions: usize, named: &[String]) -> String {
-    let plural = if functions == 1 { "" } else { "s" };
+    format!("up to {functions} function{} changed{}", plural(functions), names(functions, named))
+}
+
+/// `layout: it runs none of the 2 functions that changed, so ...`.
+pub fn runs_nothing(changed: usize) -> String {
+    let which = if changed == 1 {
+        "not the function that changed".into()
+    } else {
+        format!("none of the {changed} functions that changed")
+    };
+    format!("it runs {which}: what differs is where the linker put the code; --time-same-code judges it all the same")
+}
+
+/// `it runs 1 of the 2 functions that changed: engine::decode`.
+pub fn runs(functions: usize, changed: usize, named: &[String]) -> String {
+    let which = if changed == 1 {
+        "the function that changed".into()
+    } else {
+        format!("{functions} of the {changed} functions that changed")
+    };
+    format!("it runs {which}{}", names(functions, named))
+}
+
+fn names(functions: usize, named: &[String]) -> String {
     let more = functions.saturating_sub(named.len());
     let more = if more > 0 && !named.is_empty() { format!(" and {more} more") } else { String::new() };
-    let names = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
-    format!("up to {functions} function{plural} changed{names}{more}")
+    if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

@@ -1,0 +1,123 @@
+//! Which functions a case runs: its worker is started under a tracer of the system's, which stops it where one of them begins.
+//!
+//! Each function is stopped at once only, and then is as it was, so a watched process is about as fast as any other. It sees every
+//! thread and every copy of the process. A program that it starts is not watched, and neither is code from a library beside it:
+//! then what it runs is not known. Linux on x86-64; elsewhere nothing is known.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tracer;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, bail};
+
+use crate::paired::Program;
+use crate::receipt::PairedCase;
+use infergate::engine::LoadRequest;
+use infergate::process::this_program;
+use infergate::worker::{Client, Launcher, Patience, WorkerFile};
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use tracer::trace;
+
+/// The hidden command that traces.
+pub const COMMAND: &str = "__watch";
+
+/// Blocks whose work a watched process does: what runs in fewer than one of three does not move a median over blocks.
+const BLOCKS: usize = 3;
+
+/// The word of a line that says that all functions are watched, with the process's number.
+const WATCHED: &str = "watched";
+/// The word of a line that says that another program was started, with its name.
+const STARTED: &str = "started";
+
+/// What a watched process is asked for.
+pub struct Watched<'a> {
+    /// The side's program.
+    pub program: &'a Program,
+    /// The model.
+    pub load: &'a LoadRequest,
+    /// Text that prompts are cut from.
+    pub prompt_text: Option<&'a str>,
+    /// Where functions begin, in the program loaded at zero.
+    pub functions: &'a [u64],
+}
+
+impl Watched<'_> {
+    /// Which of the functions begin at least once while a process loads, prepares and runs `case` as blocks do, in order.
+    ///
+    /// # Errors
+    /// A clause that says why that is not known.
+    pub fn run(&self, case: &PairedCase, cancelled: &AtomicBool) -> Result<Vec<u64>> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            bail!("functions are watched on Linux for x86-64 alone");
+        }
+        let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
+        let (asked, seen) = (folder.path().join("functions"), folder.path().join("seen"));
+        let lines = self.functions.iter().fold(String::new(), |mut lines, at| {
+            let _ = writeln!(lines, "{at:x}");
+            lines
+        });
+        fs::write(&asked, lines).context("the functions to watch cannot be written")?;
+        let mut words: Vec<OsString> =
+            vec![COMMAND.into(), "--functions".into(), asked.into(), "--seen".into(), seen.clone().into()];
+        if let Some(package) = &self.program.package {
+            words.extend(["--package".into(), package.clone().into()]);
+        }
+        words.extend(["--".into(), std::path::absolute(&self.program.path)?.into()]);
+        let here = std::env::current_dir().context("the current folder cannot be found")?;
+        let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
+        let file = WorkerFile::open(&self.program.path)?.behind(Some(launcher));
+        let (mut client, _) = Client::spawn(&file, self.load, Patience::default(), cancelled)?;
+        client.load(self.load, self.prompt_text)?;
+        client.prepare(case.id, None)?;
+        for _ in 0..BLOCKS * case.pairs.max(1) {
+            client.sample(case.id, 1, case.iterations_per_sample)?;
+        }
+        let seen = fs::read_to_string(&seen).context("what was seen cannot be read")?;
+        let found = read(&seen)?;
+        drop(client);
+        Ok(found)
+    }
+}
+
+/// What the tracer wrote, of a process that lives.
+fn read(seen: &str) -> Result<Vec<u64>> {
+    let mut found = Vec::new();
+    let mut process = None;
+    for line in seen.lines() {
+        match line.split_once(' ') {
+            Some((WATCHED, number)) => process = Some(number),
+            Some((STARTED, program)) => bail!("it starts another program, '{}'", program.escape_debug()),
+            _ => found.push(u64::from_str_radix(line, 16).context("the tracer wrote something else than a place")?),
+        }
+    }
+    let process =
+        process.context("its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)")?;
+    if let Some(library) = own_library(Path::new(process))? {
+        bail!("it runs code of '{}', which was not compared", library.escape_debug());
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// A file that code is loaded from, and that is neither the program nor the system's.
+fn own_library(process: &Path) -> Result<Option<String>> {
+    const SYSTEM: [&str; 4] = ["/lib", "/usr/lib", "/opt/", "/nix/store/"];
+    let folder = Path::new("/proc").join(process);
+    let program = fs::read_link(folder.join("exe")).context("its process ended early")?;
+    let maps = fs::read_to_string(folder.join("maps")).context("its process ended early")?;
+    let files = maps.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let is_code = words.nth(1)?.contains('x');
+        line.find('/').filter(|_| is_code).map(|at| &line[at..])
+    });
+    let mut others =
+        files.filter(|file| Path::new(file) != program && !SYSTEM.iter().any(|start| file.starts_with(start)));
+    Ok(others.next().map(str::to_owned))
+}
