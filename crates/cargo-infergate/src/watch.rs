@@ -19,7 +19,7 @@ use crate::paired::Program;
 use crate::receipt::PairedCase;
 use infergate::engine::LoadRequest;
 use infergate::process::this_program;
-use infergate::worker::{Client, Launcher, Patience, WorkerFile};
+use infergate::worker::{Capability, Client, Launcher, Patience, WorkerFile};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;
@@ -75,8 +75,11 @@ impl Watched<'_> {
         let (mut client, _) = Client::spawn(&file, self.load, Patience::default(), cancelled)?;
         client.load(self.load, self.prompt_text)?;
         client.prepare(case.id, None)?;
+        let together = client.can(Capability::Iterations);
+        let (count, iterations) =
+            if together { (1, case.iterations_per_sample) } else { (case.iterations_per_sample, 1) };
         for _ in 0..BLOCKS * case.pairs.max(1) {
-            client.sample(case.id, 1, case.iterations_per_sample)?;
+            client.sample(case.id, count, iterations)?;
         }
         let seen = fs::read_to_string(&seen).context("what was seen cannot be read")?;
         let found = read(&seen)?;

@@ -78,3 +78,49 @@ fn one_file_given_twice_is_the_same_code() {
         assert!(comment.contains("same code") || comment.contains("same machine code"), "{comment}");
     }
 }
+
+/// A step that takes longer wherever head lies, and a function that changes and that a step may call.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn engine(factor: u64, calls: bool) -> String {
+    let more = if calls { " + rare(2)" } else { "" };
+    format!(
+        "#[inline(never)] pub fn rare(number: u64) -> u64 {{ std::hint::black_box(number) * {factor} }}\n\
+         #[inline(never)] pub fn step_ns() -> u64 {{\n    \
+         let is_base = std::env::current_exe().unwrap().iter().any(|part| part == \"base\");\n    \
+         let taken = if is_base {{ 1_000_000 }} else {{ 1_050_000 }};\n    taken{more}\n}}\n"
+    )
+}
+
+/// A repository whose step takes longer wherever head lies, and that has another `rare` in its working tree.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn with_another_function(calls: bool) -> Sandbox {
+    let sandbox = repository();
+    let worker = WORKER.replace("use engine::STEP_NS;", "").replace(
+        "let count =",
+        "if std::env::args().count() > 50 { eprintln!(\"{}\", engine::rare(1)); }\n            \
+         #[allow(non_snake_case)] let STEP_NS = engine::step_ns();\n            let count =",
+    );
+    sandbox.write("bench.rs", &worker);
+    commit(&sandbox, "engine.rs", &engine(3, calls), "a step");
+    sandbox.write("engine.rs", &engine(5, calls));
+    sandbox
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn what_runs_nothing_that_changed_is_layout() {
+    let sandbox = with_another_function(false);
+    let arguments = [OUT, &["--layouts=1"]].concat();
+    let said = gate(&sandbox, "HEAD", &arguments).success();
+    let outcomes: Vec<Outcome> = verdict(&sandbox).rows.iter().map(|row| row.outcome).collect();
+    assert!(outcomes.contains(&Outcome::Layout), "{}", stdout(&said));
+    assert!(stdout(&said).contains("it does not run the function that changed"), "{}", stdout(&said));
+    gate(&sandbox, "HEAD", &[&arguments[..], &["--time-same-code"]].concat()).code(1);
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn what_runs_a_function_that_changed_is_slower() {
+    let said = gate(&with_another_function(true), "HEAD", &[OUT, &["--layouts=1"]].concat()).code(1);
+    assert!(stdout(&said).contains("it runs the function that changed: engine::rare"), "{}", stdout(&said));
+}

@@ -22,3 +22,4 @@ mod support;
 mod target;
 mod undecided;
 mod under_load;
+mod watched;

@@ -9,14 +9,14 @@ pub fn changed(functions: usize, named: &[String]) -> String {
     format!("up to {functions} function{} changed{}", plural(functions), names(functions, named))
 }
 
-/// `layout: it runs none of the 2 functions that changed, so ...`.
+/// `it runs none of the 2 functions that changed: ...`.
 pub fn runs_nothing(changed: usize) -> String {
-    let which = if changed == 1 {
-        "not the function that changed".into()
+    let what = if changed == 1 {
+        "does not run the function that changed".into()
     } else {
-        format!("none of the {changed} functions that changed")
+        format!("runs none of the {changed} functions that changed")
     };
-    format!("it runs {which}: what differs is where the linker put the code; --time-same-code judges it all the same")
+    format!("it {what}: what differs is where the linker put the code; --time-same-code judges it all the same")
 }
 
 /// `it runs 1 of the 2 functions that changed: engine::decode`.
