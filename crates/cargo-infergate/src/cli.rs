@@ -10,6 +10,7 @@ mod checkout_folder;
 mod command_program;
 mod commits;
 mod compare;
+mod coverage;
 mod demo;
 mod doctor;
 mod early;
@@ -39,7 +40,6 @@ mod swap;
 mod terms;
 mod toolchain;
 mod undecided;
-mod watched;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
@@ -49,11 +49,11 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use crate::command_worker;
+use crate::coverage::COMMAND as COVERAGE;
 use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 use crate::server::worker as server_worker;
-use crate::watch;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
 /// configuration belongs to what is judged.
@@ -93,7 +93,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
             | command_worker::COMMAND
             | script_server::COMMAND
             | server_worker::COMMAND
-            | watch::COMMAND,
+            | COVERAGE,
             _,
         ))
         | None => {}
@@ -116,7 +116,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some((probes::COMMAND, matches)) => probe(matches),
         Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
         Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
-        Some((watch::COMMAND, matches)) => watched::serve(matches),
+        Some((COVERAGE, matches)) => coverage::serve(matches),
         Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
@@ -169,7 +169,7 @@ pub fn command(program: &'static str) -> Command {
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
         .subcommand(load::script_server_command())
-        .subcommand(watched::command())
+        .subcommand(coverage::command())
 }
 
 /// What `--version` says: how this command was built matters to whoever reports a fault, and to whoever packs it.

@@ -10,7 +10,7 @@ use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
 use super::{
-    calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided, watched,
+    calibrate, coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided,
 };
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
@@ -47,6 +47,9 @@ const KEYS: [&str; 24] = [
     "server.gap_limit",
 ];
 
+/// Flags that make it one of servers.
+const SERVERS: &str = "servers";
+
 /// Flags that make a gate a paired one, and those that only make sense then.
 pub fn args() -> Vec<Arg> {
     let heading = "Against a revision, on this machine";
@@ -80,10 +83,11 @@ pub fn args() -> Vec<Arg> {
             Arg::new("server")
                 .long("server")
                 .action(ArgAction::SetTrue)
+                .group(SERVERS)
                 .conflicts_with_all(["base-bin", "base-url", "swap", "toolchain", "anchor"])
                 .help("Compare the server of [server] in infergate.toml, started from both revisions"),
         ),
-        paired(url("base-url", "Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on").requires("head-url")),
+        paired(url("base-url", "Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on").requires("head-url").group(SERVERS)),
         url("head-url", "Server to judge, started elsewhere; as often as --base-url").help_heading(heading).requires("base-url"),
         flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
         needs(budget()),
@@ -105,7 +109,10 @@ pub fn args() -> Vec<Arg> {
         flags::program("anchor-bin", "Bench binary that head may not drift away from, built elsewhere")
             .requires("base-bin"),
     ));
-    args.extend(KEYS.into_iter().flat_map(flags::one).map(needs));
+    args.extend(KEYS.into_iter().flat_map(flags::one).map(needs).map(|arg| {
+        let is_of_servers = arg.get_id().as_str().starts_with("server.");
+        if is_of_servers { arg.requires(SERVERS) } else { arg }
+    }));
     args
 }
 
@@ -191,7 +198,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         let line = progress::Line::new();
         let mut measured = measure(&request, config, asked.power, Some(&layouts), &line, &cancelled);
         if let Ok((receipt, _)) = &mut measured {
-            watched::attach(receipt, &policy, &request, looked.changed.as_ref(), &line, &cancelled);
+            coverage::attach(receipt, &policy, &request, looked.changed.as_ref(), &line, &cancelled);
         }
         line.finish();
         measured

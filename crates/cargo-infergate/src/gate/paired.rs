@@ -6,6 +6,7 @@
 
 mod anchor;
 mod calibration;
+mod coverage;
 mod evidence;
 mod further;
 mod layouts;
@@ -16,13 +17,13 @@ mod power;
 mod test;
 mod times;
 mod verdict;
-mod watched;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
     Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_of, layout_spread,
     own_errors, sides, summarise,
 };
+pub use coverage::asks;
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted};
 pub use looks::{
@@ -31,4 +32,3 @@ pub use looks::{
 pub use mean::{block_mean_difference, mean_test};
 pub use power::{POWER_ASKED, called_share, smallest_slowdown};
 pub use verdict::{PairedPolicy, block_difference, judge, series};
-pub use watched::asks;

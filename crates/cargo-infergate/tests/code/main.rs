@@ -1,7 +1,7 @@
 //! What changed between two executables, on programs that the compiler of these tests builds in folders of different length.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-mod watched;
+mod coverage;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 mod anchor;
 mod channels;
 mod compare;
+mod coverage;
 mod days;
 mod exact;
 mod false_alarms;
@@ -22,4 +23,3 @@ mod support;
 mod target;
 mod undecided;
 mod under_load;
-mod watched;

@@ -3,7 +3,7 @@
 use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::mean::mean_series;
-use super::{further, load, times, watched};
+use super::{coverage, further, load, times};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
@@ -87,7 +87,7 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
         let times = times::rows(receipt, *id, series, &standing, suite.len(), Against::Base);
         let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len(), row));
-        rows.extend(weighed.map(|row| watched::weigh(receipt, row)));
+        rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();

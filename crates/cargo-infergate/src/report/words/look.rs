@@ -52,10 +52,11 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
              sides within each block, and its interval rests on how much the pairs of servers differ.{level}"
         );
     }
+    let luck = if paired.layouts.is_some() { "" } else { ", but for the luck of where the linker put the code" };
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} The rule calls at most {} of suites \
-         regressed where nothing changed.",
+         regressed where nothing changed{luck}.",
         units::level(LEVEL)
     )
 }

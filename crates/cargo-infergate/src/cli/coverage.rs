@@ -10,10 +10,10 @@ use infergate::printable::printable_within;
 
 use super::progress;
 use crate::code::{Changed, ChangedFunction};
+use crate::coverage::{COMMAND, Watched};
 use crate::gate::paired::{PairedPolicy, asks, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{CodeRuns, PairedCase, PairedReceipt};
-use crate::watch::{COMMAND, Watched};
 
 /// As many names as a line has room for.
 const NAMED: usize = 4;
@@ -117,7 +117,7 @@ pub fn serve(matches: &ArgMatches) -> Result<i32> {
     let words: Vec<OsString> = matches.get_many("command").into_iter().flatten().cloned().collect();
     let (program, arguments) = words.split_first().context("no program was named")?;
     let package = matches.get_one::<PathBuf>("package").map(|folder| folder.as_os_str());
-    crate::watch::trace(program.as_ref(), arguments, package, &functions, path("seen")?)
+    crate::coverage::trace(program.as_ref(), arguments, package, &functions, path("seen")?)
 }
 
 /// Runs it.

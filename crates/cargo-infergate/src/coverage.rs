@@ -25,7 +25,7 @@ use infergate::worker::{Capability, Client, Launcher, Patience, WorkerFile};
 pub use tracer::trace;
 
 /// The hidden command that traces.
-pub const COMMAND: &str = "__watch";
+pub const COMMAND: &str = "__coverage";
 
 /// Blocks whose work a watched process does: what runs in fewer than one of three does not move a median over blocks.
 const BLOCKS: usize = 3;
