@@ -8,6 +8,7 @@ mod baseline;
 mod calibration;
 mod checkup;
 mod code;
+mod contradiction;
 mod demo;
 mod evidence;
 mod init;
