@@ -9,7 +9,10 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
-use super::{calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided};
+use super::terms::Terms;
+use super::{
+    calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, undecided,
+};
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
@@ -91,6 +94,7 @@ pub fn args() -> Vec<Arg> {
                 .action(ArgAction::SetTrue)
                 .help("Before measuring, print the smallest slowdown each case can show in that time"),
         ),
+        needs(terms::arg()),
         needs(same_code::arg()),
         needs(
             Arg::new("allow-output-change")
@@ -146,6 +150,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     outputs::fresh(&out)?;
     outputs::fresh(&out.with_extension("first.json"))?;
     let folder = report::begin(matches)?;
+    let terms = agreed(matches, config)?;
+    let config = &terms.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let is_server = matches.get_flag("server") || matches.contains_id("base-url");
@@ -174,8 +180,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         without_leaks.measured.memory.runs = 0;
     }
     let config = &without_leaks;
-    let Sides { base, head, anchor, base_memory, head_memory, sources, mut notes, trees: _kept } = built;
-    notes.extend(looked.notes);
+    let Sides { base, head, anchor, base_memory, head_memory, sources, notes: of_builds, trees: _kept } = built;
+    let mut notes = [terms.notes, of_builds, looked.notes].concat();
     asked.code = looked.code;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
@@ -225,6 +231,16 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         report::paired(&folder, receipt, verdict)?;
     }
     Ok(code)
+}
+
+/// What both sides are judged by. What head changes of it is said at once, too.
+fn agreed(matches: &ArgMatches, config: &Config) -> Result<Terms> {
+    let Some(revision) = matches.get_one::<String>("against") else {
+        return Ok(Terms { config: config.clone(), notes: Vec::new() });
+    };
+    let terms = terms::of(revision, matches, config)?;
+    terms.notes.iter().for_each(|note| output::say(&words::note(note)));
+    Ok(terms)
 }
 
 /// How a paired run is to go.

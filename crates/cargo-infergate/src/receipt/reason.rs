@@ -234,6 +234,9 @@ pub enum Note {
         was: String,
         /// Its value in head's file.
         is: String,
+        /// Base's value holds here, and head's does once it is merged. `false`: head's value holds already.
+        #[serde(default)]
+        after_merge: bool,
     },
     /// Base and head load the same code and constants, so nothing was timed.
     SameCode,

@@ -353,7 +353,10 @@ pub fn note(note: &Note) -> String {
             let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();
             format!("in the baseline and not run, so not judged: {}", names.join(", "))
         }
-        Note::GateChanged { key, was, is } => format!("head changes the gate: {key} {was} -> {is}"),
+        Note::GateChanged { key, was, is, after_merge } => {
+            let holds = if *after_merge { "after the merge; base's holds here" } else { "it holds here" };
+            format!("head changes the gate: {key} {was} -> {is} ({holds})")
+        }
         Note::SameCode => code::SAME.into(),
         Note::CodeChanged { functions, named } => code::changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
