@@ -9,14 +9,14 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
-use super::terms::Terms;
+use super::terms::Agreed;
 use super::{
     calibrate, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, undecided,
 };
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
-use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
+use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
 use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
@@ -150,8 +150,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     outputs::fresh(&out)?;
     outputs::fresh(&out.with_extension("first.json"))?;
     let folder = report::begin(matches)?;
-    let terms = agreed(matches, config)?;
-    let config = &terms.config;
+    let agreed = agreed(matches, config)?;
+    let config = &agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let is_server = matches.get_flag("server") || matches.contains_id("base-url");
@@ -166,6 +166,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         memory: false,
         users: is_server,
         code: None,
+        terms: agreed.terms,
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
         power: matches.get_flag("power"),
@@ -181,7 +182,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     let config = &without_leaks;
     let Sides { base, head, anchor, base_memory, head_memory, sources, notes: of_builds, trees: _kept } = built;
-    let mut notes = [terms.notes, of_builds, looked.notes].concat();
+    let mut notes = [agreed.notes, of_builds, looked.notes].concat();
     asked.code = looked.code;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
@@ -205,6 +206,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         notes.push(note);
         receipt = measure_once()?.0;
     }
+    receipt.notes = notes.into_iter().chain(layouts.note().into_iter().chain(own_errors).map(Note::from)).collect();
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
     write_json(&out, &PairedReceipt { partial: receipt.partial || more, ..receipt.clone() })?;
@@ -213,9 +215,6 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         write_json(&out, &receipt)?;
     }
     let mut verdict = judge(&receipt, &policy);
-    // First of all notes: whoever reads only one should read these.
-    verdict.notes.splice(0..0, notes);
-    verdict.notes.extend(layouts.note().into_iter().chain(own_errors).map(Note::from));
     if policy.undecided_passes
         && let Some(warning) = undecided::warning(&verdict)
     {
@@ -234,13 +233,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.
-fn agreed(matches: &ArgMatches, config: &Config) -> Result<Terms> {
-    let Some(revision) = matches.get_one::<String>("against") else {
-        return Ok(Terms { config: config.clone(), notes: Vec::new() });
-    };
-    let terms = terms::of(revision, matches, config)?;
-    terms.notes.iter().for_each(|note| output::say(&words::note(note)));
-    Ok(terms)
+fn agreed(matches: &ArgMatches, config: &Config) -> Result<Agreed> {
+    let Some(revision) = matches.get_one::<String>("against") else { return Ok(Agreed::by(config)) };
+    let agreed = terms::of(revision, matches, config)?;
+    agreed.notes.iter().for_each(|note| output::say(&words::note(note)));
+    Ok(agreed)
 }
 
 /// How a paired run is to go.
@@ -257,6 +254,8 @@ pub struct Asked {
     pub users: bool,
     /// How the machine code of both sides differs.
     pub code: Option<CodeRecord>,
+    /// By whose settings, and what head declares as intended.
+    pub terms: Option<Terms>,
 }
 
 /// What to measure, of these two workers.
@@ -283,6 +282,7 @@ pub fn request(
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         code: asked.code.clone(),
+        terms: asked.terms.clone(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 
-use crate::config::Config;
-use crate::receipt::Note;
+use crate::config::{Config, accepts};
+use crate::receipt::{Accept, Note, Terms};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
@@ -58,23 +58,32 @@ pub fn arg() -> Arg {
         .help("Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]")
 }
 
-/// What a gate against a revision goes by.
-pub struct Terms {
+/// What a gate goes by.
+pub struct Agreed {
     /// Base's file in what decides, head's in the rest; above both variables and flags.
     pub config: Config,
+    /// The same for the receipt, with what head declares as intended; `None` where no revision is compared with.
+    pub terms: Option<Terms>,
     /// What head's file says otherwise than base's.
     pub notes: Vec<Note>,
+}
+
+impl Agreed {
+    /// `config` as it is.
+    pub fn by(config: &Config) -> Self {
+        Self { config: config.clone(), terms: None, notes: Vec::new() }
+    }
 }
 
 /// The terms of a gate against `revision`, where `config` is head's file, variables and flags.
 ///
 /// # Errors
 /// An unknown revision; a file of base's that cannot be read or understood.
-pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Terms> {
+pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Agreed> {
     let here = env::current_dir().context("the current folder cannot be read")?;
     // Outside git, or without it, the checkout that follows says so.
     let Ok(prefix) = git(&here, &["rev-parse", "--show-prefix"]) else {
-        return Ok(Terms { config: config.clone(), notes: Vec::new() });
+        return Ok(Agreed::by(config));
     };
     let commit = commit_of(&here, revision)?;
     let base = of_commit(&here, &commit, &prefix)?;
@@ -89,7 +98,10 @@ pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Terms
         notes => notes.with_context(|| format!("base's settings cannot be understood; {remedy}"))?,
     };
     if of_head {
-        return Ok(Terms { config: config.clone(), notes });
+        // What cannot be understood was said to be so.
+        let accepted_before = accepts(Path::new(FILE_NAME), base.as_deref().unwrap_or_default()).unwrap_or_default();
+        let terms = Terms { by_head: true, accept: config.accept.clone(), accepted_before };
+        return Ok(Agreed { config: config.clone(), terms: Some(terms), notes });
     }
     let mut merged = Merged { is_base: base.is_some(), ..Merged::default() };
     if let (Some(path), Some(text)) = (&head, &text) {
@@ -98,9 +110,10 @@ pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Terms
     }
     merged.of_base = true;
     merged.apply_file(Path::new(FILE_NAME), base.as_deref().unwrap_or_default()).context("base's settings")?;
-    let mut config = merged.config;
+    let Merged { mut config, accepted_before, .. } = merged;
     config.apply_environment()?;
-    Ok(Terms { config: flags::over(config, matches)?, notes })
+    let terms = Terms { by_head: false, accept: config.accept.clone(), accepted_before };
+    Ok(Agreed { config: flags::over(config, matches)?, terms: Some(terms), notes })
 }
 
 /// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.
@@ -123,11 +136,19 @@ struct Merged {
     is_base: bool,
     /// Whose file is applied now.
     of_base: bool,
+    /// Base's `[[accept]]`.
+    accepted_before: Vec<Accept>,
 }
 
 impl Settings for Merged {
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
         if decides(key.name, self.is_base) == self.of_base { self.config.set(key, value) } else { Ok(()) }
+    }
+
+    fn set_tables(&mut self, path: &Path, text: &str) -> Result<()> {
+        let place = if self.of_base { &mut self.accepted_before } else { &mut self.config.accept };
+        *place = accepts(path, text)?;
+        Ok(())
     }
 
     fn found_in(&mut self, folder: &Path) {

@@ -4,9 +4,9 @@
 
 use anyhow::{Result, bail, ensure};
 
+use super::accept::covers;
 use super::verdict::worst;
-use super::{Against, CounterEvidence, Evidence, Note, Outcome, OutputComparison, Subject, TimeEvidence};
-use super::{Verdict, VerdictRow};
+use super::{Against, Evidence, Note, Outcome, OutputComparison, Reason, Subject, TimeEvidence, Verdict, VerdictRow};
 
 /// Refuses a decision that does not follow from rows and notes, and an exit code that is not the decision's.
 ///
@@ -61,6 +61,7 @@ pub(super) fn ensure_row_agrees(row: &VerdictRow) -> Result<()> {
         return Ok(());
     }
     let fails = match &row.evidence {
+        evidence if row.outcome == Outcome::Accepted => !is_accepted(row, evidence),
         Evidence::Output(output) => output.comparison == OutputComparison::Changed,
         Evidence::Time(time) => is_beyond(time, row.outcome),
         // Requests under load are compared by their share of all, which is not in the row.
@@ -78,6 +79,12 @@ pub(super) fn ensure_row_agrees(row: &VerdictRow) -> Result<()> {
     Ok(())
 }
 
+/// Whether one of the row's reasons accepts a change of this size.
+fn is_accepted(row: &VerdictRow, evidence: &Evidence) -> bool {
+    let accepts = |reason: &Reason| matches!(reason, Reason::Accepted { up_to, .. } if covers(*up_to, evidence));
+    row.reasons.iter().any(accepts)
+}
+
 /// Whether a time is slower than its limit allows: on the stored channel by its ratio, in a paired run by its whole interval, since
 /// there the blocks decide. What was not timed has no ratio.
 fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
@@ -90,13 +97,4 @@ fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
     };
     // The limit was made of logarithms.
     least.zip(time.threshold).is_some_and(|(least, limit)| least > limit * (1.0 + 1e-9))
-}
-
-impl CounterEvidence {
-    /// Whether head's best is above base's worst by more than the tolerance: what was seen once is no rise.
-    pub fn rises(&self) -> bool {
-        let Some((base, head)) = self.base.zip(self.head) else { return false };
-        let rise = head.min.saturating_sub(base.max);
-        rise > 0 && rise as f64 > self.tolerance * base.max as f64
-    }
 }

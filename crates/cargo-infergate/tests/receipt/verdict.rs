@@ -2,7 +2,7 @@
 
 use cargo_infergate::receipt::{
     Against, Counter, CounterEvidence, Evidence, Interval, Metric, Note, Outcome, OutputComparison, OutputEvidence,
-    TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, read, write_json,
+    Reason, TargetEvidence, TimeEvidence, Unit, UpTo, Verdict, VerdictRow, read, write_json,
 };
 use infergate::case::Case;
 use proptest::collection::vec;
@@ -123,6 +123,20 @@ fn contradicting() -> Vec<VerdictRow> {
         row(Outcome::Pass, Evidence::Output(changed.clone())),
         row(Outcome::Drifted, Evidence::Output(changed)),
     ]
+}
+
+#[test]
+fn an_accepted_row_says_who_accepts_how_much() {
+    let time = TimeEvidence { ratio: Some(1.05), ..TimeEvidence::new(Metric::ItlNs, Against::Base) };
+    let plain = VerdictRow::new(case(), Outcome::Accepted, Evidence::Time(time));
+    let accepted = |percent| {
+        let reason = Reason::Accepted { up_to: Some(UpTo::Percent(percent)), reason: "meant".into() };
+        Verdict::of(vec![plain.clone().because(reason)], Vec::new())
+    };
+    accepted(5.1).validate().expect("it can be reached");
+    for forged in [accepted(4.9), Verdict::of(vec![plain.clone()], Vec::new())] {
+        assert!(refused(&forged).contains("says accepted and its numbers say otherwise"), "{}", refused(&forged));
+    }
 }
 
 #[test]
