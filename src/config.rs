@@ -42,6 +42,14 @@ pub trait Settings: Default {
     /// The folder of the file that was found, before its keys are set: defaults that are paths count from there.
     fn found_in(&mut self, _folder: &Path) {}
 
+    /// Takes the tables of the file `path` that are no keys, of `text`. Whoever has no use for them leaves them alone.
+    ///
+    /// # Errors
+    /// A table that is not sound.
+    fn set_tables(&mut self, _path: &Path, _text: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// The file in `folder` or the nearest above it (up to the repository's root), then the environment.
     ///
     /// # Errors
@@ -100,7 +108,7 @@ pub trait Settings: Default {
             };
             key.check(&value).and_then(|()| self.set(key, value)).with_context(|| entry.place)?;
         }
-        Ok(())
+        self.set_tables(path, text)
     }
 
     /// Sets `key` from a flag's or variable's words. A list is several words, or one with commas between its entries.

@@ -21,6 +21,8 @@ pub enum Outcome {
     Improved,
     /// Other numbers than before, within the tolerance for rounding.
     Drifted,
+    /// Worse by no more than head declares as intended; a reviewer decides.
+    Accepted,
     /// Shown, and not judged: too few sessions, another machine class.
     Advisory,
     /// Slower, significantly and relevantly.
@@ -59,7 +61,7 @@ impl Outcome {
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Pass | Self::Plateau | Self::SameCode | Self::Layout => 0,
-            Self::WithinLimit | Self::Improved | Self::Drifted | Self::Advisory => 0,
+            Self::WithinLimit | Self::Improved | Self::Drifted | Self::Accepted | Self::Advisory => 0,
             Self::Regressed
             | Self::OutputChanged
             | Self::CounterRegressed
@@ -93,6 +95,7 @@ impl Outcome {
             Self::WithinLimit => "within limit",
             Self::Improved => "improved",
             Self::Drifted => "drifted",
+            Self::Accepted => "accepted",
             Self::Advisory => "advisory",
             Self::Regressed => "regressed",
             Self::OutputChanged => "output changed",

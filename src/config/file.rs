@@ -8,7 +8,7 @@ use toml_span::value::{Table, ValueInner};
 use super::keys::{KEYS, Key, Kind, Value, ratio};
 
 /// Tables of the file that are no keys. Whoever uses them reads and checks them.
-const NO_KEYS: [&str; 1] = ["scenario"];
+const NO_KEYS: [&str; 2] = ["scenario", "accept"];
 
 /// One key of the file.
 pub struct Entry {

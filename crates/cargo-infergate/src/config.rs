@@ -1,6 +1,9 @@
 //! Everything `infergate.toml`, the environment and the flags can set: what is measured ([`infergate::config::Config`]) and how
 //! it is judged.
 
+mod accept;
+
+pub use accept::accepts;
 pub use infergate::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
@@ -11,7 +14,7 @@ use anyhow::{Result, bail};
 use infergate::config::Config as Measured;
 
 use crate::gate::Policy;
-use crate::receipt::Target;
+use crate::receipt::{Accept, Target};
 use keys::{Key, Value};
 
 /// Each field is the key of the same name in [`keys::KEYS`], which has its default and its range.
@@ -41,6 +44,8 @@ pub struct Config {
     pub base_folder: Option<PathBuf>,
     /// What a paired run does that could not be decided.
     pub undecided: Undecided,
+    /// The changes that are declared as intended.
+    pub accept: Vec<Accept>,
     /// The bench target that is the worker.
     pub bench: BenchTarget,
     /// The program that is the worker instead.
@@ -190,6 +195,7 @@ impl Default for Config {
             baselines: "baselines".into(),
             base_folder: None,
             undecided: Undecided::default(),
+            accept: Vec::new(),
             bench: BenchTarget::default(),
             worker: WorkerCommand::default(),
             server: ServerConfig::default(),
@@ -201,6 +207,11 @@ impl Settings for Config {
     /// From any folder below the file the gate must find the same baselines.
     fn found_in(&mut self, folder: &Path) {
         self.baselines = folder.join(&self.baselines);
+    }
+
+    fn set_tables(&mut self, path: &Path, text: &str) -> Result<()> {
+        self.accept = accepts(path, text)?;
+        Ok(())
     }
 
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {

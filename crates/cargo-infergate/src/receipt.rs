@@ -4,10 +4,12 @@
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
 
+mod accept;
 mod baseline;
 mod calibration;
 mod checkup;
 mod code;
+mod contradiction;
 mod demo;
 mod evidence;
 mod init;
@@ -32,6 +34,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use schemars::{JsonSchema, schema_for};
 
+pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};

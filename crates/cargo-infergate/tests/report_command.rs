@@ -237,3 +237,17 @@ fn without_the_feature_one_sentence_says_so() {
     assert_eq!(code, 2);
     assert!(said.contains("this build of the command draws no PNG"), "{said}");
 }
+
+#[test]
+fn a_verdict_that_its_rows_contradict_makes_no_page() {
+    let folder = Folder::new();
+    let text = fs::read_to_string(golden("verdict-2.json")).expect("a golden file");
+    let forged = text.replacen("\"verdict\": \"regressed\"", "\"verdict\": \"pass\"", 1);
+    fs::write(folder.path("verdict.json"), forged.replacen("\"exit_code\": 1", "\"exit_code\": 0", 1)).expect("a file");
+    let (code, said) = folder.run("report", &[PathBuf::from("verdict.json")], &["--out", "report"]);
+    assert_eq!(code, 2, "{said}");
+    let line =
+        "verdict.json: not a usable file: it says pass and its row decode/p8 says regressed; the file was edited";
+    assert!(said.contains(line) && said.lines().count() == 1, "{said}");
+    assert!(!folder.path("report").exists());
+}

@@ -176,6 +176,7 @@ impl Search<'_> {
             memory: false,
             users: false,
             code: None,
+            terms: None,
         };
         let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         let bar = progress::Line::new();

@@ -200,6 +200,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         allow_output_change: false,
         // Builds that do the same are what it measures.
         code: None,
+        terms: None,
         budget: None,
         under_load: None,
     })

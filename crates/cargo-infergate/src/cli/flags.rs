@@ -174,7 +174,14 @@ fn value_name(key: &Key) -> &'static str {
 /// # Errors
 /// As [`Config::load`]; a flag's value out of range, by the flag.
 pub fn config(matches: &ArgMatches) -> Result<Config> {
-    let mut config = Config::load(&env::current_dir().context("the current folder cannot be read")?)?;
+    over(Config::load(&env::current_dir().context("the current folder cannot be read")?)?, matches)
+}
+
+/// `config`, and over it this command's flags.
+///
+/// # Errors
+/// A flag's value out of range, by the flag.
+pub fn over(mut config: Config, matches: &ArgMatches) -> Result<Config> {
     for key in KEYS {
         if let Ok(Some(words)) = matches.try_get_many::<String>(key.name) {
             let words: Vec<String> = words.cloned().collect();

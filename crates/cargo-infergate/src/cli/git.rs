@@ -3,13 +3,17 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout, trimmed.
 ///
 /// # Errors
 /// When git is not there or says no; in its last words, on one line.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+    Ok(String::from_utf8_lossy(&said(folder, arguments)?).trim().to_owned())
+}
+
+fn said(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let output = command(folder, arguments)
         .stdin(Stdio::null())
         .output()
@@ -19,7 +23,29 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
         let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
         bail!("git {}: {}", arguments.first().unwrap_or(&""), last.trim_start_matches("fatal: ").trim());
     }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    Ok(output.stdout)
+}
+
+/// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
+///
+/// # Errors
+/// One that is a link or a folder, has more than `max_bytes`, or is not UTF-8.
+pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Result<Option<String>> {
+    let entry = git(folder, &["ls-tree", "--full-tree", "--long", commit, "--", &format!(":(literal){path}")])?;
+    if entry.is_empty() {
+        return Ok(None);
+    }
+    // `100644 blob ID SIZE<tab>PATH`
+    let fields: Vec<&str> = entry.split_whitespace().take(4).collect();
+    let [mode, "blob", id, size] = fields[..] else { bail!("{path}: is no file in {commit}; make it one") };
+    ensure!(mode != "120000", "{path}: is a link in {commit}; put a file in its place");
+    let bytes: u64 = size.parse().with_context(|| format!("{path}: git does not say its size"))?;
+    ensure!(
+        bytes <= max_bytes,
+        "{path}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?"
+    );
+    let text = String::from_utf8(said(folder, &["cat-file", "blob", id])?).ok();
+    text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
 }
 
 /// Nothing that a repository's configuration asks git to start beside itself: hooks (`core.hooksPath` may point into the

@@ -9,13 +9,15 @@ use clap::{Arg, ArgAction, ArgMatches};
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::sides::{self, Sides};
+use super::terms::Agreed;
 use super::{
-    calibrate, coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, undecided,
+    calibrate, coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms,
+    undecided,
 };
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
 use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
-use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
+use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
 use crate::report::{calibration, paired, words};
 use infergate::worker::WorkerError;
 
@@ -97,6 +99,7 @@ pub fn args() -> Vec<Arg> {
                 .action(ArgAction::SetTrue)
                 .help("Before measuring, print the smallest slowdown each case can show in that time"),
         ),
+        needs(terms::arg()),
         needs(same_code::arg()),
         needs(
             Arg::new("allow-output-change")
@@ -155,6 +158,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     outputs::fresh(&out)?;
     outputs::fresh(&out.with_extension("first.json"))?;
     let folder = report::begin(matches)?;
+    let agreed = agreed(matches, config)?;
+    let config = &agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let is_server = matches.get_flag("server") || matches.contains_id("base-url");
@@ -169,6 +174,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         memory: false,
         users: is_server,
         code: None,
+        terms: agreed.terms,
         budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
         allow_output_change: matches.get_flag("allow-output-change"),
         power: matches.get_flag("power"),
@@ -183,8 +189,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         without_leaks.measured.memory.runs = 0;
     }
     let config = &without_leaks;
-    let Sides { base, head, anchor, base_memory, head_memory, sources, mut notes, trees: _kept } = built;
-    notes.extend(looked.notes);
+    let Sides { base, head, anchor, base_memory, head_memory, sources, notes: of_builds, trees: _kept } = built;
+    let mut notes = [agreed.notes, of_builds, looked.notes].concat();
     asked.code = looked.code;
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
@@ -211,6 +217,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         notes.push(note);
         receipt = measure_once()?.0;
     }
+    receipt.notes = notes.into_iter().chain(layouts.note().into_iter().chain(own_errors).map(Note::from)).collect();
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
     write_json(&out, &PairedReceipt { partial: receipt.partial || more, ..receipt.clone() })?;
@@ -219,9 +226,6 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         write_json(&out, &receipt)?;
     }
     let mut verdict = judge(&receipt, &policy);
-    // First of all notes: whoever reads only one should read these.
-    verdict.notes.splice(0..0, notes);
-    verdict.notes.extend(layouts.note().into_iter().chain(own_errors).map(Note::from));
     if policy.undecided_passes
         && let Some(warning) = undecided::warning(&verdict)
     {
@@ -239,6 +243,14 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     Ok(code)
 }
 
+/// What both sides are judged by. What head changes of it is said at once, too.
+fn agreed(matches: &ArgMatches, config: &Config) -> Result<Agreed> {
+    let Some(revision) = matches.get_one::<String>("against") else { return Ok(Agreed::by(config)) };
+    let agreed = terms::of(revision, matches, config)?;
+    agreed.notes.iter().for_each(|note| output::say(&words::note(note)));
+    Ok(agreed)
+}
+
 /// How a paired run is to go.
 pub struct Asked {
     /// Time to measure in.
@@ -253,6 +265,8 @@ pub struct Asked {
     pub users: bool,
     /// How the machine code of both sides differs.
     pub code: Option<CodeRecord>,
+    /// By whose settings, and what head declares as intended.
+    pub terms: Option<Terms>,
 }
 
 /// What to measure, of these two workers.
@@ -279,6 +293,7 @@ pub fn request(
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         code: asked.code.clone(),
+        terms: asked.terms.clone(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })

@@ -10,11 +10,10 @@ use super::git::{commit_of, git};
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, terms, toolchain};
+use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, toolchain};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
-use crate::report::words;
 
 /// The workers of both sides; those that count their heap where there are some.
 pub struct Sides {
@@ -30,7 +29,7 @@ pub struct Sides {
     pub head_memory: Option<Follower>,
     /// Where layouts of them come from.
     pub sources: Sources,
-    /// What head changes of the gate, and what differs in how both were built.
+    /// What differs in how both were built.
     pub notes: Vec<Note>,
     /// Checkouts that are needed until all is measured; no other gate builds in them until then.
     pub trees: Vec<Tree>,
@@ -122,7 +121,7 @@ fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) ->
 fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Sides> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let mut notes = head_changes(&tree)?;
+    let mut notes = Vec::new();
     if let Some(laid) = tree.lay_harness(config)? {
         output::say(&laid);
         notes.push(Note::from(laid));
@@ -163,13 +162,12 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
 /// A program of the working tree, and of a revision, that is run once a sample.
 fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let mut notes = head_changes(&tree)?;
     let asked = &config.worker;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
-    notes.extend(build_changes(&tree, &here)?);
+    let notes = build_changes(&tree, &here)?;
     let sources = Sources::default();
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, sources, notes, trees: vec![tree] })
 }
@@ -177,12 +175,11 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
 /// The server of the working tree, and of a revision.
 fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let mut notes = head_changes(&tree)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
-    notes.extend(build_changes(&tree, &here)?);
+    let notes = build_changes(&tree, &here)?;
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();
@@ -249,17 +246,4 @@ fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
             Some(Note::from(format!("features were not compared: {error:#}")))
         }
     }
-}
-
-/// What head's infergate.toml says otherwise than base's; said at once, too.
-fn head_changes(base: &Tree) -> Result<Vec<Note>> {
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let notes: Vec<Note> = match terms::changes(&base.folder()?, &here) {
-        Ok(changes) => changes,
-        Err(error) => {
-            vec![Note::from(format!("base's infergate.toml cannot be compared with head's: {error:#}"))]
-        }
-    };
-    notes.iter().for_each(|note| output::say(&words::note(note)));
-    Ok(notes)
 }

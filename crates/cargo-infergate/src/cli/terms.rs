@@ -1,16 +1,46 @@
-//! What head changes of the gate that judges it: `infergate.toml` as base has it, and as head has it.
+//! By whose settings `gate --against` judges: what decides is base's, whatever head's `infergate.toml` says.
 //!
-//! A pull request may change the file, and it is judged by the file as it then stands. So that no limit is loosened in silence,
-//! each key that differs is named in the verdict.
+//! A pull request may change that file, and must not loosen by it the gate that it has to pass. So limits, targets and which cases
+//! there are come from the file as base has it. What head changes is named in the verdict and takes effect after the merge.
+//! `--settings head` lets head's file count at once, for whoever calls the gate and trusts head. Flags and variables are
+//! the caller's and stay above both.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::Path;
 
-use crate::receipt::Note;
+use crate::config::{Config, accepts};
+use crate::receipt::{Accept, Note, Terms};
 use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches};
 use infergate::config::keys::{KEYS, Key, Value, commented_file};
 use infergate::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate::text_file::read_text;
+
+use super::flags;
+use super::git::{commit_of, file_of, git};
+
+/// Limits: base's, or the defaults where base has no file.
+const LIMITS: [&str; 14] = [
+    "threshold",
+    "mean_threshold",
+    "anchor",
+    "anchor_limit",
+    "undecided",
+    "drift_tolerance",
+    "counter_tolerance",
+    "targets",
+    "memory.growth_limit_bytes",
+    "worker.check_output",
+    "server.check_output",
+    "server.throughput_limit",
+    "server.latency_limit",
+    "server.gap_limit",
+];
+
+/// What is measured: base's, or head's where base has no file to say it.
+const MEASURED: [&str; 6] = ["cases", "layouts", "memory.case", "memory.runs", "server.users", "server.window_s"];
 
 /// Where files are kept says nothing of how head is judged.
 const NOT_A_TERM: &str = "base_folder";
@@ -18,18 +48,133 @@ const NOT_A_TERM: &str = "base_folder";
 /// As many characters of a value are shown.
 const SHOWN: usize = 300;
 
-/// The keys whose values differ between the files that hold for both folders; defaults count as given.
+/// `--settings base|head`.
+pub fn arg() -> Arg {
+    Arg::new("settings")
+        .long("settings")
+        .value_name("SIDE")
+        .requires("against")
+        .value_parser(PossibleValuesParser::new(["base", "head"]))
+        .help("Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]")
+}
+
+/// What a gate goes by.
+pub struct Agreed {
+    /// Base's file in what decides, head's in the rest; above both variables and flags.
+    pub config: Config,
+    /// The same for the receipt, with what head declares as intended; `None` where no revision is compared with.
+    pub terms: Option<Terms>,
+    /// What head's file says otherwise than base's.
+    pub notes: Vec<Note>,
+}
+
+impl Agreed {
+    /// `config` as it is.
+    pub fn by(config: &Config) -> Self {
+        Self { config: config.clone(), terms: None, notes: Vec::new() }
+    }
+}
+
+/// The terms of a gate against `revision`, where `config` is head's file, variables and flags.
 ///
 /// # Errors
-/// A file that cannot be read or understood.
-pub fn changes(base: &Path, head: &Path) -> Result<Vec<Note>> {
-    let (was, is) = (Written::of(base).context("base")?, Written::of(head)?);
+/// An unknown revision; a file of base's that cannot be read or understood.
+pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Agreed> {
+    let here = env::current_dir().context("the current folder cannot be read")?;
+    // Outside git, or without it, the checkout that follows says so.
+    let Ok(prefix) = git(&here, &["rev-parse", "--show-prefix"]) else {
+        return Ok(Agreed::by(config));
+    };
+    let commit = commit_of(&here, revision)?;
+    let base = of_commit(&here, &commit, &prefix)?;
+    let head = find_file(&here);
+    let text = head.as_deref().map(|path| read_text(path, MAX_FILE_BYTES)).transpose()?;
+    let of_head = matches.get_one::<String>("settings").is_some_and(|side| side == "head");
+    let remedy = "mend it there, or let head's file count with --settings head";
+    let notes = match changes(base.as_deref(), text.as_deref(), of_head) {
+        Err(_) if of_head => {
+            vec![Note::from("base's infergate.toml cannot be understood, and head's counts".to_owned())]
+        }
+        notes => notes.with_context(|| format!("base's settings cannot be understood; {remedy}"))?,
+    };
+    if of_head {
+        // What cannot be understood was said to be so.
+        let accepted_before = accepts(Path::new(FILE_NAME), base.as_deref().unwrap_or_default()).unwrap_or_default();
+        let terms = Terms { by_head: true, accept: config.accept.clone(), accepted_before };
+        return Ok(Agreed { config: config.clone(), terms: Some(terms), notes });
+    }
+    let mut merged = Merged { is_base: base.is_some(), ..Merged::default() };
+    if let (Some(path), Some(text)) = (&head, &text) {
+        merged.found_in(path.parent().unwrap_or(Path::new("")));
+        merged.apply_file(path, text)?;
+    }
+    merged.of_base = true;
+    merged.apply_file(Path::new(FILE_NAME), base.as_deref().unwrap_or_default()).context("base's settings")?;
+    let Merged { mut config, accepted_before, .. } = merged;
+    config.apply_environment()?;
+    let terms = Terms { by_head: false, accept: config.accept.clone(), accepted_before };
+    Ok(Agreed { config: flags::over(config, matches)?, terms: Some(terms), notes })
+}
+
+/// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.
+fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> {
+    let folder = Path::new(prefix.trim_end_matches('/'));
+    for folder in folder.ancestors() {
+        let path = folder.join(FILE_NAME).to_string_lossy().replace('\\', "/");
+        if let Some(text) = file_of(here, commit, &path, MAX_FILE_BYTES)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+/// Both files, each in what is its own to say.
+#[derive(Default)]
+struct Merged {
+    config: Config,
+    /// Whether base has a file.
+    is_base: bool,
+    /// Whose file is applied now.
+    of_base: bool,
+    /// Base's `[[accept]]`.
+    accepted_before: Vec<Accept>,
+}
+
+impl Settings for Merged {
+    fn set(&mut self, key: &Key, value: Value) -> Result<()> {
+        if decides(key.name, self.is_base) == self.of_base { self.config.set(key, value) } else { Ok(()) }
+    }
+
+    fn set_tables(&mut self, path: &Path, text: &str) -> Result<()> {
+        let place = if self.of_base { &mut self.accepted_before } else { &mut self.config.accept };
+        *place = accepts(path, text)?;
+        Ok(())
+    }
+
+    fn found_in(&mut self, folder: &Path) {
+        self.config.found_in(folder);
+    }
+}
+
+/// Whether the key is base's to say, where base has a file or has none.
+fn decides(key: &str, base_has_a_file: bool) -> bool {
+    LIMITS.contains(&key) || (base_has_a_file && MEASURED.contains(&key))
+}
+
+/// The keys whose values differ between the texts of both files; defaults count as given.
+fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<Note>> {
+    let (was, is) = (Written::of(base)?, Written::of(head)?);
     let text = |written: &Written, key: &Key| {
         let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml);
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
     let differs = |key: &&Key| key.name != NOT_A_TERM && was.0.get(key.name) != is.0.get(key.name);
-    let change = |key: &Key| Note::GateChanged { key: key.name.to_owned(), was: text(&was, key), is: text(&is, key) };
+    let change = |key: &Key| Note::GateChanged {
+        key: key.name.to_owned(),
+        was: text(&was, key),
+        is: text(&is, key),
+        after_merge: !of_head && decides(key.name, base.is_some()),
+    };
     Ok(KEYS.iter().filter(differs).map(change).collect())
 }
 
@@ -45,13 +190,10 @@ impl Settings for Written {
 }
 
 impl Written {
-    fn of(folder: &Path) -> Result<Self> {
+    fn of(text: Option<&str>) -> Result<Self> {
         let mut written = Self::default();
         written.apply_file(Path::new(FILE_NAME), &commented_file())?;
-        if let Some(path) = find_file(folder) {
-            let text = read_text(&path, MAX_FILE_BYTES)?;
-            written.apply_file(Path::new(FILE_NAME), &text)?;
-        }
+        written.apply_file(Path::new(FILE_NAME), text.unwrap_or_default())?;
         Ok(written)
     }
 }

@@ -148,15 +148,16 @@ impl Counters {
     pub fn judge(&self, subject: Subject, name: &str, base: Option<Counter>, head: Option<Counter>) -> VerdictRow {
         let unit = Unit::of(name);
         let tolerance = if unit == Unit::Bytes { self.tolerance } else { 0.0 };
+        let evidence = CounterEvidence { name: name.into(), unit, base, head, tolerance };
         let outcome = match (base, head) {
-            (Some(base), Some(head)) if rises(base, head, tolerance) => Outcome::CounterRegressed,
+            (Some(_), Some(_)) if evidence.rises() => Outcome::CounterRegressed,
             (Some(base), Some(head)) if head.max < base.min => Outcome::Improved,
             (Some(_), Some(_)) => Outcome::Pass,
             // A counter must not escape the gate by no longer being counted.
             (Some(_), None) => Outcome::Inconclusive,
             (None, _) => Outcome::Advisory,
         };
-        let evidence = Evidence::Counter(CounterEvidence { name: name.into(), unit, base, head, tolerance });
+        let evidence = Evidence::Counter(evidence);
         let decided = matches!(outcome, Outcome::CounterRegressed | Outcome::Improved | Outcome::Inconclusive);
         match &self.other_platform {
             Some(other) if decided => VerdictRow::new(subject, Outcome::Advisory, evidence).because(other.clone()),
@@ -166,10 +167,4 @@ impl Counters {
             }
         }
     }
-}
-
-/// Whether head's best is above base's worst by more than the tolerance.
-fn rises(base: Counter, head: Counter, tolerance: f64) -> bool {
-    let rise = head.min.saturating_sub(base.max);
-    rise > 0 && rise as f64 > tolerance * base.max as f64
 }

@@ -4,6 +4,7 @@
 //! are the sample, since iterations of one process share that process's luck. Everything here is a function of the blocks
 //! measured so far: asked again with one block more it decides the same at the looks before.
 
+mod accept;
 mod anchor;
 mod calibration;
 mod coverage;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::windows::UnderLoad;
-use crate::receipt::CodeRecord;
+use crate::receipt::{Accept, CodeRecord, OUTPUT, Terms};
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::Launcher;
@@ -34,6 +34,8 @@ pub struct PairedRequest {
     pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
     pub allow_output_change: bool,
+    /// By whose settings, and what head declares as intended; `None` where head is compared with no revision.
+    pub terms: Option<Terms>,
     /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
     pub code: Option<CodeRecord>,
     /// No block is begun that would not end within this time from the start of the pilot.
@@ -43,6 +45,12 @@ pub struct PairedRequest {
 }
 
 impl PairedRequest {
+    /// Whether head declares another output of `case` as intended: then its time is taken, too.
+    pub fn accepts_output(&self, case: Case) -> bool {
+        let of_output = |accept: &Accept| accept.metric == OUTPUT && accept.case == case.into();
+        self.terms.as_ref().is_some_and(|terms| terms.in_effect(&[]).any(of_output))
+    }
+
     /// Whether outputs are compared and nothing is timed.
     pub fn is_same_code(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.same)

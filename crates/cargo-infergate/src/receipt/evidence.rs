@@ -249,6 +249,20 @@ pub struct CounterEvidence {
     pub tolerance: f64,
 }
 
+impl CounterEvidence {
+    /// By how much head's best is above base's worst: what was seen once is no rise. `None` where a side was not counted.
+    pub fn rise(&self) -> Option<u64> {
+        let (base, head) = self.base.zip(self.head)?;
+        Some(head.min.saturating_sub(base.max))
+    }
+
+    /// Whether it rises by more than the tolerance.
+    pub fn rises(&self) -> bool {
+        let base = self.base.map_or(0.0, |base| base.max as f64);
+        self.rise().is_some_and(|rise| rise > 0 && rise as f64 > self.tolerance * base)
+    }
+}
+
 /// What an absolute limit was compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetEvidence {

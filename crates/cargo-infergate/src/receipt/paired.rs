@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord};
+use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord, Note, Terms};
 use infergate::case::Case;
 use infergate::engine::EngineInfo;
 use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
@@ -68,6 +68,12 @@ pub struct PairedReceipt {
     /// How the machine code of both sides differs; `null` where it was not compared.
     #[serde(default)]
     pub code: Option<CodeRecord>,
+    /// By whose settings it is judged, and what head declares as intended; `null` where head was compared with no revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<Terms>,
+    /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// The older revision that head is compared with beside base.
@@ -223,6 +229,8 @@ impl PairedReceipt {
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
+        at_most(self.notes.len(), MAX_NOTES, "notes")?;
+        self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
         let known = validate_suite(&self.cases, self.is_same_code())?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;

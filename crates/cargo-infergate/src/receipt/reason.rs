@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Subject;
+use super::accept::{Accept, NoEffect, UpTo};
 
 /// Why, with the numbers of each why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,6 +164,22 @@ pub enum Reason {
     NoSuchMetric,
     /// This channel does not measure that metric.
     NotMeasured,
+    /// Head's infergate.toml declares a change of this size as intended.
+    Accepted {
+        /// How far; `null` for an output.
+        #[serde(default)]
+        #[schemars(with = "Option<String>")]
+        up_to: Option<UpTo>,
+        /// Why, in head's words.
+        reason: String,
+    },
+    /// Head's infergate.toml declares a change as intended, and this one is larger.
+    BeyondAccepted {
+        /// How far; `null` for an output.
+        #[serde(default)]
+        #[schemars(with = "Option<String>")]
+        up_to: Option<UpTo>,
+    },
     /// What the leak rule says of itself, which `cargo bench` says in the same words.
     Observed {
         /// One sentence.
@@ -253,6 +270,16 @@ pub enum Note {
         was: String,
         /// Its value in head's file.
         is: String,
+        /// Base's value holds here, and head's does once it is merged. `false`: head's value holds already.
+        #[serde(default)]
+        after_merge: bool,
+    },
+    /// A table `[[accept]]` of head's infergate.toml has no effect.
+    NotAccepted {
+        /// The table.
+        accept: Accept,
+        /// Why not.
+        why: NoEffect,
     },
     /// Base and head load the same code and constants, so nothing was timed.
     SameCode,

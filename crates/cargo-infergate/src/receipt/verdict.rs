@@ -11,11 +11,12 @@
 //! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
 //! - An exporter: one file in `report/export/`.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use infergate::receipt::limits::{MAX_NOTES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::contradiction::{ensure_decided_by_rows, ensure_row_agrees};
 use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
 
 /// Schema name of a [`Verdict`].
@@ -107,19 +108,16 @@ impl Verdict {
         Self { schema: VERDICT_SCHEMA.into(), verdict, exit_code: verdict.exit_code(), rows, notes }
     }
 
-    /// Refuses one that nobody could have reached.
+    /// Refuses one that nobody could have reached: whoever reads a verdict asks its rows.
     ///
     /// # Errors
-    /// More rows or notes than a run can have, or an exit code that is not the verdict's.
+    /// More rows or notes than a run can have; a row that contradicts its own numbers; a decision, or an exit code, that does
+    /// not follow from the rows.
     pub fn validate(&self) -> Result<()> {
         at_most(self.rows.len(), MAX_ROWS, "rows")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
-        ensure!(
-            self.passes_undecided() || self.exit_code == self.verdict.exit_code(),
-            "its exit code {} is not that of its verdict; the file was edited",
-            self.exit_code
-        );
-        Ok(())
+        self.rows.iter().try_for_each(ensure_row_agrees)?;
+        ensure_decided_by_rows(self)
     }
 
     /// The same, with exit code 0 if every row that keeps it from passing is undecided; else the worst of the other rows decides.
@@ -160,6 +158,6 @@ impl Verdict {
 }
 
 /// The worst outcome of the rows that `counts`.
-fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -> Option<Outcome> {
+pub(super) fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -> Option<Outcome> {
     rows.iter().filter(|row| counts(row)).map(|row| row.outcome).max_by_key(|outcome| outcome.severity())
 }

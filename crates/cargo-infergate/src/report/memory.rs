@@ -31,7 +31,7 @@ pub fn verdict(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     for missing in &receipt.memory.missing {
         let _ = writeln!(text, "- {}", printable(missing));
     }
-    text + &terminal::decision(verdict)
+    text + &terminal::decision(verdict, "")
 }
 
 fn size(bytes: Option<u64>) -> String {

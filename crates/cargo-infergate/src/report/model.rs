@@ -29,6 +29,7 @@ impl Tone {
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Advisory => Self::Plain,
+            Outcome::Accepted => Self::Warn,
             _ => match outcome.exit_code() {
                 0 => Self::Good,
                 3 => Self::Warn,

@@ -24,7 +24,10 @@ pub enum Found {
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let subject = terminal::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
-    terminal::verdict(verdict, &format!("{subject}\n{}", look::sides(&receipt.base.build, &receipt.head.build)))
+    let intended = words::accept::tables(receipt, verdict);
+    let intended = intended.map_or_else(String::new, |tables| format!("{}\n\n{tables}\n", words::accept::HOW));
+    let sides = look::sides(&receipt.base.build, &receipt.head.build);
+    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &intended)
 }
 
 /// What the gate can honour, said before the first block.

@@ -35,6 +35,11 @@ pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String 
 
 /// A verdict: a line a case, what else there is to say, and the decision last.
 pub fn verdict(verdict: &Verdict, subject: &str) -> String {
+    verdict_and(verdict, subject, "")
+}
+
+/// The same with some lines more before the decision.
+pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
     let mut text = format!("\n{subject}\n\n");
     text += &times(verdict);
     let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
@@ -47,7 +52,7 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
         let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", words::witness(memory.witness), row.subject);
     }
     text.push('\n');
-    text + &decision(verdict)
+    text + &decision(verdict, more)
 }
 
 /// The table: a line a time.
@@ -98,8 +103,8 @@ fn times(verdict: &Verdict) -> String {
     table.render()
 }
 
-/// What the rows say beside their numbers, what holds for the whole run, and the decision last.
-pub(super) fn decision(verdict: &Verdict) -> String {
+/// What the rows say beside their numbers, what holds for the whole run, some lines `more`, and the decision last.
+pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
     let mut text = String::new();
     let mut remarks = remarks(&verdict.rows);
     remarks.extend(verdict.notes.iter().map(words::note));
@@ -109,6 +114,7 @@ pub(super) fn decision(verdict: &Verdict) -> String {
     if !remarks.is_empty() {
         text.push('\n');
     }
+    text += more;
     let words = style(verdict.verdict).paint(verdict.verdict.words());
     let why = reason(verdict).map_or_else(String::new, |why| format!(", {why}"));
     let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, printable(&why));
@@ -136,6 +142,9 @@ pub(super) fn remarks(rows: &[VerdictRow]) -> Vec<String> {
 /// whole run.
 pub(super) fn reason(verdict: &Verdict) -> Option<String> {
     if verdict.exit_code == 0 {
+        if let intended @ 1.. = words::accept::accepted(verdict).len() {
+            return Some(format!("{} that head declares as intended", units::many(intended, "change")));
+        }
         let judged = verdict.rows.iter().any(|row| row.time().is_some() && row.outcome != Outcome::Advisory);
         let is_memory = |row: &VerdictRow| matches!(row.evidence, Evidence::Memory(_));
         let memory_alone = !verdict.rows.is_empty() && verdict.rows.iter().all(is_memory);
@@ -167,6 +176,7 @@ fn other_failures(verdict: &Verdict) -> String {
 pub(super) fn style(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Advisory => Style::Dim,
+        Outcome::Accepted => Style::Warn,
         _ => match outcome.exit_code() {
             0 => Style::Good,
             3 => Style::Warn,

@@ -1,6 +1,7 @@
 //! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
 //! one.
 
+pub mod accept;
 mod code;
 pub mod findings;
 pub mod load;
@@ -74,6 +75,7 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
         (OutputComparison::Same, _) if output.positions == Some(0) => "not given",
         (OutputComparison::Same, _) => "same",
         (OutputComparison::Drifted, _) => "drifted",
+        (OutputComparison::Changed, Outcome::Accepted) => "accepted",
         (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
         (OutputComparison::Changed, Outcome::Advisory) if output.position.is_none() => "drifted",
         (OutputComparison::Changed, Outcome::Advisory) => "near tie",
@@ -282,6 +284,8 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         }
         Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
         Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
+        Reason::Accepted { up_to, reason } => accept::meant(*up_to, reason),
+        Reason::BeyondAccepted { up_to } => accept::beyond(*up_to),
         Reason::Observed { text } => text.clone(),
     };
     Some(words)
@@ -356,7 +360,11 @@ pub fn note(note: &Note) -> String {
             let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();
             format!("in the baseline and not run, so not judged: {}", names.join(", "))
         }
-        Note::GateChanged { key, was, is } => format!("head changes the gate: {key} {was} -> {is}"),
+        Note::GateChanged { key, was, is, after_merge } => {
+            let holds = if *after_merge { "after the merge; base's holds here" } else { "it holds here" };
+            format!("head changes the gate: {key} {was} -> {is} ({holds})")
+        }
+        Note::NotAccepted { accept, why } => accept::without_effect(accept, *why),
         Note::SameCode => code::SAME.into(),
         Note::CodeChanged { functions, named } => code::changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),

@@ -145,6 +145,7 @@ fn planned_iterations(word: &str) -> usize {
     let program = Program::new(with_words(&sandbox, word, word), None, None);
     let request = PairedRequest {
         code: None,
+        terms: None,
         base: program.clone(),
         head: program,
         anchor: None,

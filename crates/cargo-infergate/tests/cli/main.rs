@@ -1,5 +1,6 @@
 //! The command line, run as a user runs it, on a fake engine that keeps virtual time.
 
+mod accept;
 mod bad_input;
 mod base_build;
 mod benches;

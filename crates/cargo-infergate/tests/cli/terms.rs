@@ -1,38 +1,80 @@
-//! Head's infergate.toml against base's: what judges head cannot be loosened in silence.
+//! Whose infergate.toml judges: base's in what decides. Head cannot loosen the gate that it has to pass.
 
 use std::fs;
 
-use crate::revisions::{commit, gate, repository};
-use crate::sandbox::{Sandbox, stderr, stdout};
+use cargo_infergate::receipt::{PairedReceipt, Verdict, read};
 
-/// A repository whose gate is stricter than the defaults, in its first commit but one.
+use crate::revisions::{commit, gate, repository, run};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+
+/// A repository whose gate is stricter than the defaults, in its last commit.
 fn strict() -> Sandbox {
     let sandbox = repository();
-    commit(&sandbox, "infergate.toml", "threshold = 1.02\nseed = 1\ncases = ['decode/p8', 'prefill/p8']\n", "strict");
+    commit(&sandbox, "infergate.toml", "threshold = 1.02\nseed = 1\ncases = ['decode/p8', 'decode/p16']\n", "strict");
     sandbox
 }
 
-#[test]
-fn a_gate_that_head_loosens_is_named_in_the_verdict() {
-    let sandbox = strict();
-    sandbox.write("infergate.toml", "threshold = 1.5\ncases = ['decode/p8']\n[memory]\nruns = 0\n");
+/// Head loosens every limit there is, and is 5 % slower.
+fn loosened(sandbox: &Sandbox) {
+    let text =
+        "threshold = 1.5\ncases = ['decode/p16']\nundecided = 'warn'\ndrift_tolerance = 1.0\n[memory]\nruns = 0\n";
+    sandbox.write("infergate.toml", text);
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
-    let said = gate(&sandbox, "HEAD", &["--json=verdict.json"]).success();
+}
+
+#[test]
+fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
+    let sandbox = strict();
+    loosened(&sandbox);
+    let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
     let (report, words) = (stdout(&said), stderr(&said));
-    let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
-    for change in
-        ["threshold 1.02 -> 1.5", "memory.runs 100 -> 0", r#"cases ["decode/p8", "prefill/p8"] -> ["decode/p8"]"#]
-    {
-        let line = format!("head changes the gate: {change}");
+    for change in [
+        "threshold 1.02 -> 1.5",
+        "memory.runs 100 -> 0",
+        r#"cases ["decode/p8", "decode/p16"] -> ["decode/p16"]"#,
+        r#"undecided "fail" -> "warn""#,
+        "drift_tolerance left out -> 1.0",
+    ] {
+        let line = format!("head changes the gate: {change} (after the merge; base's holds here)");
         assert!(report.contains(&line), "{line}: {report}");
         assert!(words.contains(&line), "said before anything is built: {words}");
     }
+    let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
     let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
-    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.02", "is": "1.5"});
+    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.02", "is": "1.5", "after_merge": true});
     assert!(verdict["notes"].as_array().is_some_and(|notes| notes.contains(&threshold)), "{verdict}");
     assert!(!report.contains("seed"), "the default, whether written or not: {report}");
-    let note = report.find("head changes the gate").unwrap_or(usize::MAX);
-    assert!(note < report.find("error rate").unwrap_or(0), "first of the notes: {report}");
+    let receipt: PairedReceipt = read(&sandbox.path("target/infergate/paired.json")).expect("a receipt");
+    let of = |case: &cargo_infergate::receipt::PairedCase| (case.id.to_string(), case.threshold);
+    let cases: Vec<_> = receipt.cases.iter().map(of).collect();
+    assert_eq!(cases, [("decode/p8".to_owned(), 1.02), ("decode/p16".to_owned(), 1.02)], "base's cases and limits");
+}
+
+#[test]
+fn heads_settings_count_for_whoever_asks_for_them() {
+    let sandbox = strict();
+    loosened(&sandbox);
+    let said = run(&sandbox, &["gate", "--against", "HEAD", "--settings=head"]).success();
+    let report = stdout(&said);
+    assert!(report.contains("head changes the gate: threshold 1.02 -> 1.5 (it holds here)"), "{report}");
+    assert!(!report.contains("decode/p8 "), "head names another case: {report}");
+    // What the caller says stands above both files.
+    let said = run(&sandbox, &["gate", "--against", "HEAD", "--threshold=1.6", "--cases=decode/p8"]).success();
+    assert!(decision(&said).contains("pass (exit 0)"), "{}", stdout(&said));
+}
+
+#[test]
+fn where_base_has_no_file_the_defaults_are_its_limits_and_head_says_what_is_measured() {
+    let sandbox = repository();
+    sandbox.write("infergate.toml", "threshold = 1.5\ncases = ['decode/p8']\n");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
+    let report = stdout(&said);
+    let changed = "threshold left out -> 1.5 (after the merge; base's holds here)";
+    assert!(report.contains(&format!("head changes the gate: {changed}")), "{report}");
+    assert!(report.contains(r#"head changes the gate: cases [] -> ["decode/p8"] (it holds here)"#), "{report}");
+    let verdict: Verdict = read(&sandbox.path("verdict.json")).expect("a verdict");
+    assert!(verdict.rows.iter().all(|row| ["decode/p8", "model"].contains(&&*row.subject.to_string())), "{verdict:?}");
 }
 
 #[test]
@@ -43,16 +85,46 @@ fn a_gate_that_head_leaves_as_it_is_says_nothing() {
 }
 
 #[test]
-fn a_file_that_head_deletes_is_a_change_and_one_that_cannot_be_read_is_said() {
+fn a_file_that_head_deletes_is_a_change_and_one_of_base_that_cannot_be_read_is_refused() {
     let sandbox = strict();
     fs::remove_file(sandbox.path("infergate.toml")).expect("there");
     let said = gate(&sandbox, "HEAD", &[]).success();
-    assert!(stdout(&said).contains("head changes the gate: threshold 1.02 -> left out"), "{}", stdout(&said));
+    let line = "head changes the gate: threshold 1.02 -> left out (after the merge; base's holds here)";
+    assert!(stdout(&said).contains(line), "{}", stdout(&said));
 
     commit(&sandbox, "infergate.toml", "a_key_of_another_version = 1\n", "other");
     fs::remove_file(sandbox.path("infergate.toml")).expect("there");
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    let report = stdout(&said);
-    assert!(report.contains("base's infergate.toml cannot be compared with head's"), "{report}");
-    assert!(report.contains("unknown key 'a_key_of_another_version'"), "{report}");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    for part in ["base's settings cannot be understood", "--settings head", "unknown key 'a_key_of_another_version'"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    let said = gate(&sandbox, "HEAD", &["--settings=head"]).success();
+    assert!(
+        stdout(&said).contains("base's infergate.toml cannot be understood, and head's counts"),
+        "{}",
+        stdout(&said)
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_in_base_is_no_file_of_settings() {
+    let sandbox = repository();
+    std::os::unix::fs::symlink("/etc/hostname", sandbox.path("infergate.toml")).expect("a link");
+    commit(&sandbox, "other", "", "a link");
+    fs::remove_file(sandbox.path("infergate.toml")).expect("there");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("infergate.toml: is a link in ") && line.contains("put a file in its place"), "{line}");
+}
+
+#[test]
+fn the_nearest_file_above_the_folder_is_bases() {
+    let sandbox = strict();
+    commit(&sandbox, "deep/.keep", "", "a folder");
+    sandbox.write("infergate.toml", "threshold = 1.5\n");
+    let mut process =
+        sandbox.process(&["gate", "--against", "HEAD", "--model=m", "--cases=decode/p8", "--base-folder"]);
+    process.arg(sandbox.path("cache")).arg("--bench-package=engine").current_dir(sandbox.path("deep"));
+    let said = assert_cmd::Command::from_std(process).assert();
+    assert!(stderr(&said).contains("head changes the gate: threshold 1.02 -> 1.5"), "{}", stderr(&said));
 }

@@ -40,6 +40,8 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
     };
     PairedReceipt {
         code: None,
+        terms: None,
+        notes: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, asks, judge};
-use cargo_infergate::receipt::{CodeRecord, CodeRuns, CountedCase, Counter, Outcome, PairedReceipt, Verdict};
+use cargo_infergate::receipt::{
+    CodeRecord, CodeRuns, CountedCase, Counter, Format, Outcome, PairedReceipt, Verdict,
+};
 
 use crate::paired::measured;
 use crate::support::{case, note, output, row};
@@ -73,4 +75,15 @@ fn other_work_is_not_layout() {
 #[test]
 fn more_functions_than_changed_are_no_receipt() {
     assert!(slower(Some(4)).validate().is_err());
+}
+
+/// Whoever reads a verdict has to find in it why a slower case passes.
+#[test]
+fn layout_without_its_reason_is_no_verdict() {
+    let mut verdict = judged(&slower(Some(0)));
+    verdict.check().expect("a verdict");
+    for row in &mut verdict.rows {
+        row.reasons.clear();
+    }
+    assert!(verdict.check().is_err());
 }

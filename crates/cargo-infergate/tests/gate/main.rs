@@ -1,5 +1,6 @@
 //! The gate decides what gate.md says it decides.
 
+mod accept;
 mod anchor;
 mod channels;
 mod compare;

@@ -7,4 +7,5 @@ mod load_runs;
 mod refused;
 mod schemas;
 mod support;
+mod verdict;
 mod written;

@@ -16,7 +16,8 @@ use crate::load::{cell, of, table};
 use crate::runs::{self, Answers, in_turn, level, receipt, server};
 use crate::support::{all, file, files, load};
 
-const OUTCOMES: [Outcome; 12] = [
+const OUTCOMES: [Outcome; 13] = [
+    Outcome::Accepted,
     Outcome::WithinLimit,
     Outcome::Improved,
     Outcome::Advisory,

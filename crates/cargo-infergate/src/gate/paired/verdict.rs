@@ -1,5 +1,6 @@
 //! From the blocks of a paired run to its verdict.
 
+use super::accept;
 use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::mean::mean_series;
@@ -8,7 +9,7 @@ use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
+    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::stats::median;
@@ -29,6 +30,8 @@ pub struct PairedPolicy {
     pub targets: Vec<Target>,
     /// What head's memory phase may show.
     pub memory: MemoryPolicy,
+    /// Intended changes that whoever judges knows of already, beside those that the receipt says base has.
+    pub accepted_before: Vec<Accept>,
 }
 
 impl Default for PairedPolicy {
@@ -40,6 +43,7 @@ impl Default for PairedPolicy {
             drift_tolerance: None,
             targets: Vec::new(),
             memory: MemoryPolicy::default(),
+            accepted_before: Vec::new(),
         }
     }
 }
@@ -53,6 +57,7 @@ impl From<&Policy> for PairedPolicy {
             drift_tolerance: policy.drift_tolerance,
             targets: policy.targets.clone(),
             memory: policy.memory,
+            accepted_before: Vec::new(),
         }
     }
 }
@@ -107,7 +112,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     if let Some(record) = &receipt.memory {
         rows.extend(memory::judge(record, policy.memory));
     }
-    let judged = Verdict::of(rows, notes(receipt));
+    let without_effect = accept::apply(&mut rows, receipt, policy);
+    let judged = Verdict::of(rows, [without_effect, notes(receipt)].concat());
     match (receipt.invalid.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
@@ -117,7 +123,9 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
 }
 
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
-    let mut notes: Vec<Note> = receipt.invalid.iter().map(|what| Note::Broken { what: what.clone() }).collect();
+    // First what the command found: whoever reads only one should read these.
+    let mut notes = receipt.notes.clone();
+    notes.extend(receipt.invalid.iter().map(|what| Note::Broken { what: what.clone() }));
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }

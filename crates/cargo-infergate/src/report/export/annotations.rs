@@ -6,7 +6,7 @@ use anyhow::Result;
 use infergate::printable::printable;
 
 use super::{Exporter, File, no_verdict};
-use crate::receipt::Outcome;
+use crate::receipt::{Outcome, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
 use crate::report::words;
@@ -37,7 +37,8 @@ impl Exporter for Annotations {
     fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
         let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
         let mut text = String::new();
-        for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).take(MOST) {
+        let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
+        for row in verdict.rows.iter().filter(is_seen).take(MOST) {
             let title = format!("infergate: {}", words::ending(row));
             let _ =
                 writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
@@ -54,6 +55,7 @@ impl Exporter for Annotations {
 
 fn level(outcome: Outcome) -> &'static str {
     match outcome.exit_code() {
+        0 if outcome == Outcome::Accepted => "warning",
         0 => "notice",
         3 | 4 => "warning",
         _ => "error",

@@ -10,7 +10,7 @@ use super::{Exporter, File, no_verdict};
 use crate::receipt::Verdict;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Report, Row, Section, Table, Tone};
-use crate::report::words::look;
+use crate::report::words::{accept, look};
 
 /// Whoever updates the comment in place finds it by this line.
 pub const MARKER: &str = "<!-- infergate comment -->";
@@ -64,6 +64,8 @@ impl Exporter for Comment {
     fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
         let (Some(verdict), Some(headline)) = (&inputs.verdict, &report.headline) else { return Ok(Vec::new()) };
         let sign = match Tone::of(headline.outcome) {
+            // A pass that somebody has to look at.
+            Tone::Good if !accept::accepted(verdict).is_empty() => "⚠️",
             Tone::Good => "✅",
             Tone::Warn => "⚠️",
             Tone::Bad => "❌",
@@ -74,13 +76,40 @@ impl Exporter for Comment {
         if let Some(said) = look::summary(verdict).or_else(|| headline.why.clone()) {
             let _ = write!(text, "\n{}\n", prose(&said));
         }
+        text += &intended(verdict);
         text += &changed(report, verdict);
         text += &looks(verdict, inputs);
+        text += &declared(verdict, inputs);
         text += &compared(inputs, report);
         text += &commands(inputs);
         text += &folded(report, MOST_BYTES.saturating_sub(text.len()));
         Ok(vec![File::text("comment.md", text)])
     }
+}
+
+/// What passes because head declares it as intended: the reviewer's to decide, so it stands above everything else.
+fn intended(verdict: &Verdict) -> String {
+    let accepted = accept::accepted(verdict);
+    let mut lines = String::new();
+    let mut shown = 0;
+    for line in accepted.iter().map(|said| format!("- {}\n", prose(said))) {
+        if lines.len() + line.len() <= PLACES_BYTES {
+            lines += &line;
+            shown += 1;
+        }
+    }
+    let more = accepted.len() - shown;
+    if more > 0 {
+        let _ = writeln!(lines, "- and {more} more, in the tables below");
+    }
+    if lines.is_empty() { lines } else { format!("\n**Intended, as head declares; merging accepts it**\n\n{lines}") }
+}
+
+/// The tables that would let pass what failed.
+fn declared(verdict: &Verdict, inputs: &Inputs) -> String {
+    let tables = inputs.paired.as_ref().and_then(|receipt| accept::tables(receipt, verdict));
+    // No line of theirs can begin with what ends the block.
+    tables.map_or_else(String::new, |tables| format!("\n{}\n\n```toml\n{tables}```\n", prose(accept::HOW)))
 }
 
 /// The sections whose tables can change something.

@@ -10,7 +10,7 @@ pub fn text(verdict: &Verdict) -> String {
     let rows: Vec<(&VerdictRow, &TimeEvidence)> =
         verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect();
     if rows.is_empty() {
-        return format!("\n{}", terminal::decision(verdict));
+        return format!("\n{}", terminal::decision(verdict, ""));
     }
     // Every row of a run has the same level.
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
@@ -32,7 +32,7 @@ pub fn text(verdict: &Verdict) -> String {
             (words::ending(row), terminal::style(row.outcome)),
         ]);
     }
-    format!("\n{}\n{}", table.render(), terminal::decision(verdict))
+    format!("\n{}\n{}", table.render(), terminal::decision(verdict, ""))
 }
 
 /// A time, and the throughput that it is where it is one of all users.

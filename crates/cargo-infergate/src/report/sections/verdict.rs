@@ -28,7 +28,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
 /// Whether a row is shown where there is room for little: it decides something, or something moved.
 fn notable(row: &VerdictRow) -> bool {
     let shown = row.time().is_some_and(|time| time.shown.is_some() && time.counted);
-    shown || row.outcome == Outcome::Improved || row.outcome == Outcome::Drifted || row.outcome.exit_code() != 0
+    let moved = matches!(row.outcome, Outcome::Improved | Outcome::Drifted | Outcome::Accepted);
+    shown || moved || row.outcome.exit_code() != 0
 }
 
 fn outcome(row: &VerdictRow) -> Cell {

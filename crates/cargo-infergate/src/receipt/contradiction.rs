@@ -1,0 +1,104 @@
+//! A verdict file that contradicts itself: a decision that its rows do not give, or a row that its own numbers do not.
+//!
+//! It may come from a stranger. A report that believed its first field would say `pass` above a table of regressions.
+
+use anyhow::{Result, bail, ensure};
+
+use super::accept::covers;
+use super::verdict::worst;
+use super::{Against, Evidence, Note, Outcome, OutputComparison, Reason, Subject, TimeEvidence, Verdict, VerdictRow};
+
+/// Refuses a decision that does not follow from rows and notes, and an exit code that is not the decision's.
+///
+/// What holds for the whole run stands in no row, so these four may be worse than every row: invalid, partial, not comparable and
+/// failed. Nothing may be better.
+pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
+    let (said, rows) = (verdict.verdict, &verdict.rows);
+    ensure!(
+        verdict.passes_undecided() || verdict.exit_code == said.exit_code(),
+        "its exit code {} is not that of its verdict; the file was edited",
+        verdict.exit_code
+    );
+    let is_broken = |note: &Note| matches!(note, Note::Broken { .. } | Note::CutShort { base: false });
+    ensure!(
+        !verdict.notes.iter().any(is_broken)
+            || (verdict.exit_code != 0 && said.severity() >= Outcome::Invalid.severity()),
+        "it says {} of a run that broke or was cut short; the file was edited",
+        said.words()
+    );
+    let of_rows = worst(rows, |_| true).unwrap_or(Outcome::Failed);
+    let of_run = matches!(said, Outcome::Invalid | Outcome::Partial | Outcome::NotComparable | Outcome::Failed);
+    let is_a_row = rows.iter().any(|row| row.outcome == said);
+    // Where `undecided` is `warn`, the worst row that noise did not leave open.
+    let beside_undecided = || {
+        of_rows.is_undecided()
+            && worst(rows, |row| !row.is_undecided()).is_some_and(|worst| worst.severity() == said.severity())
+    };
+    let follows = match (said.severity(), of_rows.severity()) {
+        _ if rows.is_empty() => of_run,
+        (0, 0) => said == Outcome::Pass,
+        (own, worst) if own == worst => is_a_row,
+        (own, worst) if own > worst => of_run,
+        _ => is_a_row && beside_undecided(),
+    };
+    if follows {
+        return Ok(());
+    }
+    let Some(row) = rows.iter().find(|row| row.outcome.severity() == of_rows.severity()) else {
+        bail!("it says {} and has no rows; the file was edited, judge the receipt again", said.words());
+    };
+    bail!(
+        "it says {} and its row {} says {}; the file was edited, judge the receipt again",
+        said.words(),
+        row.subject,
+        row.outcome.words()
+    )
+}
+
+/// Refuses a row that passes although what it compared fails. Shown and not judged is no pass.
+pub(super) fn ensure_row_agrees(row: &VerdictRow) -> Result<()> {
+    if row.outcome.exit_code() != 0 || row.outcome == Outcome::Advisory {
+        return Ok(());
+    }
+    let fails = match &row.evidence {
+        evidence if row.outcome == Outcome::Accepted => !is_accepted(row, evidence),
+        Evidence::Output(output) => output.comparison == OutputComparison::Changed,
+        // It says why itself.
+        Evidence::Time(_) if row.outcome == Outcome::Layout => {
+            !row.reasons.iter().any(|reason| matches!(reason, Reason::RunsNothingChanged { .. }))
+        }
+        Evidence::Time(time) => is_beyond(time, row.outcome),
+        // Requests under load are compared by their share of all, which is not in the row.
+        Evidence::Counter(_) if matches!(row.subject, Subject::Named(_)) => false,
+        Evidence::Counter(counter) => counter.rises(),
+        Evidence::Target(target) => target.value.is_none_or(|value| !target.target.is_met_by(value)),
+        Evidence::Memory(_) => false,
+    };
+    ensure!(
+        !fails,
+        "its row {} says {} and its numbers say otherwise; the file was edited, judge the receipt again",
+        row.subject,
+        row.outcome.words()
+    );
+    Ok(())
+}
+
+/// Whether one of the row's reasons accepts a change of this size.
+fn is_accepted(row: &VerdictRow, evidence: &Evidence) -> bool {
+    let accepts = |reason: &Reason| matches!(reason, Reason::Accepted { up_to, .. } if covers(*up_to, evidence));
+    row.reasons.iter().any(accepts)
+}
+
+/// Whether a time is slower than its limit allows: on the stored channel by its ratio, in a paired run by its whole interval, since
+/// there the blocks decide. What was not timed has no ratio.
+fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
+    if outcome == Outcome::SameCode {
+        return time.ratio.is_some();
+    }
+    let least = match time.against {
+        Against::Baseline => time.ratio,
+        Against::Base | Against::Anchor => time.interval.map(|interval| interval.low),
+    };
+    // The limit was made of logarithms.
+    least.zip(time.threshold).is_some_and(|(least, limit)| least > limit * (1.0 + 1e-9))
+}

@@ -1,0 +1,119 @@
+//! What is said of intended changes, and the table that declares one, ready to copy.
+
+use std::fmt::Write as _;
+
+use infergate::printable::printable;
+
+use super::decided;
+use crate::receipt::{Accept, Against, Evidence, NoEffect, OUTPUT, Outcome, PairedReceipt, UpTo, Verdict, VerdictRow};
+
+/// Tables that are made ready; whoever means more of them copies the first.
+const MOST_TABLES: usize = 5;
+
+/// Said above the tables.
+pub const HOW: &str = "Is it intended? Then add to infergate.toml, which holds for this comparison alone:";
+
+/// Why a row passes that would fail.
+pub fn meant(up_to: Option<UpTo>, reason: &str) -> String {
+    let up_to = up_to.map_or_else(String::new, |up_to| format!(" up to {up_to}"));
+    format!("head declares this as intended{up_to}: {reason}")
+}
+
+/// Why it fails all the same.
+pub fn beyond(up_to: Option<UpTo>) -> String {
+    let up_to = up_to.map_or_else(|| "another change".into(), |up_to| format!("up to {up_to}"));
+    format!("head declares {up_to} as intended, and this is more")
+}
+
+/// Of a table that does nothing.
+pub fn without_effect(accept: &Accept, why: NoEffect) -> String {
+    let Accept { case, metric, reason, .. } = accept;
+    let why = match why {
+        NoEffect::Stale => "base has it already, so it has no effect; take it out of infergate.toml",
+        NoEffect::NothingSuch => "nothing of this case and metric was compared, so it has no effect",
+        NoEffect::NotNeeded => "the change passes without it; take it out of infergate.toml",
+    };
+    format!("[[accept]] of {case}, {metric} ({reason}): {why}")
+}
+
+/// The rows that pass because head declares them as intended, in a clause each, for whoever reviews.
+pub fn accepted(verdict: &Verdict) -> Vec<String> {
+    verdict.rows.iter().filter(|row| row.outcome == Outcome::Accepted).map(decided).collect()
+}
+
+/// The tables that would let pass what failed, as TOML; `None` where none would, or where no revision was compared with.
+pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Option<String> {
+    receipt.terms.as_ref().filter(|_| verdict.exit_code != 0)?;
+    let mut tables: Vec<Accept> = Vec::new();
+    for wanted in verdict.rows.iter().filter_map(table) {
+        let is_same = |known: &&mut Accept| {
+            (&known.case, &known.metric, known.against) == (&wanted.case, &wanted.metric, wanted.against)
+        };
+        match tables.iter_mut().find(is_same) {
+            // A median and its mean: one table is for both.
+            Some(known) => known.up_to = larger(known.up_to, wanted.up_to),
+            None => tables.push(wanted),
+        }
+    }
+    tables.truncate(MOST_TABLES);
+    let text: Vec<String> = tables.iter().map(toml).collect();
+    (!text.is_empty()).then(|| text.join("\n"))
+}
+
+fn larger(one: Option<UpTo>, other: Option<UpTo>) -> Option<UpTo> {
+    match (one, other) {
+        (Some(UpTo::Percent(one)), Some(UpTo::Percent(other))) => Some(UpTo::Percent(one.max(other))),
+        (one, _) => one,
+    }
+}
+
+/// The table for one row, without its reason. Its size leaves room for the next run of the same change.
+fn table(row: &VerdictRow) -> Option<Accept> {
+    let (metric, against, up_to) = match (&row.evidence, row.outcome) {
+        (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT, Against::Base, None),
+        (Evidence::Time(time), Outcome::Regressed) => {
+            let most = time.interval.map(|interval| interval.high).or(time.ratio)?.max(time.ratio?);
+            (time.metric.name(), time.against, Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
+        }
+        (Evidence::Counter(counter), Outcome::CounterRegressed) => {
+            let most = counter.head?.max.saturating_sub(counter.base?.max);
+            (counter.name.as_str(), Against::Base, Some(UpTo::Number(most)))
+        }
+        _ => return None,
+    };
+    Some(Accept { case: row.subject.clone(), metric: metric.to_owned(), against, up_to, reason: String::new() })
+}
+
+/// Percent, with one digit that is rounded up.
+fn tenths_up(percent: f64) -> f64 {
+    ((percent * 10.0).ceil() / 10.0).max(0.1)
+}
+
+/// An empty reason is refused, so that nobody declares a change by copying alone.
+fn toml(accept: &Accept) -> String {
+    let mut text = format!("[[accept]]\ncase = {}\nmetric = {}\n", quoted(&accept.case.id()), quoted(&accept.metric));
+    if accept.against == Against::Anchor {
+        text += "against = \"anchor\"\n";
+    }
+    match accept.up_to {
+        Some(UpTo::Number(number)) => text += &format!("up_to = {number}\n"),
+        Some(up_to) => text += &format!("up_to = \"{up_to}\"\n"),
+        None => {}
+    }
+    text + "reason = \"\" # say why, for whoever reviews\n"
+}
+
+/// A basic string of TOML. Names are somebody else's: nothing in them ends the string or moves a cursor.
+fn quoted(word: &str) -> String {
+    let mut text = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            c if printable(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4]) => {
+                let _ = write!(text, "\\U{:08X}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text + "\""
+}
