@@ -52,6 +52,7 @@ use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 use crate::server::worker as server_worker;
+use crate::watcher;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
 /// configuration belongs to what is judged.
@@ -90,7 +91,8 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
             | probes::COMMAND
             | command_worker::COMMAND
             | script_server::COMMAND
-            | server_worker::COMMAND,
+            | server_worker::COMMAND
+            | watcher::COMMAND,
             _,
         ))
         | None => {}
@@ -113,6 +115,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some((probes::COMMAND, matches)) => probe(matches),
         Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
         Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
+        Some((watcher::COMMAND, matches)) => watch(matches),
         Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
@@ -120,9 +123,16 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
 
 /// What the suite asks a process of this command for.
 fn probe(matches: &ArgMatches) -> Result<i32> {
+    infergate::process::end_with_parent();
     let probes = probes::run(matches.get_one("threads").copied().unwrap_or_default())?;
     println!("{}", serde_json::to_string(&probes)?);
     Ok(0)
+}
+
+/// What the command starts a program under that may leave others behind.
+fn watch(matches: &ArgMatches) -> Result<i32> {
+    let words: Vec<OsString> = matches.get_many("program").into_iter().flatten().cloned().collect();
+    watcher::watch(&words)
 }
 
 /// The whole command line, for its help and its tests.
@@ -163,6 +173,11 @@ pub fn command(program: &'static str) -> Command {
         .subcommand(server_program::worker_command())
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
+        )
+        .subcommand(
+            Command::new(watcher::COMMAND).hide(true).arg(
+                Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)),
+            ),
         )
         .subcommand(load::script_server_command())
 }

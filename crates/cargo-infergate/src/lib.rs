@@ -14,3 +14,4 @@ pub mod report;
 pub mod server;
 pub mod stats;
 pub mod suite;
+pub mod watcher;

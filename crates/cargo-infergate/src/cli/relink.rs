@@ -44,7 +44,7 @@ impl Linker {
         place: Option<&Place>,
         plain: &Path,
         folder: &Path,
-        stop: &(dyn Fn() -> bool + Sync),
+        stop: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
         let said = std::path::absolute(folder)?.join("link-args");
         let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];

@@ -17,6 +17,8 @@ mod harness_sources;
 mod init;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod left_behind;
 #[path = "../gate/load_runs.rs"]
 mod load_runs;
 mod load_verdict;
