@@ -38,6 +38,7 @@ mod sides;
 mod swap;
 mod terms;
 mod toolchain;
+mod turn;
 mod undecided;
 
 use std::env::ArgsOs;

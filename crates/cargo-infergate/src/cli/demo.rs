@@ -12,9 +12,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
 use super::init::own_source;
+use super::outputs::Written;
 use super::{bench_target, flags, output, progress};
 use crate::paired::ensure_not;
-use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read, write_json};
+use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read};
 use crate::report::demo;
 use crate::watcher::watched;
 use infergate::process::Group;
@@ -91,11 +92,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     outcome?;
     let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
-    if let Some(json) = flags::path(matches, "json") {
-        write_json(&json, &found)?;
-    }
     output::report(&demo::text(&found));
-    Ok(if found.all_right { 0 } else { 1 })
+    let mut written = Written::default();
+    written.json(flags::path(matches, "json").as_deref(), &found);
+    Ok(written.code(if found.all_right { 0 } else { 1 }))
 }
 
 /// Makes the engine and gates each change; `changes` holds what was tried.

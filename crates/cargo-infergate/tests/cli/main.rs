@@ -17,6 +17,8 @@ mod harness_sources;
 mod init;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(unix)]
+mod kept;
 #[cfg(target_os = "linux")]
 mod left_behind;
 #[path = "../gate/load_runs.rs"]
@@ -36,3 +38,5 @@ mod swap;
 mod terminal;
 mod terms;
 mod toolchain;
+#[cfg(unix)]
+mod turns;

@@ -40,6 +40,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
     };
     PairedReceipt {
         code: None,
+        resumed: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

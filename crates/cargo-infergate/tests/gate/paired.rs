@@ -45,6 +45,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     };
     PairedReceipt {
         code: None,
+        resumed: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
         partial: false,
