@@ -1,10 +1,14 @@
-//! What has to be true before a process starts.
+//! What has to be true before a process starts, and that it ends.
+
+mod group;
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+
+pub use group::Group;
 
 /// Set in a process that was started again, so that it never starts itself a third time.
 const STARTED_AGAIN: &str = "INFERGATE_STARTED_AGAIN";
@@ -38,13 +42,31 @@ pub fn this_program() -> Result<PathBuf> {
 }
 
 /// From now on this process is ended with the one that started it, however that one ends: a worker that hangs would outlive a
-/// killed gate. Linux only; elsewhere a worker ends at the end of its input.
+/// killed gate. Linux only; elsewhere a worker ends at the end of its input, as one does whose parent was gone before this call.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
+    if !end_with(parent(), libc::SIGKILL) {
+        std::process::exit(2);
+    }
+}
+
+/// The process that started this one, or that took it over.
+#[cfg(target_os = "linux")]
+pub fn parent() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Lets the system send `signal` to this process when `parent` ends; false where that one has ended already, of which nobody would
+/// tell. It may be called between fork and exec.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn end_with(parent: i32, signal: i32) -> bool {
     // SAFETY: only sets a flag of this process; a kernel that does not know it returns an error, which changes nothing.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
     }
+    self::parent() == parent
 }
 
 #[cfg(unix)]

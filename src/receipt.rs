@@ -30,7 +30,7 @@ pub use memory::{
 pub use store::{Format, read, schema_of};
 pub use subject::{Name, Subject};
 pub use work::Work;
-pub use write::{ensure_writable, to_json, write_bytes, write_json, write_text};
+pub use write::{ensure_writable, to_json, write_bytes, write_json, write_new, write_text};
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";

@@ -156,6 +156,22 @@ fn nothing_is_left_undone() {
     assert_absent(&all, &["set_var(", "remove_var("], "the environment is set by the parent, before a process starts");
 }
 
+/// A promise whose test is gone is none.
+#[test]
+fn each_test_that_security_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let is_test = |word: &&str| {
+        word.matches('_').count() > 2 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(is_test).collect();
+    let all = sources(&["tests", "crates"]);
+    let is_there =
+        |name: &str| all.iter().any(|source| source.lines.iter().any(|line| line.contains(&format!("fn {name}("))));
+    let missing: Vec<&str> = named.iter().copied().filter(|name| !is_there(name)).collect();
+    assert!(!named.is_empty() && missing.is_empty(), "SECURITY.md names tests that are not there: {missing:?}");
+}
+
 #[test]
 fn tests_do_not_wait_for_the_clock() {
     let all = sources(&["tests", "crates"]);

@@ -71,6 +71,29 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     write().with_context(|| cannot(path))
 }
 
+/// As [`write_bytes`], for a file that is not there yet: what stands at `path` meanwhile is left as it is.
+///
+/// # Errors
+/// As [`write_json`]; when something stands there.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || -> io::Result<()> {
+        let folder = folder_of(path);
+        fs::create_dir_all(folder)?;
+        let mut beside = Beside::new(folder)?;
+        beside.file.write_all(bytes)?;
+        beside.file.sync_all()?;
+        match fs::hard_link(&beside.path, path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            // A file system without second names.
+            Err(_) if path.symlink_metadata().is_ok() => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => beside.rename(path)?,
+        }
+        sync_folder(folder)
+    };
+    write().with_context(|| cannot(path))
+}
+
 /// Whether [`write_json`] could write `path` now. Minutes of measuring should not end at a file that cannot be written.
 /// Nothing is changed or left behind: a file is made in the nearest folder that exists, and removed.
 ///

@@ -3,7 +3,7 @@
 //! What reads answers is `#[inline]`, here, in the requests and in the memory phase: it is compiled where it is called, and a bench
 //! target, which only answers, does not wait for a quarter of this crate.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -18,9 +18,13 @@ use super::{
 use super::{capability, ensure_not, exit};
 use crate::engine::LoadRequest;
 use crate::printable::printable;
+use crate::process::Group;
 
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// A worker that has processes of its own to end has so long.
+const END: Duration = Duration::from_secs(2);
 
 static VIRTUAL_CLOCKS: AtomicBool = AtomicBool::new(false);
 
@@ -30,15 +34,15 @@ pub fn trust_virtual_clocks() {
     VIRTUAL_CLOCKS.store(true, Ordering::Relaxed);
 }
 
-/// A fresh worker process. It ends when this is dropped.
+/// A fresh worker process. It ends when this is dropped, with what it started in its process group.
 pub struct Client<'a> {
     name: String,
-    child: Child,
+    process: Group,
     pipes: Pipes,
     capabilities: Vec<Capability>,
     patience: Patience,
     cancelled: &'a AtomicBool,
-    /// It started a process of its own, which it has to end.
+    /// It starts processes of its own, which it has to end.
     has_child: bool,
     /// The number of the request last sent.
     last_id: u64,
@@ -62,17 +66,17 @@ impl<'a> Client<'a> {
         ensure_not(cancelled)?;
         file.ensure_unchanged()?;
         let name = file.path().display().to_string();
-        let mut child = command(file, request).spawn().map_err(|error| {
+        let mut process = Group::spawn(&mut command(file, request)).map_err(|error| {
             WorkerError::Died(format!(
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(input), Some(output), _) = process.take_pipes() else {
             return Err(WorkerError::Died(format!("{name}: the worker has no stdin or stdout")));
         };
         let mut client = Self {
             name,
-            child,
+            process,
             pipes: Pipes::new(input, output),
             capabilities: Vec::new(),
             patience,
@@ -159,7 +163,7 @@ impl<'a> Client<'a> {
     fn wait(&mut self, start: Instant, limit: Duration) -> Result<String, WorkerError> {
         loop {
             if self.cancelled.load(Ordering::Relaxed) {
-                let _ = self.child.kill();
+                self.end();
                 return Err(WorkerError::by_user());
             }
             let left = limit.saturating_sub(start.elapsed());
@@ -202,7 +206,7 @@ impl<'a> Client<'a> {
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
-        let _ = self.child.kill();
+        self.end();
         WorkerError::Hung(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
             self.name,
@@ -210,8 +214,16 @@ impl<'a> Client<'a> {
         ))
     }
 
+    /// Ends it. One that was started behind another program has that to tell first; nothing else a worker does is worth waiting for.
+    fn end(&mut self) {
+        if self.has_child {
+            self.process.ask_to_end(END);
+        }
+        let _ = self.process.end();
+    }
+
     fn died(&mut self) -> WorkerError {
-        exit::reason(&self.name, &mut self.child)
+        exit::reason(&self.name, &mut self.process)
     }
 }
 
@@ -245,11 +257,6 @@ fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        if self.has_child {
-            exit::ask_to_end(&mut self.child);
-        }
-        // Nothing else a worker does is worth waiting for; a process that ended already makes this an error without meaning.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }

@@ -39,6 +39,7 @@ mod sides;
 mod swap;
 mod terms;
 mod toolchain;
+mod turn;
 mod undecided;
 
 use std::env::ArgsOs;
@@ -54,6 +55,7 @@ use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 use crate::server::worker as server_worker;
+use crate::watcher;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
 /// configuration belongs to what is judged.
@@ -93,7 +95,8 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
             | command_worker::COMMAND
             | script_server::COMMAND
             | server_worker::COMMAND
-            | COVERAGE,
+            | COVERAGE
+            | watcher::COMMAND,
             _,
         ))
         | None => {}
@@ -117,6 +120,7 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
         Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
         Some((COVERAGE, matches)) => coverage::serve(matches),
+        Some((watcher::COMMAND, matches)) => watch(matches),
         Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
     }
@@ -124,9 +128,16 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
 
 /// What the suite asks a process of this command for.
 fn probe(matches: &ArgMatches) -> Result<i32> {
+    infergate::process::end_with_parent();
     let probes = probes::run(matches.get_one("threads").copied().unwrap_or_default())?;
     println!("{}", serde_json::to_string(&probes)?);
     Ok(0)
+}
+
+/// What the command starts a program under that may leave others behind.
+fn watch(matches: &ArgMatches) -> Result<i32> {
+    let words: Vec<OsString> = matches.get_many("program").into_iter().flatten().cloned().collect();
+    watcher::watch(&words)
 }
 
 /// The whole command line, for its help and its tests.
@@ -167,6 +178,11 @@ pub fn command(program: &'static str) -> Command {
         .subcommand(server_program::worker_command())
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
+        )
+        .subcommand(
+            Command::new(watcher::COMMAND).hide(true).arg(
+                Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)),
+            ),
         )
         .subcommand(load::script_server_command())
         .subcommand(coverage::command())

@@ -1,26 +1,33 @@
 //! A worker for whoever has only an executable: it runs a command once a sample, and what that prints is the output.
 //!
 //! The time of a sample is from just before the command is started until it has ended and its last word was read: the start of
-//! the process and the load of a model are part of it.
+//! the process and the load of a model are part of it. What a command leaves running is ended with it, and what that would still
+//! print is not waited for.
 
 use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Read, stdin, stdout};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::receipt::{Build, Output, output_sha256};
-use crate::server::in_own_group;
+use crate::watcher::{end_children, take_over};
 use infergate::case::{BenchName, Case};
 use infergate::engine::EngineInfo;
 use infergate::measure::InvariantBroken;
+use infergate::process::Group;
 use infergate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, hello, to_answer};
 use serde_json::Value;
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__command-worker";
+
+/// A command's output ends with it and with all that it left behind; only what could not be ended holds it open for so long.
+const OUTPUT_ENDS: Duration = Duration::from_secs(5);
 
 const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
 
@@ -41,6 +48,7 @@ pub struct Job {
 /// When a pipe breaks; a command that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
     infergate::process::end_with_parent();
+    take_over();
     let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
     let mut worker = Worker { job, prepared: None };
     while let Some(asked) = wire.receive()? {
@@ -98,7 +106,7 @@ impl Worker {
                     let (took, ids) = self.run()?;
                     self.ensure_same(&ids, &known)?;
                     let longer = took.mul_f64(*slowdown);
-                    std::thread::sleep(longer);
+                    thread::sleep(longer);
                     Ok(vec![u64::try_from((took + longer).as_nanos()).unwrap_or(u64::MAX)])
                 };
                 to_answer(&SampleReply { samples_ns: (0..*count).map(sample).collect::<Result<_>>()? })
@@ -131,24 +139,56 @@ impl Worker {
             command.env_remove(variable);
         }
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // Ready before the clock starts.
+        let (hand_over, words) = reader();
         let start = Instant::now();
-        let mut child = in_own_group(&mut command).spawn().with_context(|| format!("{name}: cannot be started"))?;
-        let mut printed = child.stdout.take().with_context(|| format!("{name}: has no output"))?;
-        let mut hash = Sha256::new();
-        let mut buffer = [0; 1 << 14];
-        loop {
-            match printed.read(&mut buffer).with_context(|| format!("{name}: its output cannot be read"))? {
-                0 => break,
-                bytes => hash.update(&buffer[..bytes]),
-            }
-        }
-        let status = child.wait().with_context(|| format!("{name}: cannot be waited for"))?;
-        let took = start.elapsed();
+        let mut process = Group::spawn(&mut command).with_context(|| format!("{name}: cannot be started"))?;
+        let (_, printed, _) = process.take_pipes();
+        let _ = hand_over.send(printed.with_context(|| format!("{name}: has no output"))?);
+        process.wait();
+        let ended = Instant::now();
+        let status = process.end().with_context(|| format!("{name}: cannot be waited for"))?;
+        end_children().with_context(|| name.to_string())?;
+        let words = words.recv_timeout(OUTPUT_ENDS).ok();
+        let words = words.with_context(|| format!("{name}: something that it started holds its output open"))?;
+        let Printed { sha256, last } = words.with_context(|| format!("{name}: its output cannot be read"))?;
         if !status.success() {
             return Err(anyhow!("{name}: the command failed ({status}); run it by hand to see why"));
         }
-        let digest = hash.finalize();
-        let words = digest.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let took = last.map_or(ended, |last| last.max(ended)) - start;
+        let words = sha256.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         Ok((took, if self.job.check_output { words } else { Vec::new() }))
+    }
+}
+
+/// What a command printed.
+struct Printed {
+    sha256: [u8; 32],
+    /// When its last word was read.
+    last: Option<Instant>,
+}
+
+/// A thread that reads the pipe it is given to its end.
+fn reader() -> (Sender<ChildStdout>, Receiver<std::io::Result<Printed>>) {
+    let (hand_over, given) = channel::<ChildStdout>();
+    let (done, words) = channel();
+    thread::spawn(move || {
+        if let Ok(pipe) = given.recv() {
+            let _ = done.send(read(pipe));
+        }
+    });
+    (hand_over, words)
+}
+
+fn read(mut pipe: ChildStdout) -> std::io::Result<Printed> {
+    let (mut hash, mut buffer, mut last) = (Sha256::new(), [0; 1 << 14], None);
+    loop {
+        match pipe.read(&mut buffer)? {
+            0 => return Ok(Printed { sha256: hash.finalize().into(), last }),
+            bytes => {
+                last = Some(Instant::now());
+                hash.update(&buffer[..bytes]);
+            }
+        }
     }
 }

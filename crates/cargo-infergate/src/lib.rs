@@ -15,3 +15,4 @@ pub mod report;
 pub mod server;
 pub mod stats;
 pub mod suite;
+pub mod watcher;

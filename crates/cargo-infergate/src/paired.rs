@@ -13,6 +13,7 @@ mod order;
 pub mod pairs;
 mod pilot;
 mod request;
+mod resume;
 mod windows;
 
 use std::collections::BTreeMap;

@@ -7,4 +7,4 @@ mod process;
 mod window;
 pub mod worker;
 
-pub use process::{Server, Start, end_group, in_own_group};
+pub use process::{Server, Start};

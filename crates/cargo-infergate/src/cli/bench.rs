@@ -1,10 +1,13 @@
 //! `bench`: measure the suite and keep a receipt.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::memory::Follower;
-use super::{bench_target, early, flags, memory, output, outputs, progress};
+use super::outputs::{Kept, Written};
+use super::{bench_target, early, flags, memory, output, outputs, progress, turn};
 use crate::config::Config;
 use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
 use crate::report::terminal;
@@ -18,6 +21,7 @@ pub fn command() -> Command {
         .arg(flags::memory_worker())
         .arg(flags::out())
         .arg(flags::json("Write the receipt here as well"))
+        .arg(turn::arg())
         .arg(
             Arg::new("keep-text")
                 .long("keep-text")
@@ -33,24 +37,43 @@ pub fn command() -> Command {
 /// Measures, writes the receipt, prints it.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let config = flags::config(matches)?;
-    let receipt = measure(&config, matches, 0)?;
-    if let Some(json) = flags::path(matches, "json") {
-        write_json(&json, &receipt)?;
-    }
+    let Measured { receipt, out } = measure(&config, matches, 0)?;
     output::report(&terminal::receipt(&receipt));
-    Ok(exit_code(&receipt))
+    let mut written = Written::default();
+    keep(&out, &receipt, &mut written);
+    written.json(flags::path(matches, "json").as_deref(), &receipt);
+    Ok(written.code(exit_code(&receipt)))
 }
 
-/// Builds the bench targets, runs the suite, counts, follows `memory_runs` runs, and keeps the receipt, whole or partial.
+/// A receipt, whole or partial, and where it is to be kept.
+pub struct Measured {
+    /// What was measured.
+    pub receipt: Receipt,
+    /// The file.
+    pub out: PathBuf,
+}
+
+/// Writes the receipt, and says where it is.
+pub fn keep(out: &Path, receipt: &Receipt, written: &mut Written) {
+    if written.note(write_json(out, receipt)) {
+        let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
+        output::say(&format!("{kept} {}", out.display()));
+    }
+}
+
+/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. The caller [keeps](keep) the receipt, after it has
+/// shown what it makes of it.
 ///
 /// # Errors
-/// As [`suite::run`] and [`memory::follow`]; a receipt that cannot be written.
-pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Receipt> {
+/// As [`suite::run`] and [`memory::follow`].
+pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Measured> {
     let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("receipt.json"));
     outputs::fresh(&out)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let _turn = turn::take(matches)?;
     let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let memory_worker = memory::worker(config, matches, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
@@ -68,21 +91,17 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         keep_text: matches.try_contains_id("keep-text").is_ok_and(|known| known) && matches.get_flag("keep-text"),
         memory_case: is_followed.then_some(config.measured.memory.case),
     };
-    let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::new();
     let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
     line.finish();
     let mut receipt = receipt?;
     let memory_worker = memory_worker.filter(|_| !receipt.partial);
-    // On disk it is partial until its last phase is in it.
-    write_json(&out, &Receipt { partial: receipt.partial || memory_worker.is_some(), ..receipt.clone() })?;
     if let Some(worker) = memory_worker {
+        // On disk it is partial until its last phase is in it.
+        Kept::at(&out).keep(&Receipt { partial: true, ..receipt.clone() });
         memory::attach(config, worker, memory_runs, &mut receipt)?;
-        write_json(&out, &receipt)?;
     }
-    let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
-    output::say(&format!("{kept} {}", out.display()));
-    Ok(receipt)
+    Ok(Measured { receipt, out })
 }
 
 /// A receipt that is not whole or not sound is no success, whatever was measured.

@@ -3,24 +3,20 @@
 use std::env;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{lock_file, output, toolchain};
+use super::{lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
-use crate::server::{end_group, in_own_group};
+use crate::watcher::watched;
 use infergate::build_info;
+use infergate::process::Group;
 use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
-
-/// So often it is looked whether a build is to stop.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
@@ -244,9 +240,9 @@ pub fn no_such_target(target: &BenchTarget, place: &Place) -> WorkerError {
     ))
 }
 
-/// The executable, `None` when the build failed, and the lines cargo said in another checkout.
+/// As [`finish`]; of another checkout with the lines cargo said.
 fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Vec<String>)> {
-    finish(command(target, place, &["bench", "--no-run"])?, target)
+    finish(command(target, place, &["bench", "--no-run"])?, target, &|| false)
 }
 
 /// What cargo says of each package of the bench target, which is built already.
@@ -259,63 +255,47 @@ pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// As [`finish`]; where `stop` says so before cargo ends, it is ended with all that it started.
-fn finish_unless(
-    mut cargo: Command,
-    target: &BenchTarget,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<(Option<Built>, Vec<String>)> {
-    let cargo = in_own_group(&mut cargo).spawn().context("cargo cannot be started; is it installed?")?;
-    let (group, ended) = (cargo.id(), AtomicBool::new(false));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                if stop() {
-                    return end_group(group);
-                }
-                thread::sleep(LOOK);
-            }
-        });
-        let finished = read(cargo, target);
-        ended.store(true, Ordering::Relaxed);
-        finished
-    })
+/// The executable, `None` when the build failed, and the lines cargo said. Where `stop` says so before cargo ends, it is ended with
+/// all that it started.
+fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> Result<(Option<Built>, Vec<String>)> {
+    let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
+    let (_, messages, words) = cargo.take_pipes();
+    let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
+    let words = words.map(|words| thread::spawn(|| echo(words)));
+    let built = thread::spawn(move || built(messages, &name));
+    let status = progress::until_ended(&mut cargo, stop).context("cargo cannot be waited for")?;
+    let built = built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let said = words.map(|words| words.join().unwrap_or_default()).unwrap_or_default();
+    if progress::is_cancelled() {
+        return Err(WorkerError::by_user().into());
+    }
+    if status.success() && built.is_none() {
+        bail!("bench target '{}': cargo built no executable of that name", target.target);
+    }
+    Ok((built.filter(|_| status.success()), said))
 }
 
-fn finish(mut cargo: Command, target: &BenchTarget) -> Result<(Option<Built>, Vec<String>)> {
-    read(cargo.spawn().context("cargo cannot be started; is it installed?")?, target)
-}
-
-fn read(mut cargo: Child, target: &BenchTarget) -> Result<(Option<Built>, Vec<String>)> {
-    let words = echo(&mut cargo);
-    let messages = cargo.stdout.take().context("cargo gives no messages")?;
+/// The executable of the bench target `name`, from cargo's messages.
+fn built(messages: ChildStdout, name: &str) -> Result<Option<Built>> {
     let mut executable = None;
     for line in BufReader::new(messages).lines() {
         let message: Value =
             serde_json::from_str(&line.context("cargo's messages cannot be read")?).unwrap_or_default();
         let built = &message["target"];
-        if message["reason"] == "compiler-artifact" && built["name"] == *target.target && built["kind"][0] == "bench" {
+        if message["reason"] == "compiler-artifact" && built["name"] == *name && built["kind"][0] == "bench" {
             let manifest = message["manifest_path"].as_str().map(Path::new);
             let package = manifest.and_then(Path::parent).map(Path::to_owned);
             let path = message["executable"].as_str().map(PathBuf::from);
             executable = path.map(|path| Built { path, package }).or(executable);
         }
     }
-    let status = cargo.wait().context("cargo cannot be waited for")?;
-    let said = words.map(|words| words.join().unwrap_or_default()).unwrap_or_default();
-    if status.success() && executable.is_none() {
-        bail!("bench target '{}': cargo built no executable of that name", target.target);
-    }
-    Ok((executable.filter(|_| status.success()), said))
+    Ok(executable)
 }
 
-/// Shows what cargo says as it comes, and keeps the lines. Only where its stderr is ours to read.
-fn echo(cargo: &mut Child) -> Option<thread::JoinHandle<Vec<String>>> {
-    let stderr = cargo.stderr.take()?;
-    Some(thread::spawn(move || {
-        let lines = BufReader::new(stderr).lines().map_while(Result::ok);
-        lines.inspect(|line| output::say(line)).map(|line| anstream::adapter::strip_str(&line).to_string()).collect()
-    }))
+/// Shows what cargo says as it comes, and keeps the lines.
+fn echo(words: ChildStderr) -> Vec<String> {
+    let lines = BufReader::new(words).lines().map_while(Result::ok);
+    lines.inspect(|line| output::say(line)).map(|line| anstream::adapter::strip_str(&line).to_string()).collect()
 }
 
 /// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;
@@ -327,14 +307,14 @@ pub fn build_beside(
     target: &BenchTarget,
     place: Option<&Place>,
     rustc_arguments: &[String],
-    stop: &(dyn Fn() -> bool + Sync),
+    stop: &dyn Fn() -> bool,
 ) -> Result<Option<Built>> {
     let mut cargo = command(target, place, &["rustc", "--quiet"])?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);
     }
     cargo.arg("--").args(rustc_arguments).stderr(Stdio::null());
-    Ok(finish_unless(cargo, target, stop)?.0)
+    Ok(finish(cargo, target, stop)?.0)
 }
 
 /// Tells cargo in `folder` whose bench target it is, and with which features.
@@ -355,10 +335,10 @@ pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -
 }
 
 fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
-    let mut cargo = match place {
+    let mut cargo = watched(match place {
         Some(Place { toolchain: Some(name), .. }) => toolchain::named(name),
         _ => toolchain::cargo(place.map(|place| place.folder.as_path())),
-    };
+    });
     cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
     add_selection(&mut cargo, target, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
     if let Some(profile) = &target.profile {

@@ -12,9 +12,9 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::commits::{self, Commits, Next, Tried};
 use super::git::git;
-use super::paired_gate::{self, Asked};
+use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
-use super::{early, flags, output, progress};
+use super::{early, flags, output, progress, turn};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
@@ -42,6 +42,7 @@ pub fn command() -> Command {
         )
         .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
         .args(flags::one("base_folder"))
+        .arg(turn::arg())
         .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))
         .after_help(
             "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
@@ -60,6 +61,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     early::check(&config)?;
     early::calibrations(&config)?;
+    let _turn = turn::take(matches)?;
     if let Some(asked) = versions::Asked::of(matches)? {
         let outcome = versions::run(&asked, &config, budget, &cancelled);
         ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
@@ -180,7 +182,8 @@ impl Search<'_> {
         };
         let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         let bar = progress::Line::new();
-        let measured = paired_gate::measure(&request, self.config, false, None, &bar, self.cancelled);
+        let measured =
+            paired_gate::measure(&request, self.config, false, None, Course::default(), &bar, self.cancelled);
         bar.finish();
         let (receipt, _) = match measured {
             Ok(measured) => measured,

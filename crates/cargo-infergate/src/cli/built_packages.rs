@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::checkout_folder;
+use super::{checkout_folder, progress};
+use infergate::worker::WorkerError;
 
 /// In a target folder and in no folder below it.
 const TOP: &str = ".rustc_info.json";
@@ -86,6 +87,9 @@ fn hash(path: &Path) -> Option<String> {
 /// A file, or a folder with all below it, with the times of change: by them cargo knows what is older than what it needs.
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
     let cannot = || format!("{}: cannot be copied to {}", from.display(), to.display());
+    if progress::is_cancelled() {
+        return Err(WorkerError::by_user().into());
+    }
     if from.is_dir() {
         fs::create_dir_all(to).with_context(cannot)?;
         for entry in fs::read_dir(from).with_context(cannot)? {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{bench_target, early, flags, layouts, output, progress};
+use super::outputs::{Kept, Written};
+use super::{bench_target, early, flags, layouts, output, progress, turn};
 use crate::config::Config;
 use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
 use crate::machine;
@@ -69,6 +70,7 @@ pub fn command() -> Command {
                 .help("Add to the calibration that is kept there already: hours differ, so spread it over some"),
         )
         .arg(flags::json("Write the summary here"))
+        .arg(turn::arg())
         .after_help(
             "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
              cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
@@ -97,6 +99,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    let _turn = turn::take(matches)?;
     let builds = builds(&config, matches, &plan, &cancelled)?;
     let request = request(&config, &builds[0])?;
     let line = progress::Line::new();
@@ -121,21 +124,22 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Ok(()) => {}
     }
     let whole = !session.calibration.partial;
-    write_json(if whole { &out } else { &unfinished }, &session.calibration)?;
-    if whole && unfinished.is_file() {
-        fs::remove_file(&unfinished).with_context(|| format!("{}: cannot be removed", unfinished.display()))?;
-    }
     let summary = summarise(&session.calibration);
-    if let Some(json) = json {
-        write_json(&json, &summary)?;
-    }
     output::report(&calibration::text(&session.calibration, &summary));
-    if whole {
-        output::say(&format!("calibration: {}", out.display()));
-        return Ok(0);
+    let (place, mut written) = (if whole { &out } else { &unfinished }, Written::default());
+    if written.note(write_json(place, &session.calibration)) {
+        let place = place.display();
+        output::say(&match whole {
+            true => format!("calibration: {place}"),
+            false => format!("kept in {place}; the same command goes on with it"),
+        });
+        if whole && unfinished.is_file() {
+            let removed = fs::remove_file(&unfinished);
+            written.note(removed.with_context(|| format!("{}: cannot be removed", unfinished.display())));
+        }
     }
-    output::say(&format!("kept in {}; the same command goes on with it", unfinished.display()));
-    Ok(Outcome::Partial.exit_code())
+    written.json(json.as_deref(), &summary);
+    Ok(written.code(if whole { 0 } else { Outcome::Partial.exit_code() }))
 }
 
 /// Where a calibration is kept until it is whole: an earlier one stays what it is until then.
@@ -295,19 +299,20 @@ impl<'a> Session<'a> {
     /// it is there.
     fn measure(&mut self, plan: &Plan, unfinished: &Path, line: &progress::Line) -> Result<()> {
         let wanted = self.calibration.wanted.unwrap_or(Wanted { gates: plan.gates, power_blocks: plan.power_blocks });
+        let kept = Kept::at(unfinished);
         while self.calibration.gates.len() < wanted.gates {
             let gate = self.gate(&format!("gate {} of {}", self.calibration.gates.len() + 1, wanted.gates), line)?;
             self.calibration.gates.push(gate);
-            self.keep(unfinished)?;
+            self.keep(&kept);
         }
         self.run.exchange(self.builds[0].clone(), self.builds[0].clone());
         self.run.lay_out(|_| Ok(None))?;
         while self.calibration.power.len() < wanted.power_blocks {
-            let kept = self.calibration.power.len();
-            let name = format!("slowed block {} of {}", kept + 1, wanted.power_blocks);
-            let block = self.run.power_block(&plan.slowdowns, kept, &mut renamed(&name, line))?;
+            let done = self.calibration.power.len();
+            let name = format!("slowed block {} of {}", done + 1, wanted.power_blocks);
+            let block = self.run.power_block(&plan.slowdowns, done, &mut renamed(&name, line))?;
             self.calibration.power.push(block);
-            self.keep(unfinished)?;
+            self.keep(&kept);
         }
         Ok(())
     }
@@ -347,11 +352,10 @@ impl<'a> Session<'a> {
     }
 
     /// A calibration that is cut short later is partial; until it ends, it may be.
-    fn keep(&mut self, unfinished: &Path) -> Result<()> {
+    fn keep(&mut self, kept: &Kept<'_>) {
         self.calibration.partial = true;
-        write_json(unfinished, &self.calibration).context("calibration")?;
+        kept.keep(&self.calibration);
         self.calibration.partial = false;
-        Ok(())
     }
 }
 

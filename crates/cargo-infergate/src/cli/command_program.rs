@@ -8,13 +8,14 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::{output, toolchain};
+use super::{output, progress, toolchain};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
+use crate::watcher::{self, watched};
 use infergate::case::BenchName;
-use infergate::process::this_program;
-use infergate::worker::Launcher;
+use infergate::process::Group;
+use infergate::worker::WorkerError;
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -42,7 +43,7 @@ pub fn program(
     }
     words.extend(["--".into(), path.clone().into_os_string()]);
     words.extend(arguments.iter().map(OsString::from));
-    let launcher = Launcher { program: this_program()?, arguments: words, folder: folder.to_owned() };
+    let launcher = watcher::launcher(words, folder.to_owned())?;
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }
 
@@ -53,12 +54,16 @@ pub fn program(
 pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     output::say(&format!("{side}: {} {}", program, arguments.join(" ")));
-    let mut command = Command::new(find(program, folder).unwrap_or_else(|| program.into()));
+    let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     toolchain::choose(&mut command, folder);
-    let status = command.stdin(Stdio::null()).stdout(std::io::stderr()).status();
+    let started = Group::spawn(command.stdin(Stdio::null()).stdout(std::io::stderr()));
+    let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
     let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
+    if progress::is_cancelled() {
+        return Err(WorkerError::by_user().into());
+    }
     ensure!(status.success(), "{side}: {key} failed ({status}); its words are above");
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{flags, gate, load_gate};
+use super::outputs::Written;
+use super::{flags, load_gate, output};
 use crate::gate::compare;
 use crate::receipt::{ReceiptOrBaseline, read_receipt_or_baseline};
 use crate::report::terminal;
@@ -44,5 +45,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
             terminal::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
-    gate::finish(&verdict, &subject, flags::path(matches, "json").as_deref())
+    output::report(&terminal::verdict(&verdict, &subject));
+    let mut written = Written::default();
+    written.json(flags::path(matches, "json").as_deref(), &verdict);
+    Ok(written.code(verdict.exit_code))
 }

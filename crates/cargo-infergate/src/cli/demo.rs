@@ -5,16 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
 use super::init::own_source;
+use super::outputs::Written;
 use super::{bench_target, flags, output, progress};
 use crate::paired::ensure_not;
-use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read, write_json};
+use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read};
 use crate::report::demo;
+use crate::watcher::watched;
+use infergate::process::Group;
 
 /// One case, so that it takes few minutes.
 const CASE: &str = "decode/p128";
@@ -88,11 +92,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     outcome?;
     let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
-    if let Some(json) = flags::path(matches, "json") {
-        write_json(&json, &found)?;
-    }
     output::report(&demo::text(&found));
-    Ok(if found.all_right { 0 } else { 1 })
+    let mut written = Written::default();
+    written.json(flags::path(matches, "json").as_deref(), &found);
+    Ok(written.code(if found.all_right { 0 } else { 1 }))
 }
 
 /// Makes the engine and gates each change; `changes` holds what was tried.
@@ -201,17 +204,21 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
     let json = engine.with_file_name("verdict.json");
     let _ = fs::remove_file(&json);
 
-    let mut gate = Process::new(std::env::current_exe().context("this program cannot be found")?);
+    let mut gate = watched(Process::new(std::env::current_exe().context("this program cannot be found")?));
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
-    gate.current_dir(engine).stdin(Stdio::null()).stderr(Stdio::inherit()).env_remove("CARGO_TARGET_DIR");
+    gate.current_dir(engine).stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("CARGO_TARGET_DIR");
     for name in
         std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("INFERGATE_"))
     {
         gate.env_remove(name);
     }
-    let ended = gate.output().context("the gate cannot be started")?;
+    let mut gate = Group::spawn(&mut gate).context("the gate cannot be started")?;
+    let (_, words, _) = gate.take_pipes();
+    let said = thread::spawn(|| words.map(std::io::read_to_string).transpose());
+    let ended = progress::until_ended(&mut gate, &|| false).context("the gate cannot be waited for")?;
     ensure_not(cancelled)?;
-    let exit_code = ended.status.code();
+    let said = said.join().ok().and_then(Result::ok).flatten().unwrap_or_default();
+    let exit_code = ended.code();
     if exit_code == Some(Outcome::Failed.exit_code()) {
         bail!("{}: the gate failed; its own words are above", change.name);
     }
@@ -223,7 +230,7 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
     let tried =
         DemoChange { change: change.name, expected: change.expected, found: verdict.as_ref().map(names), exit_code };
     if !tried.is_right() {
-        output::report(&String::from_utf8_lossy(&ended.stdout));
+        output::report(&said);
     }
     Ok(tried)
 }

@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 
+use super::outputs::Written;
 use super::{calibrate, flags, output};
 use crate::config::Config;
 use crate::gate::paired::{Known, MAX_BLOCKS, block_noise, known, smallest_slowdown};
 use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
 use crate::machine::{self, doctor};
 use crate::paired::QUIET_THRESHOLD;
-use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read, write_json};
+use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
 use crate::report::checkup;
 
 /// Its flags.
@@ -30,11 +31,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let sight = sight(&config, &machine.class)?;
     let paired = paired_sight(&config, &machine.class)?;
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine, findings: doctor::examine(), sight, paired };
-    if let Some(json) = flags::path(matches, "json") {
-        write_json(&json, &checkup)?;
-    }
     output::report(&checkup::text(&checkup, config.policy.min_sessions));
-    Ok(0)
+    let mut written = Written::default();
+    written.json(flags::path(matches, "json").as_deref(), &checkup);
+    Ok(written.code(0))
 }
 
 /// What the paired channel sees here, by the calibrations of this machine class.

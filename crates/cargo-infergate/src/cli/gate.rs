@@ -1,14 +1,15 @@
 //! `gate`: measure, compare with the committed baseline, decide.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{bench, early, flags, load_gate, output, paired_gate, report};
+use super::outputs::Written;
+use super::{bench, early, flags, load_gate, output, paired_gate, report, turn};
 use crate::config::Config;
 use crate::gate;
-use crate::receipt::{Baseline, Receipt, Verdict, read, write_json};
+use crate::receipt::{Baseline, Receipt, read};
 use crate::report::terminal;
 
 /// Its flags.
@@ -22,6 +23,7 @@ pub fn command() -> Command {
         .arg(receipt())
         .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))
+        .arg(turn::arg())
         .arg(report::folder())
         .after_help(
             "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
@@ -55,33 +57,27 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     {
         return load_gate::gate(matches, &config, path, folder.as_deref());
     }
-    let receipt = match given {
-        Some(path) => read::<Receipt>(&path)?,
+    let (receipt, out) = match given {
+        Some(path) => (read::<Receipt>(&path)?, None),
         None => {
             early::targets(&config, matches.contains_id("worker"))?;
             early::baselines(&config)?;
-            bench::measure(&config, matches, config.measured.memory.runs)?
+            let measured = bench::measure(&config, matches, config.measured.memory.runs)?;
+            (measured.receipt, Some(measured.out))
         }
     };
     let baseline = find_baseline(&config, &receipt)?;
     let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
-    let code = finish(&verdict, &terminal::subject(&receipt), json.as_deref())?;
+    output::report(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
+    let (code, mut written) = (verdict.exit_code, Written::default());
+    if let Some(out) = out {
+        bench::keep(&out, &receipt, &mut written);
+    }
+    written.json(json.as_deref(), &verdict);
     if let Some(folder) = folder {
-        report::stored(&folder, baseline.as_ref(), receipt, verdict)?;
+        written.note(report::stored(&folder, baseline.as_ref(), receipt, verdict));
     }
-    Ok(code)
-}
-
-/// Writes and prints a verdict; gives its exit code.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn finish(verdict: &Verdict, subject: &str, json: Option<&Path>) -> Result<i32> {
-    if let Some(json) = json {
-        write_json(json, verdict)?;
-    }
-    output::report(&terminal::verdict(verdict, subject));
-    Ok(verdict.exit_code)
+    Ok(written.code(code))
 }
 
 /// The baseline of this machine class; else one of another class, against which outputs still count.

@@ -5,8 +5,7 @@
 mod manifest;
 
 use std::env;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,7 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
 use super::{flags, output};
-use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_text};
+use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_new, write_text};
 use crate::report::init;
 use infergate::printable::printable;
 use infergate::text_file::read_text;
@@ -54,7 +53,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let texts = plan.files.iter().map(|file| (file.record(), file.added.as_str()));
     output::report(&init::text(&found, &texts.collect::<Vec<_>>()));
     if !dry_run {
-        write(&folder, &plan.files)?;
+        write(&plan.files)?;
     }
     if let Some(json) = flags::path(matches, "json") {
         write_json(&json, &found)?;
@@ -218,21 +217,17 @@ fn workflow(below: &str) -> Result<String> {
     Ok(template.replace("FOLDER", &below.replace('\'', "''")))
 }
 
-/// Each can be written before the first is. One that appeared meanwhile is not overwritten.
-fn write(folder: &Path, files: &[File]) -> Result<()> {
+/// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that
+/// a run that ends between two of them leaves a package that builds, and once more adds what is missing.
+fn write(files: &[File]) -> Result<()> {
     let changed = || files.iter().filter(|file| file.change != InitChange::Kept);
     for file in changed() {
         ensure_writable(&file.place)?;
     }
-    for file in changed() {
-        if file.change == InitChange::Added {
-            write_text(&file.place, &file.text)?;
-            continue;
-        }
-        let cannot = || format!("{}: cannot be written", file.place.display());
-        fs::create_dir_all(file.place.parent().unwrap_or(folder)).with_context(cannot)?;
-        let made = OpenOptions::new().write(true).create_new(true).open(&file.place);
-        made.and_then(|mut made| made.write_all(file.text.as_bytes())).with_context(cannot)?;
-    }
-    Ok(())
+    let mut last_first: Vec<&File> = changed().collect();
+    last_first.reverse();
+    last_first.into_iter().try_for_each(|file| match file.change {
+        InitChange::Added => write_text(&file.place, &file.text),
+        _ => write_new(&file.place, file.text.as_bytes()),
+    })
 }

@@ -21,7 +21,8 @@ use infergate::load::{Arrivals, Stop};
 use infergate::process::this_program;
 
 use super::load_gate::LoadGate;
-use super::{flags as common, output, outputs, progress};
+use super::outputs::{Kept, Written};
+use super::{flags as common, output, outputs, progress, turn};
 use crate::load::Target;
 use crate::load::audit::audit;
 use crate::load::cpu::raise_connection_limit;
@@ -56,6 +57,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut gate = LoadGate::from(matches)?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let targets = named.len();
+    // Shards of one load may run on one machine.
+    let _turn = if matches.contains_id("start-at") { turn::share(matches)? } else { turn::take(matches)? };
     let mut target = target::open(matches, named, &cancelled)?;
     let settings = Settings::from(matches, &folder, targets, target.as_ref())?;
     let earlier = common::path(matches, "earlier").map(|path| earlier(&path, &settings)).transpose()?;
@@ -75,7 +78,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         settings: &settings,
         target: target.as_mut(),
         receipt: &mut receipt,
-        out: &out,
+        kept: Kept::at(&out),
         drawer: &drawer,
         cancelled: &cancelled,
         room: MAX_KEPT,
@@ -91,10 +94,13 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     receipt.notes.extend(repeats::warnings(&receipt, earlier.as_ref()));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
-    write_json(&out, &receipt)?;
     output::report(&report::load::text(&receipt));
-    output::say(&format!("receipt: {}", out.display()));
-    Ok(gate.finish(&receipt)?.unwrap_or_else(|| exit_code(&receipt)))
+    let mut written = Written::default();
+    let code = gate.finish(&receipt, &mut written)?.unwrap_or_else(|| exit_code(&receipt));
+    if written.note(write_json(&out, &receipt)) {
+        output::say(&format!("receipt: {}", out.display()));
+    }
+    Ok(written.code(code))
 }
 
 /// The receipt of a run that had the same prompts.
@@ -156,7 +162,7 @@ struct Run<'a> {
     settings: &'a Settings,
     target: &'a mut dyn Target,
     receipt: &'a mut LoadReceipt,
-    out: &'a Path,
+    kept: Kept<'a>,
     drawer: &'a Drawer,
     cancelled: &'a Arc<AtomicBool>,
     /// What the receipt still has room for, in pieces of output.
@@ -265,7 +271,8 @@ impl Run<'_> {
         self.room = self.room.saturating_sub(seen.pieces + REQUEST_WEIGHT * seen.issued);
         self.receipt.levels.push(outcome.level);
         self.done += 1;
-        write_json(self.out, self.receipt)
+        self.kept.keep(self.receipt);
+        Ok(())
     }
 
     fn show(&self, label: &str, stop: Option<Stop>) -> Arc<Live> {

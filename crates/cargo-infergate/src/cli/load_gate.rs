@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::ArgMatches;
 
+use super::outputs::Written;
 use super::{bless, flags, output, report as pages};
 use crate::config::Config;
 use crate::gate::load::{compare as compare_runs, judge};
-use crate::receipt::{
-    LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of, write_json,
-};
+use crate::receipt::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
 use crate::report::{self, blessing};
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
@@ -33,7 +32,9 @@ pub fn compare(matches: &ArgMatches, config: &Config, base: &Path, head: &Path) 
         LOAD_BASELINE_SCHEMA => judge(&head, Some(&read(base)?), &config.policy)?,
         _ => compare_runs(&read(base)?, &head, &config.policy)?,
     };
-    show(&verdict, Some(&head), flags::path(matches, "json").as_deref())
+    let mut written = Written::default();
+    let code = show(&verdict, Some(&head), flags::path(matches, "json").as_deref(), &mut written);
+    Ok(written.code(code))
 }
 
 /// `gate --receipt`: a load receipt against the baseline of its machine class.
@@ -44,11 +45,12 @@ pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Optio
     ensure_no_targets(matches)?;
     let receipt: LoadReceipt = read(receipt)?;
     let verdict = judge(&receipt, usual(config, &receipt)?.as_ref(), &config.policy)?;
-    let code = show(&verdict, Some(&receipt), flags::path(matches, "json").as_deref())?;
+    let mut written = Written::default();
+    let code = show(&verdict, Some(&receipt), flags::path(matches, "json").as_deref(), &mut written);
     if let Some(folder) = folder {
-        pages::of_load(folder, receipt, verdict)?;
+        written.note(pages::of_load(folder, receipt, verdict));
     }
-    Ok(code)
+    Ok(written.code(code))
 }
 
 /// `bless --receipt`: each receipt as a session.
@@ -58,9 +60,10 @@ pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Optio
 pub fn bless(matches: &ArgMatches, config: &Config, paths: &[PathBuf]) -> Result<i32> {
     let mut receipts: Vec<LoadReceipt> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
+    receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
+    let _alone = bless::alone(matches, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
     for receipt in &receipts {
-        receipt.ensure_blessable()?;
         let path = config.baselines.join(LoadBaseline::file_name(receipt));
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
@@ -70,7 +73,7 @@ pub fn bless(matches: &ArgMatches, config: &Config, paths: &[PathBuf]) -> Result
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
     }
-    bless::write(matches, &refreshed)
+    Ok(bless::write(matches, &refreshed, Written::default()))
 }
 
 fn appended(before: Option<&LoadBaseline>, receipt: &LoadReceipt) -> Result<LoadBaseline> {
@@ -132,13 +135,13 @@ impl LoadGate {
     /// Shows and writes the verdict on `receipt` and gives its exit code; `None` where there is nothing to judge by.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn finish(&self, receipt: &LoadReceipt) -> Result<Option<i32>> {
+    /// A run that cannot be judged.
+    pub fn finish(&self, receipt: &LoadReceipt, written: &mut Written) -> Result<Option<i32>> {
         if self.baseline.is_none() && !self.is_asked {
             return Ok(None);
         }
         let verdict = judge(receipt, self.baseline.as_ref(), &self.config.policy)?;
-        show(&verdict, None, self.json.as_deref()).map(Some)
+        Ok(Some(show(&verdict, None, self.json.as_deref(), written)))
     }
 }
 
@@ -148,14 +151,12 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
     flags::is_there(&path).then(|| read(&path)).transpose()
 }
 
-/// Writes and prints a verdict, below what was measured where that was not printed before; gives its exit code.
-fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>) -> Result<i32> {
-    if let Some(json) = json {
-        write_json(json, verdict)?;
-    }
+/// Prints and writes a verdict, below what was measured where that was not printed before; gives its exit code.
+fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
     let header = measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::load::header(receipt)));
     output::report(&(header + &report::load::verdict::text(verdict)));
-    Ok(verdict.exit_code)
+    written.json(json, verdict);
+    verdict.exit_code
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.

@@ -8,7 +8,8 @@ use infergate::case::{Case, Phase};
 use infergate::memory::{self, MemoryRequest};
 use infergate::worker::WorkerError;
 
-use super::{bench_target, early, flags, output, outputs, progress};
+use super::outputs::{Kept, Written};
+use super::{bench_target, early, flags, output, outputs, progress, turn};
 use crate::config::Config;
 use crate::gate::memory::judge;
 use crate::paired::Program;
@@ -22,6 +23,7 @@ pub fn command() -> Command {
         .args(flags::memory_alone())
         .arg(flags::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
         .arg(flags::json("Write the verdict here"))
+        .arg(turn::arg())
         .after_help(
             "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
              cargo xtask memory --case generate/p512-o128 --json verdict.json",
@@ -35,6 +37,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let json = flags::path(matches, "json");
     outputs::fresh(&out)?;
     early::check(&config)?;
+    progress::cancelled_by_ctrl_c()?;
+    let _turn = turn::take(matches)?;
     let worker = match bench_target::memory_worker(&config.bench, flags::path(matches, "memory-worker"))? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
@@ -42,13 +46,14 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
-    if let Some(json) = json {
-        write_json(&json, &verdict)?;
-    }
-    let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
-    output::say(&format!("{kept} {}", out.display()));
     output::report(&report::memory::verdict(&receipt, &verdict));
-    Ok(verdict.exit_code)
+    let mut written = Written::default();
+    if written.note(write_json(&out, &receipt)) {
+        let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
+        output::say(&format!("{kept} {}", out.display()));
+    }
+    written.json(json.as_deref(), &verdict);
+    Ok(written.code(verdict.exit_code))
 }
 
 /// Who is followed beside the workers that are timed.
@@ -219,10 +224,10 @@ fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase])
     }
 }
 
-/// Runs the phase; what there is so far is kept in `out` all along.
+/// Runs the phase; what there is so far is kept in `out` all along, where it can be written.
 ///
 /// # Errors
-/// As [`memory::run`]; a receipt that cannot be written.
+/// As [`memory::run`].
 pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
     let request = MemoryRequest {
         worker: worker.path,
@@ -237,10 +242,14 @@ pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) 
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::new();
-    let mut keep = |partial: &MemoryReceipt| write_json(out, partial);
+    let kept = Kept::at(out);
+    let mut keep = |partial: &MemoryReceipt| {
+        kept.keep(partial);
+        Ok(())
+    };
     let receipt = memory::run(&request, &mut keep, &mut |step| line.show(step), &cancelled);
     line.finish();
     let receipt = receipt?;
-    write_json(out, &receipt)?;
+    kept.keep(&receipt);
     Ok(receipt)
 }

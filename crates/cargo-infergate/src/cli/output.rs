@@ -20,9 +20,17 @@ pub fn named(text: &str) -> String {
     text.replace(USUAL_NAME, NAME.get().unwrap_or(&USUAL_NAME))
 }
 
-/// Prints a report to stdout. A closed pipe is not an error of ours.
+/// Prints a report to stdout. A closed pipe is not an error of ours; what a full disk does not take is said.
 pub fn report(text: &str) {
-    let _ = anstream::stdout().write_all(named(&printable_report(text)).as_bytes());
+    let mut stdout = anstream::stdout();
+    let written = stdout.write_all(named(&printable_report(text)).as_bytes()).and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        self::error(
+            &anyhow::Error::new(error).context("stdout: cannot be written, and what it should have said is lost"),
+        );
+    }
 }
 
 /// Says something about what is going on, to stderr.

@@ -1,16 +1,19 @@
 //! The files a command writes: each can be written, none is read by the same command, and none of an earlier run is left when
 //! this one fails.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::ArgMatches;
+use serde::Serialize;
 
-use crate::receipt::ensure_writable;
+use super::output;
+use crate::receipt::{Outcome, ensure_writable, write_json};
 
 /// Flags that name files a command reads.
-const READ: [&str; 13] = [
+const READ: [&str; 14] = [
     "receipt",
     "baseline",
     "BASE",
@@ -24,6 +27,7 @@ const READ: [&str; 13] = [
     "api-key-file",
     "earlier",
     "RECEIPTS",
+    "resume",
 ];
 
 /// Flags that name files a command writes, anew.
@@ -79,4 +83,54 @@ fn spelt(id: &str) -> String {
 pub fn same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
     one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
+}
+
+/// Where what is measured is kept all along. A disk that is full is said once and ends no run: what is measured is in memory, too.
+pub struct Kept<'a> {
+    path: &'a Path,
+    said: Cell<bool>,
+}
+
+impl<'a> Kept<'a> {
+    /// In this file.
+    pub fn at(path: &'a Path) -> Self {
+        Self { path, said: Cell::new(false) }
+    }
+
+    /// Writes what there is.
+    pub fn keep<T: Serialize>(&self, document: &T) {
+        if let Err(error) = write_json(self.path, document)
+            && !self.said.replace(true)
+        {
+            output::say(&format!("not kept yet: {error:#}"));
+        }
+    }
+}
+
+/// What a command writes after it has printed its result: one file that cannot be written stops no other, and is no success.
+#[derive(Default)]
+pub struct Written {
+    failed: bool,
+}
+
+impl Written {
+    /// Takes note of how it went, and says so where it failed. Whether it is written.
+    pub fn note(&mut self, outcome: Result<()>) -> bool {
+        let Err(error) = outcome else { return true };
+        output::error(&error);
+        self.failed = true;
+        false
+    }
+
+    /// Writes one file, if one was asked for.
+    pub fn json<T: Serialize>(&mut self, path: Option<&Path>, document: &T) {
+        if let Some(path) = path {
+            self.note(write_json(path, document));
+        }
+    }
+
+    /// The exit code of a result whose own is `code`. One that fails fails by its own reason.
+    pub fn code(&self, code: i32) -> i32 {
+        if self.failed && code == Outcome::Pass.exit_code() { Outcome::Failed.exit_code() } else { code }
+    }
 }

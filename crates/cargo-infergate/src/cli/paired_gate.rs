@@ -1,25 +1,30 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
-use std::sync::atomic::AtomicBool;
+mod measuring;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches};
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use super::layouts::Chooser;
 use super::memory::Follower;
+use super::outputs::{Kept, Written};
 use super::sides::{self, Sides};
 use super::terms::Agreed;
 use super::{
-    calibrate, coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms,
+    coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, turn,
     undecided,
 };
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{MAX_BLOCKS, PairedPolicy, fewest_to_pass, judge, known, open, smallest_slowdown};
-use crate::paired::{AnchorRequest, PairedRequest, PairedRun, Program, ensure_not};
-use crate::receipt::{Calibration, CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
-use crate::report::{calibration, paired, words};
+use crate::gate::paired::{PairedPolicy, judge};
+use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
+use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
+use crate::report::{paired, words};
 use infergate::worker::WorkerError;
+
+pub use measuring::{Course, measure};
 
 /// Keys that hold for a paired gate alone.
 const KEYS: [&str; 24] = [
@@ -102,6 +107,14 @@ pub fn args() -> Vec<Arg> {
         needs(terms::arg()),
         needs(same_code::arg()),
         needs(
+            Arg::new("resume")
+                .long("resume")
+                .value_name("FILE")
+                .help("Go on with this receipt of a gate that was cut short, where builds and machine are the same; it is kept there")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["out", "base-url"]),
+        ),
+        needs(
             Arg::new("allow-output-change")
                 .long("allow-output-change")
                 .action(ArgAction::SetTrue)
@@ -153,9 +166,17 @@ pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
 }
 
 fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
-    let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
+    let resumed = flags::path(matches, "resume");
+    let mut earlier = resumed.as_deref().map(read::<PairedReceipt>).transpose()?;
+    let out = resumed.or_else(|| flags::path(matches, "out"));
+    let out = out.unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     let json = flags::path(matches, "json");
-    outputs::fresh(&out)?;
+    // What is gone on with stays until there is more of it.
+    if earlier.is_some() {
+        ensure_writable(&out)?;
+    } else {
+        outputs::fresh(&out)?;
+    }
     outputs::fresh(&out.with_extension("first.json"))?;
     let folder = report::begin(matches)?;
     let agreed = agreed(matches, config)?;
@@ -180,6 +201,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         power: matches.get_flag("power"),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    let _turn = turn::take(matches)?;
     let built = sides::build(matches, config);
     ensure_not(&cancelled)?;
     let built = built?;
@@ -200,9 +222,11 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         undecided_passes: config.undecided == Undecided::Warn,
         ..PairedPolicy::from(&config.policy)
     };
-    let measure_once = || {
+    let kept = Kept::at(&out);
+    let mut measure_once = || {
         let line = progress::Line::new();
-        let mut measured = measure(&request, config, asked.power, Some(&layouts), &line, &cancelled);
+        let course = Course { earlier: earlier.take(), kept: Some(&kept) };
+        let mut measured = measure(&request, config, asked.power, Some(&layouts), course, &line, &cancelled);
         if let Ok((receipt, _)) = &mut measured {
             coverage::attach(receipt, &policy, &request, looked.changed.as_ref(), &line, &cancelled);
         }
@@ -211,7 +235,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     };
     let (mut receipt, own_errors) = measure_once()?;
     if config.undecided == Undecided::Again
-        && let Some(note) = undecided::again(&receipt, &policy, &out)?
+        && let Some(note) = undecided::again(&receipt, &policy, &out)
     {
         output::say(&words::note(&note));
         notes.push(note);
@@ -220,10 +244,9 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     receipt.notes = notes.into_iter().chain(layouts.note().into_iter().chain(own_errors).map(Note::from)).collect();
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
-    write_json(&out, &PairedReceipt { partial: receipt.partial || more, ..receipt.clone() })?;
     if more {
+        kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
         memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
-        write_json(&out, &receipt)?;
     }
     let mut verdict = judge(&receipt, &policy);
     if policy.undecided_passes
@@ -231,16 +254,25 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     {
         verdict.notes.insert(0, warning);
     }
-    if let Some(json) = json {
-        write_json(&json, &verdict)?;
-    }
-    output::say(&format!("receipt: {}", out.display()));
+    // Before anything is written, which may fail.
     output::report(&paired::verdict(&receipt, &verdict));
-    let code = verdict.exit_code;
-    if let Some(folder) = folder {
-        report::paired(&folder, receipt, verdict)?;
+    let (code, mut written) = (verdict.exit_code, Written::default());
+    if written.note(write_json(&out, &receipt)) {
+        output::say(&kept_words(&out, receipt.partial));
     }
-    Ok(code)
+    written.json(json.as_deref(), &verdict);
+    if let Some(folder) = folder {
+        written.note(report::paired(&folder, receipt, verdict));
+    }
+    Ok(written.code(code))
+}
+
+fn kept_words(out: &Path, partial: bool) -> String {
+    let place = out.display();
+    match partial {
+        true => format!("receipt: {place}; the same command goes on with it by --resume {place}"),
+        false => format!("receipt: {place}"),
+    }
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.
@@ -297,64 +329,6 @@ pub fn request(
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })
-}
-
-/// Measures until every case is settled, blocks drawn from `layouts`; also what this gate knows of its own errors here.
-///
-/// # Errors
-/// As [`PairedRun::begin`], [`PairedRun::run`] and [`Chooser::choose`]; a budget that holds no verdict.
-pub fn measure(
-    request: &PairedRequest,
-    config: &Config,
-    power: bool,
-    layouts: Option<&Chooser<'_>>,
-    line: &progress::Line,
-    cancelled: &AtomicBool,
-) -> Result<(PairedReceipt, Option<String>)> {
-    let mut show = |step: &infergate::progress::Progress| line.show(step);
-    let mut run = PairedRun::begin(request, &mut show, cancelled)?;
-    if request.is_same_code() {
-        return Ok((run.run(&open, &mut show)?, None));
-    }
-    let calibrated = find_calibration(config, run.receipt())?;
-    if let Some(calibration) = &calibrated {
-        run.expect(&known(calibration));
-    }
-    if let Some(layouts) = layouts {
-        show(&infergate::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
-        run.lay_out(|receipt| layouts.choose(receipt, calibrated.as_ref(), line))?;
-    }
-    let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
-    line.above(|| {
-        output::say(&paired::thresholds(run.receipt()));
-        if power {
-            output::report(&paired::power(run.receipt(), blocks, |case, std, cases| {
-                let layout_std = case.layout_std.unwrap_or(0.0);
-                smallest_slowdown(case.threshold.ln(), std, layout_std, blocks, cases)
-            }));
-        }
-    });
-    let fewest = fewest_to_pass();
-    ensure!(
-        blocks >= fewest,
-        "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \
-         give more time or fewer --cases",
-        run.block_ns() as f64 * fewest as f64 / 1e9
-    );
-    let receipt = run.run(&open, &mut show)?;
-    let said = calibration::quote(calibrated.as_ref(), &receipt);
-    Ok((receipt, said))
-}
-
-/// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
-fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
-    let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
-    if !flags::is_there(&path) {
-        return Ok(None);
-    }
-    let calibration = read::<Calibration>(&path)?;
-    let same = calibration.machine.class == receipt.machine.class && calibration.threads == receipt.threads;
-    Ok(same.then_some(calibration))
 }
 
 /// `90s`, `5m`, `1h30m`.

@@ -1,13 +1,26 @@
 //! A progress line with the time left, on stderr, drawn between timed regions only. In a log: a line a process.
 
 use std::cell::RefCell;
+use std::io;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use infergate::process::Group;
 use infergate::progress::Progress;
+
+/// So often it is looked whether a build is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// And one that is asked to end has so long.
+const END: Duration = Duration::from_secs(2);
+
+/// Set by Ctrl-C.
+static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// The line.
 pub struct Line {
@@ -60,7 +73,6 @@ impl Line {
 /// # Errors
 /// When the signal handler cannot be installed.
 pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
-    static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(cancelled) = CANCELLED.get() {
         return Ok(cancelled.clone());
     }
@@ -76,4 +88,25 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     })
     .context("Ctrl-C cannot be handled here")?;
     Ok(cancelled)
+}
+
+/// Whether Ctrl-C was pressed, or another signal asked this process to end.
+pub fn is_cancelled() -> bool {
+    CANCELLED.get().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+}
+
+/// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
+/// user wants the run to end, or `stop` says so.
+///
+/// # Errors
+/// When the system cannot say how it ended.
+pub fn until_ended(process: &mut Group, stop: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
+    while !process.has_ended() {
+        if stop() || is_cancelled() {
+            process.ask_to_end(END);
+            break;
+        }
+        thread::sleep(LOOK);
+    }
+    process.end()
 }

@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::bench_target::{self, Place};
+use super::progress;
 use crate::config::BenchTarget;
+use infergate::process::Group;
 use infergate::text_file::read_text;
 
 /// No linker's command is longer.
@@ -44,7 +46,7 @@ impl Linker {
         place: Option<&Place>,
         plain: &Path,
         folder: &Path,
-        stop: &(dyn Fn() -> bool + Sync),
+        stop: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
         let said = std::path::absolute(folder)?.join("link-args");
         let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];
@@ -62,7 +64,8 @@ impl Linker {
         let Some(mut command) = self.command.to(to) else { return false };
         command.args([".text*", ".rodata*"].map(|sections| format!("-Wl,--shuffle-sections={sections}={seed}")));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success()) && to.is_file()
+        let ended = Group::spawn(&mut command).and_then(|mut link| progress::until_ended(&mut link, &|| false));
+        ended.is_ok_and(|status| status.success()) && to.is_file()
     }
 }
 

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use infergate::text_file::read_text;
 
+use super::outputs::Written;
 use super::{flags, output, outputs};
 use crate::gate;
-use crate::receipt::{Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_json, write_text};
+use crate::receipt::{Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
@@ -95,16 +96,17 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         outputs::fresh(json)?;
     }
     let inputs = load::inputs(&files, &config)?;
+    let mut written = Written::default();
     if let Some(folder) = flags::path(matches, "out") {
-        write(&folder, &inputs, &formats, &files)?;
+        written.note(write(&folder, &inputs, &formats, &files));
     }
     if let Some(json) = json {
-        write_json(&json, &document(&sections::report(&inputs)))?;
+        written.json(Some(&json), &document(&sections::report(&inputs)));
     }
     if let Some(document) = flags::path(matches, "splice") {
-        into_document(&document, &inputs, &files)?;
+        written.note(into_document(&document, &inputs, &files));
     }
-    Ok(0)
+    Ok(written.code(0))
 }
 
 /// Writes the usual formats of a run that was judged against a baseline, or none.
@@ -141,17 +143,19 @@ fn inputs() -> Inputs {
 /// Writes the files of these formats, each as a whole.
 ///
 /// # Errors
-/// A format that is none or lacks what it needs; a file that cannot be written.
+/// A format that is none or lacks what it needs; the first file that cannot be written, after all others were.
 fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
     let exporters = chosen(formats, inputs)?;
     let report = sections::report(inputs);
-    let mut written: Vec<String> = Vec::new();
+    let (mut written, mut failed) = (Vec::<String>::new(), None);
     for exporter in exporters {
         for file in exporter.export(inputs, &report)? {
             if !written.contains(&file.name) {
                 ensure_not_read(&folder.join(&file.name), read)?;
-                write_bytes(&folder.join(&file.name), &file.bytes)?;
-                written.push(file.name);
+                match write_bytes(&folder.join(&file.name), &file.bytes) {
+                    Ok(()) => written.push(file.name),
+                    Err(error) => failed = failed.or(Some(error)),
+                }
             }
         }
     }
@@ -162,8 +166,10 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
         1 => " and 1 picture".into(),
         count => format!(" and {count} pictures"),
     };
-    output::say(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
-    Ok(())
+    if !written.is_empty() {
+        output::say(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Refuses to write over what this report is made from.

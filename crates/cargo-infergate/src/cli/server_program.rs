@@ -15,6 +15,7 @@ use crate::load::scenario::Scenario;
 use crate::paired::{Program, UnderLoad};
 use crate::server::Start;
 use crate::server::worker::{self, COMMAND, Job, Where};
+use crate::watcher;
 use infergate::case::{BenchName, Case};
 use infergate::process::this_program;
 use infergate::worker::Launcher;
@@ -43,7 +44,7 @@ pub fn program(
     let mut words = words(asked, &scenarios(folder)?)?;
     words.push("--".into());
     words.extend(asked.command.iter().map(OsString::from));
-    let launcher = Launcher { program: this_program()?, arguments: words, folder: folder.to_owned() };
+    let launcher = watcher::launcher(words, folder.to_owned())?;
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }
 

@@ -2,34 +2,30 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-
+use super::outputs::Kept;
 use crate::gate::paired::{PairedPolicy, judge};
-use crate::receipt::{Note, PairedReceipt, Target, Verdict, VerdictRow, write_json};
+use crate::receipt::{Note, PairedReceipt, Target, Verdict, VerdictRow};
 
 /// Whether to measure once more: then the note that says so. The receipt of the first run is kept beside `out`, and what it
 /// showed is in the note. A run that was decided, whichever way, is never repeated, nor one in which something is missing that a
 /// second would not have either.
-///
-/// # Errors
-/// When the first receipt cannot be written.
-pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Result<Option<Note>> {
+pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Option<Note> {
     // What is counted is counted after the last run.
     let timed = |target: &&Target| !target.metric().is_counted();
     let targets = policy.targets.iter().filter(timed).cloned().collect();
     let verdict = judge(receipt, &PairedPolicy { undecided_passes: true, targets, ..policy.clone() });
     if !verdict.passes_undecided() {
-        return Ok(None);
+        return None;
     }
     let kept = out.with_extension("first.json");
-    write_json(&kept, receipt)?;
+    Kept::at(&kept).keep(receipt);
     let text = format!(
         "the first run ended {} ({}), and undecided = \"again\" measured it once more; its receipt is {}",
         verdict.verdict.words(),
         subjects(&verdict),
         kept.display()
     );
-    Ok(Some(Note::from(text)))
+    Some(Note::from(text))
 }
 
 /// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.

@@ -190,6 +190,7 @@ pub fn run(
         notes: Vec::new(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
+        resumed: Vec::new(),
     };
     let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns + anchor_load_ns;
     Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })

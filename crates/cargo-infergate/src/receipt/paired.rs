@@ -74,6 +74,9 @@ pub struct PairedReceipt {
     /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// Numbers of blocks after which the run was cut short and gone on with later; empty where it was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<usize>,
 }
 
 /// The older revision that head is compared with beside base.
@@ -234,6 +237,7 @@ impl PairedReceipt {
         let known = validate_suite(&self.cases, self.is_same_code())?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
+        at_most(self.resumed.len(), MAX_BLOCKS, "times that it was gone on with")?;
         ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
         for (at, block) in self.blocks.iter().enumerate() {
             let sound = validate_block(block, &known).and_then(|()| validate_windows(block, &self.cases));

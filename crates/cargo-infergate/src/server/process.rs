@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate::printable::printable_within;
+use infergate::process::Group;
+
+use crate::watcher::end_children;
 
 /// How often a server is asked whether it is ready.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,9 +27,6 @@ const SHOWN_CHARS: usize = 300;
 /// What stands in an argument for the port the server is to listen on.
 const PORT: &str = "{port}";
 
-/// The process group of the server that runs, 0 where none does: whoever ends this process ends the server first.
-static RUNNING: AtomicU32 = AtomicU32::new(0);
-
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Start {
@@ -41,7 +40,7 @@ pub struct Start {
 
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
-    child: Child,
+    process: Group,
     /// All it writes.
     log: File,
     /// Where it listens.
@@ -69,10 +68,9 @@ impl Server {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
             command.env_remove(name);
         }
-        let child = in_own_group(&mut command).spawn();
-        let child = child.with_context(|| format!("server.command: '{program}' cannot be started"))?;
-        RUNNING.store(child.id(), Ordering::Relaxed);
-        let mut server = Self { child, log, address };
+        let process = Group::spawn(&mut command);
+        let process = process.with_context(|| format!("server.command: '{program}' cannot be started"))?;
+        let mut server = Self { process, log, address };
         let begun = Instant::now();
         while !answers(address, &start.ready) {
             if let Some(how) = server.ended() {
@@ -90,45 +88,29 @@ impl Server {
         Ok(server)
     }
 
-    /// How it ended by itself, and its last words: `(exit status: 3); its last words: no memory`. `None` while it runs.
+    /// How it ended by itself, and its last words: `(exit status: 3); its last words: no memory`. `None` while it runs. What it left
+    /// behind is ended then.
     pub fn ended(&mut self) -> Option<String> {
-        let status = self.child.try_wait().ok().flatten()?;
+        if !self.process.has_ended() {
+            return None;
+        }
+        let status = self.process.end().ok()?;
         Some(format!("({status}){}", last_line(&mut self.log)))
     }
 
     /// The id of its process group.
     pub fn group(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        signal(self.group(), Signal::End);
-        let begun = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) && begun.elapsed() < END {
-            thread::sleep(Duration::from_millis(10));
-        }
-        signal(self.group(), Signal::Kill);
-        let _ = self.child.wait();
-        RUNNING.store(0, Ordering::Relaxed);
+        self.process.ask_to_end(END);
+        let _ = self.process.end();
+        // What went to a group of its own; one that stays for all that is ended with this process.
+        let _ = end_children();
     }
-}
-
-/// From now on whoever ends this process with a signal ends the server, too.
-///
-/// # Errors
-/// When the system takes no handler.
-pub fn end_with_this_process() -> Result<()> {
-    ctrlc::set_handler(|| {
-        let group = RUNNING.load(Ordering::Relaxed);
-        if group != 0 {
-            signal(group, Signal::Kill);
-        }
-        // As a process that a signal ended would be seen.
-        std::process::exit(130);
-    })
-    .context("signals cannot be handled")
 }
 
 fn free_address() -> Result<SocketAddr> {
@@ -165,53 +147,3 @@ fn last_line(log: &mut File) -> String {
         None => String::new(),
     }
 }
-
-#[derive(Clone, Copy)]
-enum Signal {
-    End,
-    Kill,
-}
-
-/// `command` in a process group of its own, which ends with this process.
-#[cfg(unix)]
-pub fn in_own_group(command: &mut Command) -> &mut Command {
-    use std::os::unix::process::CommandExt as _;
-    command.process_group(0);
-    #[cfg(target_os = "linux")]
-    // SAFETY: the call between fork and exec only sets a flag of the new process.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
-    }
-    command
-}
-
-#[cfg(unix)]
-fn signal(group: u32, signal: Signal) {
-    let number = match signal {
-        Signal::End => libc::SIGTERM,
-        Signal::Kill => libc::SIGKILL,
-    };
-    if let Ok(group) = i32::try_from(group) {
-        // SAFETY: takes no pointers; a group that is gone is an error without meaning.
-        unsafe {
-            libc::kill(-group, number);
-        }
-    }
-}
-
-/// `command` as it is.
-#[cfg(not(unix))]
-pub fn in_own_group(command: &mut Command) -> &mut Command {
-    command
-}
-
-/// Ends a process that was started [`in_own_group`], and all that it started.
-pub fn end_group(group: u32) {
-    signal(group, Signal::Kill);
-}
-
-#[cfg(not(unix))]
-fn signal(_group: u32, _signal: Signal) {}

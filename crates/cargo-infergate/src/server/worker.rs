@@ -16,7 +16,7 @@ use infergate::worker::{
 use serde_json::Value;
 
 use super::memory::of_group;
-use super::process::{Server, Start, end_with_this_process};
+use super::process::{Server, Start};
 use super::window;
 use crate::load::body::Wanted;
 use crate::load::client::{Endpoint, Limits};
@@ -30,6 +30,7 @@ use crate::load::shard::Shard;
 use crate::load::url::Url;
 use crate::load::window::{METRICS, case_name};
 use crate::receipt::{Build, InferenceMemory, MemorySample, Metric, Output, output_sha256};
+use crate::watcher::take_over;
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__server-worker";
@@ -82,7 +83,7 @@ pub enum Where {
 /// When a pipe breaks; a server that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
     infergate::process::end_with_parent();
-    end_with_this_process()?;
+    take_over();
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
     let mut worker = Worker { job, loaded: None, asked: 0 };
     while let Some(Asked { id, request }) = wire.receive()? {

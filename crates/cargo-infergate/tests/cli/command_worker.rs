@@ -32,19 +32,30 @@ fn an_engine_in_python_is_a_worker() {
 }
 
 /// `program` with `arguments` as a worker, through the command's hidden one.
-fn launched(program: &str, arguments: &[&str], check_output: bool) -> (Client<'static>, Case) {
+pub fn launched(program: &str, arguments: &[&str], check_output: bool) -> (Client<'static>, Case) {
+    launched_until(program, arguments, check_output, &GOES_ON)
+}
+
+/// The same, until `cancelled`.
+pub fn launched_until(
+    program: &str,
+    arguments: &[&str],
+    check_output: bool,
+    cancelled: &'static AtomicBool,
+) -> (Client<'static>, Case) {
     let path = Path::new(program);
-    let mut words = vec!["__command-worker", "--name", "it"];
+    let this = env!("CARGO_BIN_EXE_cargo-infergate");
+    let mut words = vec!["__watch", "--", this, "__command-worker", "--name", "it"];
     words.extend(check_output.then_some("--check-output"));
     words.extend(["--", program]);
     words.extend(arguments);
     let launcher = Launcher {
-        program: env!("CARGO_BIN_EXE_cargo-infergate").into(),
+        program: this.into(),
         arguments: words.into_iter().map(Into::into).collect(),
         folder: std::env::temp_dir(),
     };
     let file = WorkerFile::open(path).expect("a program").behind(Some(launcher));
-    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON);
+    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), cancelled);
     let mut client = spawned.expect("a worker").0;
     let loaded = client.load(&LoadRequest::default(), None).expect("loaded");
     assert_eq!(loaded.benches.len(), 1);

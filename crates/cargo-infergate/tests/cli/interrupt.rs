@@ -65,7 +65,7 @@ fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
 }
 
 /// A paired gate between two fakes, the second of which stops the gate at a moment of its own.
-fn pair(sandbox: &Sandbox, head: &str) -> Command {
+pub fn pair(sandbox: &Sandbox, head: &str) -> Command {
     let mut gate =
         sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
     gate.arg("--base-bin")

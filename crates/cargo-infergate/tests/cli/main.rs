@@ -18,6 +18,10 @@ mod harness_sources;
 mod init;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(unix)]
+mod kept;
+#[cfg(target_os = "linux")]
+mod left_behind;
 #[path = "../gate/load_runs.rs"]
 mod load_runs;
 mod load_verdict;
@@ -35,3 +39,5 @@ mod swap;
 mod terminal;
 mod terms;
 mod toolchain;
+#[cfg(unix)]
+mod turns;

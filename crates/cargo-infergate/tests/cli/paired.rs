@@ -330,27 +330,6 @@ fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
     assert!(stderr(&said).contains("required"), "{}", stderr(&said));
 }
 
-#[cfg(unix)]
-#[test]
-fn a_full_disk_leaves_nothing_half_written() {
-    let sandbox = Sandbox::new();
-    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake"));
-    let gate = sandbox.process(&[]);
-    let mut process = std::process::Command::new("sh");
-    process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(gate.get_program());
-    process.args(["infergate", "gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--out=paired.json"]);
-    process
-        .arg("--base-bin")
-        .arg(base)
-        .arg("--head-bin")
-        .arg(head)
-        .current_dir(sandbox.path(""))
-        .env("INFERGATE_VIRTUAL_CLOCK", "1");
-    let line = error(assert_cmd::Command::from_std(process).assert());
-    assert!(line.contains("paired.json: cannot be written") && line.contains("space left"), "{line}");
-    assert!(!sandbox.path("paired.json").exists());
-}
-
 /// `gate` against base, and against an anchor in the same blocks.
 fn gate_with_anchor(sandbox: &Sandbox, anchor: &str, base: &str, head: &str, arguments: &[&str]) -> Assert {
     let anchor = program(sandbox, anchor).to_string_lossy().into_owned();

@@ -65,6 +65,8 @@ impl Sandbox {
         process.env_remove("CARGO_TARGET_DIR");
         // Engines of these tests take no time.
         process.env("INFERGATE_VIRTUAL_CLOCK", "1");
+        // They wait for nobody else on this machine.
+        process.env("INFERGATE_LOCK", self.path(".git/lock"));
         process
     }
 

@@ -42,6 +42,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         code: None,
         terms: None,
         notes: Vec::new(),
+        resumed: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

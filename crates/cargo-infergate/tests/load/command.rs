@@ -28,7 +28,9 @@ impl Place {
             .current_dir(self.folder.path())
             .args(["infergate", "load"])
             .args(arguments)
-            .env_remove("CARGO_TARGET_DIR");
+            .env_remove("CARGO_TARGET_DIR")
+            // It waits for nobody else on this machine.
+            .env("INFERGATE_LOCK", self.folder.path().join(".git/lock"));
         command
     }
 

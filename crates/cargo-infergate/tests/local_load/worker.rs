@@ -34,7 +34,7 @@ fn load(folder: &Path, model: &str, worker: &Path, more: &[&str]) -> Assert {
     ]);
     command.arg("--worker").arg(worker).args(["--input-tokens=8", "--output-tokens=4"]).args(more);
     // An engine of these tests takes no time.
-    command.env("INFERGATE_VIRTUAL_CLOCK", "1").assert()
+    command.env("INFERGATE_VIRTUAL_CLOCK", "1").env("INFERGATE_LOCK", folder.join(".git/lock")).assert()
 }
 
 fn stdout(assert: &Assert) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command, value_parser};
 
+use super::super::turn;
 use super::merge;
 use crate::cli::flags;
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS};
@@ -23,6 +24,7 @@ pub fn command() -> Command {
         .args(flags::judge_load())
         .arg(out())
         .arg(flags::json("Write the verdict here"))
+        .arg(turn::arg())
         .subcommand(merge::command())
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)

@@ -31,8 +31,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let receipt = merge(files.map(read).collect::<Result<_>>()?)?;
     receipt.validate()?;
     if let Some(out) = flags::path(matches, "out") {
-        write_json(&out, &receipt)?;
         output::report(&report::load::text(&receipt));
+        write_json(&out, &receipt)?;
         output::say(&format!("receipt: {}", out.display()));
     }
     Ok(exit_code(&receipt))

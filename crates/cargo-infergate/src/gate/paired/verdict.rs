@@ -129,6 +129,11 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }
+    notes.extend(receipt.resumed.last().map(|blocks| {
+        Note::from(format!(
+            "the run was cut short after {blocks} blocks and gone on with: the others are of another time"
+        ))
+    }));
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }

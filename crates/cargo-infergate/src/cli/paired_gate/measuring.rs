@@ -1,0 +1,91 @@
+//! A paired run as the command line starts it: what is known of this machine, the layouts, the time there is, and where blocks are kept.
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Result, ensure};
+
+use super::super::layouts::Chooser;
+use super::super::outputs::Kept;
+use super::super::{calibrate, flags, output, progress};
+use crate::config::Config;
+use crate::gate::paired::{MAX_BLOCKS, fewest_to_pass, known, open, smallest_slowdown};
+use crate::paired::{PairedRequest, PairedRun};
+use crate::receipt::{Calibration, PairedReceipt, read};
+use crate::report::{calibration, paired};
+
+/// What a run goes on with, and where it is kept.
+#[derive(Default)]
+pub struct Course<'a> {
+    /// A run of the same that was cut short.
+    pub earlier: Option<PairedReceipt>,
+    /// Where each block is kept as soon as it is measured.
+    pub kept: Option<&'a Kept<'a>>,
+}
+
+/// Measures until every case is settled, blocks drawn from `layouts`; also what this gate knows of its own errors here.
+///
+/// # Errors
+/// As [`PairedRun::begin`], [`PairedRun::go_on`], [`PairedRun::run`] and [`Chooser::choose`]; a budget that holds no verdict.
+pub fn measure(
+    request: &PairedRequest,
+    config: &Config,
+    power: bool,
+    layouts: Option<&Chooser<'_>>,
+    course: Course<'_>,
+    line: &progress::Line,
+    cancelled: &AtomicBool,
+) -> Result<(PairedReceipt, Option<String>)> {
+    let mut show = |step: &infergate::progress::Progress| line.show(step);
+    let mut run = PairedRun::begin(request, &mut show, cancelled)?;
+    if request.is_same_code() {
+        return Ok((run.run(&open, &mut show)?, None));
+    }
+    let calibrated = find_calibration(config, run.receipt())?;
+    if let Some(calibration) = &calibrated {
+        run.expect(&known(calibration));
+    }
+    if let Some(layouts) = layouts {
+        show(&infergate::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
+        run.lay_out(|receipt| layouts.choose(receipt, calibrated.as_ref(), line))?;
+    }
+    if let Some(earlier) = course.earlier {
+        run.go_on(earlier)?;
+    }
+    let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
+    line.above(|| {
+        output::say(&paired::thresholds(run.receipt()));
+        if power {
+            output::report(&paired::power(run.receipt(), blocks, |case, std, cases| {
+                let layout_std = case.layout_std.unwrap_or(0.0);
+                smallest_slowdown(case.threshold.ln(), std, layout_std, blocks, cases)
+            }));
+        }
+    });
+    let fewest = fewest_to_pass().saturating_sub(run.receipt().blocks.len());
+    ensure!(
+        blocks >= fewest,
+        "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \
+         give more time or fewer --cases",
+        run.block_ns() as f64 * fewest as f64 / 1e9
+    );
+    let look = |receipt: &PairedReceipt| {
+        if let Some(kept) = course.kept.filter(|_| !receipt.blocks.is_empty()) {
+            kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
+        }
+        open(receipt)
+    };
+    let receipt = run.run(&look, &mut show)?;
+    let said = calibration::quote(calibrated.as_ref(), &receipt);
+    Ok((receipt, said))
+}
+
+/// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
+fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
+    let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
+    if !flags::is_there(&path) {
+        return Ok(None);
+    }
+    let calibration = read::<Calibration>(&path)?;
+    let same = calibration.machine.class == receipt.machine.class && calibration.threads == receipt.threads;
+    Ok(same.then_some(calibration))
+}

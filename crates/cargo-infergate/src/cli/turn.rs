@@ -1,0 +1,207 @@
+//! One measuring command at a time on a machine: two would measure each other, and one that builds disturbs one that measures.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Arg, ArgAction, ArgMatches};
+use infergate::worker::WorkerError;
+
+use super::{output, progress};
+
+/// Where the lock lies: the same place for everybody on this machine, whatever a user's settings say.
+#[cfg(unix)]
+const PLACE: &str = "/tmp/infergate-measures.lock";
+
+/// Names another place, for the gate's own tests alone.
+const OTHER_PLACE: &str = "INFERGATE_LOCK";
+
+const LOOK: Duration = Duration::from_millis(50);
+
+/// `--no-wait`.
+pub fn arg() -> Arg {
+    Arg::new("no-wait")
+        .long("no-wait")
+        .action(ArgAction::SetTrue)
+        .help("Measure also while another infergate command measures on this machine")
+}
+
+/// While this lives no other command measures here, but for those that may measure beside it.
+pub struct Turn(Option<File>);
+
+/// Waits until no other command measures on this machine, unless `--no-wait` was given.
+///
+/// # Errors
+/// When the user ends the wait.
+pub fn take(matches: &ArgMatches) -> Result<Turn> {
+    lock(matches, Kind::Alone)
+}
+
+/// As [`take`], for the parts of one load, which measure side by side.
+///
+/// # Errors
+/// As [`take`].
+pub fn share(matches: &ArgMatches) -> Result<Turn> {
+    lock(matches, Kind::Shared)
+}
+
+/// Who else may have a lock.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// Nobody.
+    Alone,
+    /// Others that share it.
+    Shared,
+}
+
+/// Locks `file` until it is closed. Where another process has it, says `words` once and waits, but not for one that `is_ours` says
+/// needs no waiting for. A file system without locks counts as free.
+///
+/// # Errors
+/// When the user ends the wait.
+pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &dyn Fn() -> bool) -> Result<()> {
+    let mut said = false;
+    loop {
+        let locked = match kind {
+            Kind::Alone => file.try_lock(),
+            Kind::Shared => file.try_lock_shared(),
+        };
+        if !matches!(locked, Err(TryLockError::WouldBlock)) || is_ours() {
+            return Ok(());
+        }
+        if progress::is_cancelled() {
+            return Err(WorkerError::by_user().into());
+        }
+        if !said {
+            output::say(&words());
+            said = true;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn lock(matches: &ArgMatches, kind: Kind) -> Result<Turn> {
+    if matches.get_flag("no-wait") {
+        return Ok(Turn(None));
+    }
+    let place = place();
+    loop {
+        let file = match open(&place) {
+            Ok(file) => file,
+            Err(error) => {
+                let text =
+                    format!("{}: is no lock ({error}); whether others measure here is not known", place.display());
+                output::say(&text);
+                return Ok(Turn(None));
+            }
+        };
+        let words = || {
+            let who = holder(&file).map_or_else(String::new, |process| format!(" (process {process})"));
+            format!("waiting: another infergate command measures on this machine{who}; --no-wait measures beside it")
+        };
+        // What is measured may itself be such a command; waiting for whoever waits for it would take for ever.
+        wait_for(&file, kind, &words, &|| holder(&file).is_some_and(is_above))?;
+        if is_at(&file, &place) {
+            return Ok(Turn(Some(file)));
+        }
+        // Somebody tidied up: whoever comes next would lock another file.
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            let _ = file.unlock();
+        }
+    }
+}
+
+fn place() -> PathBuf {
+    #[cfg(unix)]
+    let usual = || PathBuf::from(PLACE);
+    #[cfg(not(unix))]
+    let usual = || std::env::temp_dir().join("infergate-measures.lock");
+    std::env::var_os(OTHER_PLACE).map_or_else(usual, PathBuf::from)
+}
+
+/// The file, made where it is missing. Whoever may read it may lock it. A link is not followed, and nothing is ever written to it.
+#[cfg(unix)]
+fn open(place: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    loop {
+        match File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(place) {
+            Ok(file) if file.metadata()?.is_file() => return Ok(file),
+            Ok(_) => return Err(std::io::Error::other("it is no regular file")),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Err(_) => {}
+        }
+        match File::options().write(true).create_new(true).open(place) {
+            // The umask may say that only this user reads it.
+            Ok(file) => file.set_permissions(fs::Permissions::from_mode(0o644))?,
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn open(place: &Path) -> std::io::Result<File> {
+    match File::options().write(true).create_new(true).open(place) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(place),
+        made => made,
+    }
+}
+
+/// Whether `file` is what stands at `place` now.
+fn is_at(file: &File, place: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let (Ok(locked), Ok(found)) = (file.metadata(), fs::symlink_metadata(place)) else { return false };
+        (locked.dev(), locked.ino()) == (found.dev(), found.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, place);
+        true
+    }
+}
+
+/// The process that has locked `file`, where the system says it (Linux).
+fn holder(file: &File) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let end = format!(":{}", file.metadata().ok()?.ino());
+        // `3: FLOCK  ADVISORY  WRITE 26803 fe:00:5439982 0 EOF`
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        let mut found = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let found =
+            found.find(|words| words.get(1) == Some(&"FLOCK") && words.get(5).is_some_and(|file| file.ends_with(&end)));
+        found?.get(4)?.parse().ok().filter(|process| *process > 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
+/// Whether `process` started this one, or one that did.
+fn is_above(process: u32) -> bool {
+    let parent = |of: u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let mut above = std::process::id();
+    while let Some(next) = parent(above).filter(|next| *next > 0) {
+        if next == process {
+            return true;
+        }
+        above = next;
+    }
+    false
+}

@@ -1,0 +1,82 @@
+//! A process between this command and a program that may start others: whatever the program leaves behind ends with it, and all
+//! of them end when this command does, also when it is killed and can do nothing any more.
+//!
+//! On Linux such a watcher is told when its parent ends, and takes over every process below it that loses its own parent, whatever
+//! group or session that one went to. Only a process that is killed together with its watcher leaves something behind. Elsewhere
+//! there is no watcher: a program's group is ended by whoever started it, and a killed command leaves its children.
+
+#[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
+mod linux;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use infergate::process::this_program;
+use infergate::worker::Launcher;
+
+#[cfg(target_os = "linux")]
+pub use children::{end_children, take_over};
+#[cfg(target_os = "linux")]
+pub use linux::watch;
+
+/// The hidden command that is one.
+pub const COMMAND: &str = "__watch";
+
+/// This program with `arguments`, run in `folder` under a watcher.
+///
+/// # Errors
+/// When this program is not found.
+pub fn launcher(arguments: Vec<OsString>, folder: PathBuf) -> Result<Launcher> {
+    let program = this_program()?;
+    let mut words: Vec<OsString> = vec![COMMAND.into(), "--".into(), program.clone().into()];
+    words.extend(arguments);
+    Ok(Launcher { program, arguments: words, folder })
+}
+
+/// `command` under a watcher, with its arguments, folder and environment; its pipes are the caller's to set. As it is where this
+/// program cannot be found.
+pub fn watched(command: Command) -> Command {
+    let Ok(program) = this_program() else { return command };
+    let mut watched = Command::new(program);
+    watched.args([COMMAND, "--"]).arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        watched.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => watched.env(name, value),
+            None => watched.env_remove(name),
+        };
+    }
+    watched
+}
+
+/// Nothing to take over here.
+#[cfg(not(target_os = "linux"))]
+pub fn take_over() {}
+
+/// Nothing was taken over here.
+///
+/// # Errors
+/// Never.
+#[cfg(not(target_os = "linux"))]
+pub fn end_children() -> Result<()> {
+    Ok(())
+}
+
+/// Runs the program.
+///
+/// # Errors
+/// When it cannot be started.
+#[cfg(not(target_os = "linux"))]
+pub fn watch(words: &[OsString]) -> Result<i32> {
+    use anyhow::Context as _;
+    let (program, arguments) = words.split_first().context("the watcher was given no program")?;
+    let status = Command::new(program).args(arguments).status();
+    let status = status.with_context(|| format!("{}: cannot be started", program.display()))?;
+    Ok(status.code().unwrap_or(2))
+}

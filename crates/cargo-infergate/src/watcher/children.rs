@@ -1,0 +1,70 @@
+//! The processes below this one, whatever became of those that started them.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+/// So long it may take. A process that the system itself holds up, in a broken disk say, ends later.
+const LIMIT: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(1);
+
+/// From now on a process below this one that loses its parent becomes this one's child.
+pub fn take_over() {
+    // SAFETY: only sets a flag of this process; a kernel that does not know it returns an error, which changes nothing.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+}
+
+/// Ends every child of this process, and those that become its children by that, until there is none. No other thread of this
+/// process may wait for a child meanwhile: a signal goes only to one that nobody waited for.
+///
+/// # Errors
+/// When some do not end.
+pub fn end_children() -> Result<()> {
+    let begun = Instant::now();
+    while has_children() {
+        let left = children();
+        for &child in &left {
+            // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+            }
+        }
+        ensure!(
+            begun.elapsed() < LIMIT,
+            "{} processes that were left behind do not end, the first is {}",
+            left.len(),
+            left.first().copied().unwrap_or_default()
+        );
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Forgets those that have ended, and says whether there are others.
+fn has_children() -> bool {
+    loop {
+        // SAFETY: the status is not asked for.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            0 => return true,
+            -1 => return false,
+            _ => {}
+        }
+    }
+}
+
+fn children() -> Vec<i32> {
+    let own = std::process::id();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter(|number| parent_of(*number) == Some(own)).collect()
+}
+
+/// The second field behind the name, which may hold spaces and brackets.
+fn parent_of(process: i32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,124 @@
+//! The watcher itself.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use infergate::process::{end_with, parent};
+
+use super::children::{end_children, take_over};
+
+/// What it waits for, and the signals after which it ends everything.
+const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
+/// Runs the program `words` and ends as it ends; all that it leaves behind is ended then, or when this process is asked to end, or
+/// when its parent is gone.
+///
+/// # Errors
+/// When the program cannot be started, or something does not end.
+pub fn watch(words: &[OsString]) -> Result<i32> {
+    let (program, arguments) = words.split_first().context("the watcher was given no program")?;
+    let signals = blocked();
+    take_over();
+    // A parent that was gone before this says so by nothing: its pipes are closed, and the program ends at their end.
+    if !end_with(parent(), libc::SIGTERM) {
+        return Ok(2);
+    }
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let own = std::process::id().cast_signed();
+    // SAFETY: between fork and exec it sets a flag of the new process and asks for a number.
+    unsafe {
+        command.pre_exec(move || {
+            if end_with(own, libc::SIGKILL) { Ok(()) } else { Err(std::io::ErrorKind::Interrupted.into()) }
+        });
+    }
+    let child = command.spawn().with_context(|| format!("{}: cannot be started", program.display()))?;
+    let child = child.id().cast_signed();
+    leave_pipes();
+    let ended = wait(child, &signals);
+    end_children()?;
+    Ok(end_as(ended))
+}
+
+/// How it ends: as its program did, or as one that a signal ended.
+enum Ended {
+    Status(i32),
+    Signal(i32),
+}
+
+/// The signals, which come one by one from now on. A program that is started gets them as usual: the library sets them free.
+fn blocked() -> libc::sigset_t {
+    // SAFETY: a set is written before it is used, and outlives the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        for signal in ENDING {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        set
+    }
+}
+
+/// Who speaks with the program has to see when it closes its ends: they are not held open here.
+fn leave_pipes() {
+    let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
+    for descriptor in [libc::STDIN_FILENO, libc::STDOUT_FILENO] {
+        // SAFETY: both are open descriptors of this process, and nothing here uses the one that is replaced.
+        unsafe {
+            libc::dup2(nothing.as_raw_fd(), descriptor);
+        }
+    }
+}
+
+/// Until `child` has ended, or this process is asked to. Other children, which were taken over, are forgotten as they end.
+fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
+    loop {
+        loop {
+            let mut status = 0;
+            // SAFETY: the system writes one integer.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                found if found == child => return ended(status),
+                found if found <= 0 => break,
+                _ => {}
+            }
+        }
+        // SAFETY: the set was filled; what is known of the signal is not asked for.
+        let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
+        if ENDING.contains(&signal) {
+            return Ended::Signal(signal);
+        }
+    }
+}
+
+fn ended(status: i32) -> Ended {
+    if libc::WIFSIGNALED(status) {
+        Ended::Signal(libc::WTERMSIG(status))
+    } else {
+        Ended::Status(libc::WEXITSTATUS(status))
+    }
+}
+
+/// The exit code; a signal is sent to this process itself, so that its parent sees how the program ended.
+fn end_as(ended: Ended) -> i32 {
+    let signal = match ended {
+        Ended::Status(code) => return code,
+        Ended::Signal(signal) => signal,
+    };
+    // SAFETY: flags and numbers alone; the set is written before it is used. The program has left its own core file, if any.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+    128 + signal
+}

@@ -1,0 +1,183 @@
+//! What was measured is kept: a full disk costs no verdict, and a gate that was killed is gone on with.
+
+use std::io::Read;
+use std::process::Command;
+
+use assert_cmd::assert::Assert;
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read, write_json};
+
+use crate::interrupt::pair;
+use crate::paired::program;
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::turns::until;
+
+/// The same command where no file can be longer than so many blocks of 512 bytes, as on a disk that is full then.
+fn on_a_disk_of(blocks: u32, command: &Command) -> Assert {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
+    limited.arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(command.get_current_dir().expect("a sandbox"));
+    assert_cmd::Command::from_std(limited).assert()
+}
+
+/// A gate whose two sides do the same, but for what the name says.
+fn gate(sandbox: &Sandbox, head: &str, more: &[&str]) -> Command {
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
+    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head)).args(more);
+    gate
+}
+
+#[test]
+fn a_full_disk_costs_no_verdict() {
+    for (head, code, words) in [("fake", 2, "verdict: pass"), ("fake+slower", 1, "verdict: regressed (exit 1)")] {
+        let sandbox = Sandbox::new();
+        let process = gate(&sandbox, head, &["--out=paired.json", "--json=verdict.json", "--report=report"]);
+        let said = on_a_disk_of(0, &process).code(code);
+        assert!(decision(&said).starts_with(words), "{}", stdout(&said));
+        let words = stderr(&said);
+        assert_eq!(words.matches("not kept yet: paired.json: cannot be written").count(), 1, "{words}");
+        for name in ["paired.json", "verdict.json", "report/comment.md"] {
+            assert!(words.contains(&format!("error: {name}: cannot be written")), "{name}: {words}");
+        }
+        let made = ["fake", "fake+slower"];
+        assert!(sandbox.files().iter().all(|file| made.contains(&file.as_str()) || file.starts_with(".git/")));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_stops_no_other() {
+    let sandbox = Sandbox::new();
+    // What stands in the receipt's place, once the gate measures.
+    let engine = program(&sandbox, "fake");
+    let script = format!(
+        "#!/bin/sh\nmkdir -p '{}'\nexec '{}' \"$@\"\n",
+        sandbox.path("paired.json").display(),
+        engine.display()
+    );
+    let head = sandbox.write("head.sh", &script);
+    std::fs::set_permissions(&head, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
+    gate.arg("--base-bin").arg(engine).arg("--head-bin").arg(head);
+    gate.args(["--out=paired.json", "--json=verdict.json", "--report=report"]);
+    let said = assert_cmd::Command::from_std(gate).assert().code(2);
+    assert!(stderr(&said).contains("error: paired.json: cannot be written, it is a folder"), "{}", stderr(&said));
+    assert_eq!(read::<Verdict>(&sandbox.path("verdict.json")).expect("written").verdict, Outcome::Pass);
+    assert!(sandbox.path("report/comment.md").exists());
+}
+
+#[test]
+fn a_suite_that_cannot_be_kept_is_shown() {
+    let sandbox = Sandbox::new();
+    let said = on_a_disk_of(0, &sandbox.measuring("bench", "fake", &["--out=receipt.json"])).code(2);
+    assert!(stdout(&said).contains("decode/p8"), "{}", stdout(&said));
+    assert!(stderr(&said).contains("error: receipt.json: cannot be written"), "{}", stderr(&said));
+    let said = on_a_disk_of(0, &sandbox.measuring("gate", "fake", &["--out=receipt.json", "--json=verdict.json"]));
+    assert!(decision(&said).starts_with("verdict: "), "{}", stdout(&said));
+    assert!(stderr(&said).contains("error: verdict.json: cannot be written"), "{}", stderr(&said));
+}
+
+/// A gate that was killed in its second block, and the receipt that it left.
+fn killed() -> (Sandbox, PairedReceipt) {
+    let sandbox = Sandbox::new();
+    let (mut gate, mut words, _) = until(pair(&sandbox, "fake+waits"), "waits");
+    gate.kill().expect("SIGKILL");
+    gate.wait().expect("ends");
+    // Its workers share stderr: it ends when none is left.
+    words.read_to_string(&mut String::new()).expect("readable");
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    assert!(receipt.partial);
+    assert_eq!(receipt.blocks.len(), 1);
+    // From now on it waits for nothing.
+    sandbox.write("fake+waits.go", "");
+    (sandbox, receipt)
+}
+
+/// Goes on with it.
+fn resume(sandbox: &Sandbox, more: &[&str]) -> Assert {
+    let mut gate = sandbox.process(&[
+        "gate",
+        "--model=fake",
+        "--cases=prefill/p8,decode/p8,generate/p8-o64",
+        "--resume=paired.json",
+    ]);
+    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, "fake+waits"));
+    gate.arg("--time-same-code").args(if more.is_empty() { &["--threads=1"] } else { more });
+    assert_cmd::Command::from_std(gate).assert()
+}
+
+#[test]
+fn a_killed_gate_is_gone_on_with() {
+    let (sandbox, before) = killed();
+    let said = resume(&sandbox, &[]).success();
+    assert!(decision(&said).starts_with("verdict: pass"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("was cut short after 1 blocks and gone on with"), "{}", stdout(&said));
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert_eq!((receipt.partial, receipt.resumed.as_slice()), (false, &[1][..]));
+    assert_eq!((&receipt.blocks[0], &receipt.cases), (&before.blocks[0], &before.cases));
+    assert_eq!(receipt.blocks.len(), 6);
+    // As a gate that nobody killed.
+    let whole = Sandbox::new();
+    assert_cmd::Command::from_std(pair(&whole, "fake")).assert().success();
+    let whole = read::<PairedReceipt>(&whole.path("paired.json")).expect("a receipt");
+    let orders = |receipt: &PairedReceipt| {
+        receipt.blocks.iter().map(|block| (block.started_first, block.ran_first)).collect::<Vec<_>>()
+    };
+    assert_eq!(orders(&receipt), orders(&whole));
+}
+
+#[test]
+fn a_gate_is_gone_on_with_only_where_all_is_the_same() {
+    let (sandbox, before) = killed();
+    let refused = |change: &dyn Fn(&mut PairedReceipt), more: &[&str]| {
+        let mut receipt = before.clone();
+        change(&mut receipt);
+        write_json(&sandbox.path("paired.json"), &receipt).expect("a file");
+        let line = error(resume(&sandbox, more));
+        assert_eq!(read::<PairedReceipt>(&sandbox.path("paired.json")).expect("still there"), receipt, "{line}");
+        assert!(line.contains("--resume: ") && line.ends_with("; measure anew without it"), "{line}");
+        line
+    };
+    let other = || Some("0".repeat(64));
+    assert!(refused(&|receipt| receipt.head.build.worker_sha256 = other(), &[]).contains("head is another build"));
+    assert!(refused(&|receipt| receipt.base.build.worker_sha256 = other(), &[]).contains("base is another build"));
+    assert!(refused(&|receipt| receipt.machine.class.push_str("-other"), &[]).contains("another machine"));
+    assert!(refused(&|receipt| receipt.partial = false, &[]).contains("the run is whole"));
+    assert!(refused(&|_| {}, &["--threads=2"]).contains("another number of threads"));
+    assert!(refused(&|_| {}, &["--threads=1", "--threshold=1.5"]).contains("other limits were asked for"));
+    let flipped = |receipt: &mut PairedReceipt| {
+        let block = &mut receipt.blocks[0];
+        block.started_first = block.started_first.other();
+    };
+    assert!(refused(&flipped, &[]).contains("block 1 was drawn by another version"));
+}
+
+#[test]
+fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
+    let manifest = "[package]\nname = \"engine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let (sandbox, whole) = (crate::revisions::empty_repository(), crate::revisions::empty_repository());
+    let init = ["init", "--from=0.1.0"];
+    let files = |sandbox: &Sandbox| {
+        let mut files = sandbox.files();
+        files.retain(|file| !file.starts_with(".git/"));
+        files
+            .into_iter()
+            .map(|file| (std::fs::read_to_string(sandbox.path(&file)).expect("text"), file))
+            .collect::<Vec<_>>()
+    };
+    for sandbox in [&sandbox, &whole] {
+        sandbox.write("Cargo.toml", manifest);
+    }
+    whole.run(&init).success();
+    let whole = files(&whole);
+    // None of them, and some of them.
+    for blocks in [0, 2] {
+        let said = on_a_disk_of(blocks, &sandbox.process(&init)).code(2);
+        assert!(stderr(&said).contains("cannot be written"), "{}", stderr(&said));
+        for file in files(&sandbox) {
+            assert!(whole.contains(&file) || file.0 == manifest, "{blocks}: {}", file.1);
+        }
+    }
+    sandbox.run(&init).success();
+    assert_eq!(files(&sandbox), whole);
+}

@@ -1,0 +1,150 @@
+//! What a measured program leaves behind is ended: after each sample, when the gate ends, and when the gate is killed.
+//!
+//! Each program here holds a named pipe open, and so does all that it starts: the pipe ends when none of them is left.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+
+use infergate::engine::LoadRequest;
+use infergate::process::Group;
+use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
+
+use crate::command_worker::{launched, launched_until};
+use crate::revisions::{commit, empty_repository};
+use crate::sandbox::Sandbox;
+
+/// Starts two processes, one of which leaves the group and the session, and all of which hold `$1` open.
+const LEAVES: &str = "exec 9<>\"$1\"; setsid sleep 1000 & sleep 1000 & echo one";
+
+/// Whoever holds a pipe open.
+pub struct Holders {
+    pipe: PathBuf,
+    began: Receiver<()>,
+    all: JoinHandle<()>,
+}
+
+impl Holders {
+    pub fn of(sandbox: &Sandbox) -> Self {
+        let pipe = sandbox.path("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let (first, began) = channel();
+        let path = pipe.clone();
+        let all = thread::spawn(move || {
+            // Waits for the first.
+            let mut pipe = File::open(path).expect("a pipe");
+            first.send(()).expect("somebody waits");
+            pipe.read_to_end(&mut Vec::new()).expect("it ends");
+        });
+        Self { pipe, began, all }
+    }
+
+    pub fn pipe(&self) -> &str {
+        self.pipe.to_str().expect("UTF-8")
+    }
+
+    /// Waits for the first one.
+    pub fn begin(&self) {
+        self.began.recv().expect("the first holder");
+    }
+
+    /// Returns when the last one is gone.
+    pub fn end(self) {
+        self.all.join().expect("read");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_with_the_sample_and_holds_nothing_up() {
+    let sandbox = Sandbox::new();
+    let holders = Holders::of(&sandbox);
+    let (mut client, case) = launched("/bin/sh", &["-c", LEAVES, "it", holders.pipe()], true);
+    // They hold the command's output open, too.
+    client.prepare(case, None).expect("an output");
+    holders.end();
+    assert_eq!(client.sample(case, 3, 1).expect("samples").samples_ns.len(), 3);
+}
+
+#[test]
+fn a_command_that_is_waited_for_ends_with_all_it_started_when_the_run_does() {
+    static CANCELLED: AtomicBool = AtomicBool::new(false);
+    let sandbox = Sandbox::new();
+    let holders = Holders::of(&sandbox);
+    let waits = format!("{LEAVES}; wait");
+    let (mut client, case) = launched_until("/bin/sh", &["-c", &waits, "it", holders.pipe()], true, &CANCELLED);
+    let run = thread::spawn(move || client.prepare(case, None).expect_err("cancelled"));
+    holders.begin();
+    CANCELLED.store(true, Ordering::Relaxed);
+    assert!(matches!(run.join().expect("ends"), WorkerError::Interrupted(_)));
+    holders.end();
+}
+
+#[test]
+fn a_worker_of_another_language_ends_with_what_it_started() {
+    static GOES_ON: AtomicBool = AtomicBool::new(false);
+    let sandbox = Sandbox::new();
+    let holders = Holders::of(&sandbox);
+    let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
+    let text = format!("#!/bin/sh\nexec 9<>'{}'\nsleep 1000 &\nexec '{}' \"$@\"\n", holders.pipe(), worker.display());
+    let path = sandbox.write("worker.sh", &text);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let file = WorkerFile::open(&path).expect("a program");
+    let client = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON).expect("a worker").0;
+    holders.begin();
+    drop(client);
+    holders.end();
+}
+
+/// Kills a gate of `settings`, which hold `PIPE`, when the first process that it should end holds the pipe.
+fn kill(settings: &str) {
+    let sandbox = empty_repository();
+    let holders = Holders::of(&sandbox);
+    sandbox.write("it.sh", &format!("#!/bin/sh\n{LEAVES}\nwait\n"));
+    sandbox.write("infergate.toml", &settings.replace("PIPE", holders.pipe()));
+    commit(&sandbox, ".gitignore", "target\npipe\n", "base");
+    let cache = Sandbox::new();
+    let mut gate = sandbox.process(&["gate", "--against=HEAD"]);
+    gate.arg(format!("--base-folder={}", cache.path("base").display()));
+    if settings.contains("[server]") {
+        gate.arg("--server");
+    }
+    let mut gate = gate.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    holders.begin();
+    gate.kill().expect("SIGKILL");
+    gate.wait().expect("ends");
+    holders.end();
+}
+
+#[test]
+fn a_killed_gate_leaves_no_command_and_nothing_of_it() {
+    kill("[worker]\ncommand = ['sh', 'it.sh', 'PIPE']\n");
+}
+
+#[test]
+fn a_killed_gate_leaves_no_build_and_nothing_of_it() {
+    kill("[worker]\ncommand = ['sh', 'it.sh', 'PIPE']\nbuild = ['sh', 'it.sh', 'PIPE']\n");
+}
+
+#[test]
+fn a_killed_gate_leaves_no_server_and_nothing_of_it() {
+    kill(
+        "[server]\ncommand = ['sh', 'it.sh', 'PIPE', '{port}']\nmodel = 'timed'\n\
+         [[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n",
+    );
+}
+
+/// So a signal to the group meets nobody who was given its number.
+#[test]
+fn a_leader_keeps_its_number_until_its_group_was_ended() {
+    let mut group = Group::spawn(&mut Command::new("true")).expect("starts");
+    let place = PathBuf::from(format!("/proc/{}", group.id()));
+    group.wait();
+    assert!(group.has_ended() && place.exists(), "nobody waited for it");
+    let status = group.end().expect("a status");
+    assert!(status.success() && !place.exists());
+    assert_eq!(group.end().expect("the same"), status);
+}

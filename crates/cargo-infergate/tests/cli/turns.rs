@@ -1,0 +1,146 @@
+//! Two commands at once: those that measure wait for each other, a checkout belongs to one gate until its end, and no session of a
+//! baseline is lost.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use cargo_infergate::receipt::{Baseline, read};
+
+use crate::interrupt::signal;
+use crate::left_behind::Holders;
+use crate::revisions::{commit, empty_repository};
+use crate::sandbox::{Sandbox, error, stderr};
+
+const WAITS: &str = "waiting: another infergate command measures on this machine";
+
+/// Another process that has the machine's lock, until it is dropped.
+struct Holder(Child);
+
+impl Holder {
+    fn of(sandbox: &Sandbox) -> Self {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", "exec 9>\"$1\"; flock 9; echo locked; read -r line", "holder"])
+            .arg(sandbox.path(".git/lock"));
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("a word");
+        assert_eq!(line, "locked\n");
+        Self(shell)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a command and reads what it says until it says `moment`.
+pub fn until(mut command: Command, moment: &str) -> (Child, BufReader<ChildStderr>, String) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut words = BufReader::new(child.stderr.take().expect("piped"));
+    let mut said = String::new();
+    while !said.contains(moment) {
+        assert!(words.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+    }
+    (child, words, said)
+}
+
+#[test]
+fn a_command_that_measures_waits_for_another_one() {
+    let sandbox = Sandbox::new();
+    let holder = Holder::of(&sandbox);
+    let (mut bench, mut words, mut said) = until(sandbox.measuring("bench", "fake", &[]), "waiting");
+    assert!(said.contains(WAITS) && said.contains("--no-wait"), "{said}");
+    if cfg!(target_os = "linux") {
+        assert!(said.contains("(process "), "{said}");
+    }
+    assert!(!sandbox.path("target/infergate/receipt.json").exists());
+    drop(holder);
+    words.read_to_string(&mut said).expect("readable");
+    assert!(bench.wait().expect("ends").success(), "{said}");
+    assert_eq!(said.matches(WAITS).count(), 1, "{said}");
+}
+
+#[test]
+fn who_does_not_want_to_wait_does_not() {
+    let sandbox = Sandbox::new();
+    let _holder = Holder::of(&sandbox);
+    let said = sandbox.measure("bench", "fake", &["--no-wait"]).success();
+    assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
+}
+
+#[test]
+fn a_wait_ends_at_once_when_its_user_wants() {
+    let sandbox = Sandbox::new();
+    let _holder = Holder::of(&sandbox);
+    let (code, said) = signal(sandbox.measuring("bench", "fake", &[]), &[(WAITS, &|id| id.to_string())]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
+}
+
+/// Whoever measures this command holds the lock and waits for it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_that_is_measured_itself_does_not_wait_for_who_measures_it() {
+    let sandbox = Sandbox::new();
+    let lock = File::create(sandbox.path(".git/lock")).expect("a file");
+    lock.lock().expect("locked by this process, which starts the command");
+    let said = sandbox.measure("bench", "fake", &[]).success();
+    assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
+}
+
+#[test]
+fn a_link_in_the_locks_place_is_not_followed() {
+    let sandbox = Sandbox::new();
+    let kept = sandbox.write("kept", "somebody else's");
+    std::os::unix::fs::symlink(&kept, sandbox.path(".git/lock")).expect("a link");
+    let said = sandbox.measure("bench", "fake", &[]).success();
+    assert!(stderr(&said).contains("is no lock"), "{}", stderr(&said));
+    assert_eq!(fs::read_to_string(kept).expect("there"), "somebody else's");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_checkout_belongs_to_one_gate_until_its_end() {
+    let sandbox = empty_repository();
+    let holders = Holders::of(&sandbox);
+    sandbox.write("it.sh", "#!/bin/sh\nexec 9<>\"$1\"\nsleep 1000\n");
+    sandbox.write("infergate.toml", &format!("[worker]\ncommand = ['sh', 'it.sh', '{}']\n", holders.pipe()));
+    commit(&sandbox, ".gitignore", "target\npipe\n", "base");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let gate = |more: &[&str]| sandbox.process(&[&["gate", "--against=HEAD", &folder], more].concat());
+    let mut first = gate(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    // It measures: what it built is needed until the end.
+    holders.begin();
+    let line = error(assert_cmd::Command::from_std(gate(&["--no-wait"])).assert());
+    assert!(line.contains("another gate uses it now"), "{line}");
+    first.kill().expect("SIGKILL");
+    first.wait().expect("ends");
+    holders.end();
+}
+
+#[test]
+fn a_session_that_another_bless_adds_meanwhile_is_kept() {
+    let (sandbox, other) = (Sandbox::new(), Sandbox::new());
+    let mut receipt = sandbox.receipt("fake", "receipt.json");
+    let file = format!("baselines/{}", Baseline::file_name(&receipt.machine.class, &receipt.engine));
+    receipt.created = "2026-01-01T00:00:00Z".into();
+    other.save(&receipt, "receipt.json");
+    other.run(&["bless", "--receipt=receipt.json"]).success();
+
+    fs::create_dir_all(sandbox.path(&file).parent().expect("a class")).expect("a folder");
+    let folder = File::open(sandbox.path("baselines")).expect("a folder");
+    folder.lock().expect("as a bless locks it");
+    let bless = sandbox.process(&["bless", "--receipt=receipt.json"]);
+    let (mut bless, mut words, mut said) = until(bless, "waiting: another command writes baselines");
+    fs::copy(other.path(&file), sandbox.path(&file)).expect("the other one's session");
+    folder.unlock().expect("unlocked");
+    words.read_to_string(&mut said).expect("readable");
+    assert!(bless.wait().expect("ends").success(), "{said}");
+    assert_eq!(read::<Baseline>(&sandbox.path(&file)).expect("a baseline").sessions.len(), 2);
+}
