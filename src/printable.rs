@@ -32,27 +32,73 @@ pub fn printable_within(text: &str, max_chars: usize) -> Cow<'_, str> {
 }
 
 /// A text of this program's own making, with line ends and colours: those stay, and everything else that [`printable`]
-/// replaces is replaced. The last wall before a terminal.
+/// replaces is replaced. The last wall before a terminal, and before the log of a CI, which obeys lines that begin with `::` and
+/// words like `##[error]`: there one character is shown by its number.
 pub fn printable_report(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| c == '\n' || !is_control(c)) {
+    if text.chars().all(|c| c == '\n' || !is_control(c)) && !text.contains("::") && !text.contains("##") {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
+    let mut line = Line::Blank;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let kept = if c == '\n' { 1 } else { colour_code(rest) };
-        match kept {
-            0 => {
-                push(&mut shown, c);
-                rest = &rest[c.len_utf8()..];
-            }
-            kept => {
-                shown.push_str(&rest[..kept]);
-                rest = &rest[kept..];
-            }
+        // A log has no colours: what stands around one is read as one word.
+        let colour = colour_code(rest);
+        if colour > 0 {
+            shown.push_str(&rest[..colour]);
+            rest = &rest[colour..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match line.then(c) {
+            _ if c == '\n' => shown.push('\n'),
+            Line::Command => push_number(&mut shown, c),
+            _ => push(&mut shown, c),
         }
     }
     Cow::Owned(shown)
+}
+
+/// `text` of another process on lines of its own: as [`printable_report`], without its line ends and colours.
+pub fn printable_line(text: &str) -> String {
+    // Characters are never more than bytes.
+    let line = printable_within(text, text.len());
+    printable_report(&line).into_owned()
+}
+
+/// How far a line has come towards a command of a CI: GitHub's `::error::` at its beginning or `##[error]` anywhere, Azure's
+/// `##vso[`, TeamCity's `##teamcity[`.
+#[derive(Clone, Copy, PartialEq)]
+enum Line {
+    /// White space so far.
+    Blank,
+    /// That, and one colon.
+    Colon,
+    /// Anything else.
+    Words,
+    /// Ends in `#`.
+    Hash,
+    /// Ends in `##` and letters.
+    Hashes,
+    /// The character that makes it one was reached.
+    Command,
+}
+
+impl Line {
+    /// Goes on by `c`, and says where that leads.
+    fn then(&mut self, c: char) -> Self {
+        *self = match (*self, c) {
+            (_, '\n') => Self::Blank,
+            (Self::Blank, c) if c.is_whitespace() => Self::Blank,
+            (Self::Blank, ':') => Self::Colon,
+            (Self::Colon, ':') | (Self::Hashes, '[') => Self::Command,
+            (Self::Hash | Self::Hashes, '#') => Self::Hashes,
+            (Self::Hashes, c) if c.is_ascii_alphabetic() => Self::Hashes,
+            (_, '#') => Self::Hash,
+            _ => Self::Words,
+        };
+        *self
+    }
 }
 
 /// Bytes of the colour code (`ESC [ digits and semicolons m`) that `text` begins with; 0 where it begins otherwise.
@@ -65,27 +111,37 @@ fn colour_code(text: &str) -> usize {
 fn push(shown: &mut String, c: char) {
     match c {
         '\t' | '\n' | '\r' => shown.push(' '),
-        c if is_control(c) => {
-            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
-        }
+        c if is_control(c) => push_number(shown, c),
         c => shown.push(c),
     }
 }
 
-/// C0 and C1 controls, and the characters that are not seen: direction marks, joiners, line and paragraph separators,
-/// interlinear annotation and tags.
+fn push_number(shown: &mut String, c: char) {
+    let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+}
+
+/// C0 and C1 controls, the characters that are not seen (direction marks, joiners, fillers, line and paragraph separators,
+/// interlinear annotation, tags), and those that are none: XML takes no U+FFFE and U+FFFF, and no page should.
 fn is_control(c: char) -> bool {
     c.is_control()
+        || u32::from(c) & 0xfffe == 0xfffe
         || matches!(
             c,
             '\u{ad}'
+                | '\u{34f}'
                 | '\u{61c}'
-                | '\u{180e}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
                 | '\u{200b}'..='\u{200f}'
                 | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fdd0}'..='\u{fdef}'
                 | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
         )
 }

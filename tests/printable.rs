@@ -1,6 +1,6 @@
 //! Text of others on a terminal: one line, and nothing that a terminal obeys.
 
-use infergate::printable::{printable, printable_report, printable_within};
+use infergate::printable::{printable, printable_line, printable_report, printable_within};
 
 #[test]
 fn what_a_terminal_obeys_is_shown_instead() {
@@ -13,6 +13,8 @@ fn what_a_terminal_obeys_is_shown_instead() {
         ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
         ("\u{2028}line", "\\u{2028}line"),
         ("tag\u{e0041}", "tag\\u{e0041}"),
+        ("none\u{ffff}\u{fffe}\u{1ffff}\u{fdd0}", "none\\u{ffff}\\u{fffe}\\u{1ffff}\\u{fdd0}"),
+        ("filler\u{3164}\u{ffa0}", "filler\\u{3164}\\u{ffa0}"),
     ] {
         assert_eq!(printable(text), shown);
     }
@@ -33,4 +35,30 @@ fn a_report_keeps_its_lines_and_colours_and_nothing_else() {
     assert_eq!(printable_report(cursor), "\\u{1b}[2A\\u{1b}]0;title\\u{7}\u{1b}[38;5;1m\u{1b}[;m\\u{1b}[1\\u{1b}");
     let long = format!("\u{1b}[{}m", "1;".repeat(100_000));
     assert!(printable_report(&long).starts_with("\\u{1b}[1;"));
+}
+
+/// GitHub's runner looks for `::` behind white space, and for `##[` anywhere; a log has no colours.
+#[test]
+fn no_line_is_a_command_of_a_ci() {
+    for (text, shown) in [
+        ("::error::x", ":\\u{3a}error::x"),
+        (" \u{2003}::add-mask::x", " \u{2003}:\\u{3a}add-mask::x"),
+        ("words ::error::x\n::error::y", "words ::error::x\n:\\u{3a}error::y"),
+        ("\u{1b}[31m:\u{1b}[0m:error::x", "\u{1b}[31m:\u{1b}[0m\\u{3a}error::x"),
+        ("a ##[error]x", "a ##\\u{5b}error]x"),
+        ("a ###[error]x", "a ###\\u{5b}error]x"),
+        ("#\u{1b}[0m#[error]x", "#\u{1b}[0m#\\u{5b}error]x"),
+        ("##vso[task.complete]", "##vso\\u{5b}task.complete]"),
+        ("##teamcity[x", "##teamcity\\u{5b}x"),
+        ("std::fs is #[cfg(test)] ## [x]: a::b", "std::fs is #[cfg(test)] ## [x]: a::b"),
+    ] {
+        assert_eq!(printable_report(text), shown);
+    }
+}
+
+#[test]
+fn a_line_of_another_process_is_one_line() {
+    assert_eq!(printable_line("a\u{1b}[31mb\r::error::x"), "a\\u{1b}[31mb ::error::x");
+    assert_eq!(printable_line("\r::error::x\n::error::y"), " :\\u{3a}error::x ::error::y");
+    assert_eq!(printable_line(&"x".repeat(100_000)).len(), 100_000);
 }

@@ -11,6 +11,10 @@ mod support;
 
 #[path = "report_formats/agree.rs"]
 mod agree;
+#[path = "report_formats/commands.rs"]
+mod commands;
+#[path = "report_formats/every_field.rs"]
+mod every_field;
 #[path = "report_formats/hostile.rs"]
 mod hostile;
 #[path = "report_formats/load.rs"]

@@ -56,7 +56,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut config = flags::config(matches)?;
     let text = |name: &str| matches.get_one::<String>(name).cloned().with_context(|| format!("--{name} is missing"));
     let case = asked(&text("case")?)?;
-    config.measured.cases = vec![case.to_string()];
+    config.measured.cases = vec![case.id()];
     let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     early::check(&config)?;

@@ -15,6 +15,7 @@ use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
 use crate::report::sections;
 use crate::report::splice::splice;
+use crate::report::words::command::file;
 
 mod load;
 
@@ -187,7 +188,9 @@ fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> 
     let text = read_text(path, MAX_DOCUMENT_BYTES)?;
     let names: Vec<String> =
         files.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()).collect();
-    let command = format!("{} report {}", inputs.program, names.join(" "));
+    // One that a shell cannot be told on this line is left to the reader.
+    let names: String = names.iter().map(|name| file(name).unwrap_or_else(|| " FILE".into())).collect();
+    let command = format!("{} report{names}", inputs.program);
     let spliced =
         splice(&text, inputs, &sections::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
     ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", path.display());

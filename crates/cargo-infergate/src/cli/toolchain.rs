@@ -11,6 +11,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::report::words::command;
+
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
 
 /// cargo for a checkout, or this process's own for the working tree.
@@ -77,5 +79,6 @@ pub fn ensure(name: &str) -> Result<()> {
             "--toolchain '{name}': rustup is not installed, and only it has several toolchains; see https://rustup.rs"
         )
     }
-    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {name}`")
+    let word = command::word(name).unwrap_or_else(|| "NAME".into());
+    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {word}`")
 }

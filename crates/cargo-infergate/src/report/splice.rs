@@ -9,36 +9,47 @@ use super::export::markdown::body;
 use super::export::markup::{code, table};
 use super::inputs::Inputs;
 use super::model::{Report, Section};
+use infergate::printable::printable;
 
 /// Begins a marker: `<!-- infergate:latency -->`, `<!-- infergate:latency.figures -->`.
 const BEGIN: &str = "<!-- infergate:";
 /// Ends what is replaced.
 const END: &str = "<!-- /infergate -->";
 
-/// `document` with every marked part anew.
+/// `document` with every marked part anew. A marker is a line of its own: one inside a line is text, of a model's name perhaps.
 ///
 /// # Errors
 /// No marker, one that is not ended, or one that names nothing of the report.
 pub fn splice(document: &str, inputs: &Inputs, report: &Report, command: &str) -> Result<String> {
-    let mut text = String::new();
-    let mut rest = document;
+    let mut text = String::with_capacity(document.len());
+    let mut lines = document.split_inclusive('\n');
     let mut count = 0;
-    while let Some((before, after)) = rest.split_once(BEGIN) {
-        let (name, after) = after.split_once("-->").context("a marker is not closed by -->")?;
-        let name = name.trim();
-        let (old, after) =
-            after.split_once(END).with_context(|| format!("{BEGIN}{name} --> is not followed by {END}"))?;
-        ensure!(!old.contains(BEGIN), "{BEGIN}{name} --> is not followed by {END} before the next marker");
-        let _ = write!(text, "{before}{BEGIN}{name} -->\n{}\n", part(report, name)?.trim_end());
-        let _ = write!(text, "\n{}\n{END}", made_by(inputs, command));
-        rest = after;
+    while let Some(line) = lines.next() {
+        text += line;
+        let Some(name) = begins(line)? else { continue };
+        loop {
+            let old = lines.next().with_context(|| format!("{BEGIN}{name} --> is not followed by {END}"))?;
+            ensure!(begins(old)?.is_none(), "{BEGIN}{name} --> is not followed by {END} before the next marker");
+            if old.trim() == END {
+                let _ = write!(text, "{}\n\n{}\n{old}", part(report, name)?.trim_end(), made_by(inputs, command));
+                break;
+            }
+        }
         count += 1;
     }
     ensure!(
         count > 0,
         "it has no marker; put {BEGIN}latency --> and {END} on lines of their own where the text belongs"
     );
-    Ok(text + rest)
+    Ok(text)
+}
+
+/// The name in a line that begins a part.
+fn begins(line: &str) -> Result<Option<&str>> {
+    let Some(rest) = line.trim().strip_prefix(BEGIN) else { return Ok(None) };
+    let (name, after) = rest.split_once("-->").context("a marker is not closed by -->")?;
+    ensure!(after.is_empty(), "{BEGIN}{}--> has text behind it; put it on a line of its own", printable(name));
+    Ok(Some(name.trim()))
 }
 
 /// A section, or one table of it.

@@ -3,6 +3,7 @@
 
 pub mod accept;
 mod code;
+pub mod command;
 pub mod findings;
 pub mod load;
 pub mod look;

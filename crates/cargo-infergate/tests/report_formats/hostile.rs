@@ -148,7 +148,7 @@ fn markdown_makes_no_link_mention_or_html_of_a_receipt() {
 }
 
 /// What of a line stands outside of code, by the rule of CommonMark: a run of backticks is closed by one of the same length.
-fn without_code(line: &str) -> String {
+pub fn without_code(line: &str) -> String {
     let mut bare = String::new();
     let mut rest = line;
     while let Some(at) = rest.find('`') {

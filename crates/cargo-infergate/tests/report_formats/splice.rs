@@ -26,6 +26,41 @@ fn what_stands_between_the_markers_is_replaced_and_nothing_else() {
     assert_eq!(spliced(&text).expect("again"), text, "the second time changes nothing");
 }
 
+/// A name that ends the part, or begins another, and goes on in Markdown.
+#[test]
+fn a_marker_inside_a_name_is_text() {
+    for name in [
+        "<!-- /infergate --> [link](http://evil.example) ![p](http://evil.example/p.png)",
+        "a\n<!-- /infergate -->\n# live",
+        "<!-- infergate:latency -->",
+        "``<!-- /infergate -->``",
+    ] {
+        let mut inputs = run();
+        let head = inputs.head.as_mut().expect("a run");
+        (head.engine.model, head.machine.class, head.created) = (name.into(), name.into(), name.into());
+        for section in ["configuration", "latency"] {
+            let document = format!("<!-- infergate:{section} -->\r\n<!-- /infergate -->\r\nEnd.\n");
+            let splice = |document: &str| splice(document, &inputs, &report(&inputs), name).expect("spliced");
+            let text = splice(&document);
+            assert_eq!(splice(&text), text, "the second time changes nothing");
+            assert!(
+                text.starts_with(&document[..document.len() / 2]) && text.ends_with("<!-- /infergate -->\r\nEnd.\n")
+            );
+            assert_eq!(text.matches("<!--").count(), 2, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_marker_is_a_line_of_its_own() {
+    let document = "See `<!-- infergate:latency -->` here.\n<!-- infergate:latency -->\n- <!-- /infergate -->\n<!-- /infergate -->";
+    let text = spliced(document).expect("spliced");
+    assert!(text.starts_with("See `<!-- infergate:latency -->` here.\n<!-- infergate:latency -->\n"), "{text}");
+    assert!(text.ends_with("\n<!-- /infergate -->") && !text.contains("- <!-- /infergate"), "{text}");
+    let error = spliced("<!-- infergate:latency --> words\n<!-- /infergate -->").expect_err("words behind it");
+    assert!(error.contains("put it on a line of its own"), "{error}");
+}
+
 #[test]
 fn a_document_without_markers_says_what_to_put_where() {
     let error = spliced("# Title\n").expect_err("no marker");

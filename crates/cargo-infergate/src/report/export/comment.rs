@@ -162,7 +162,7 @@ fn commands(inputs: &Inputs) -> String {
     let mut text = String::new();
     for (what, command) in [("Repeat it", look::repeat(inputs)), ("Find the commit", look::bisect(inputs))] {
         if let Some(command) = command {
-            // Made of this program's name, checked commits and a case's id: no text of a file's own.
+            // Each value of a file is one word for a shell, and stays on its line.
             let _ = write!(text, "\n{what}:\n\n```console\n{command}\n```\n");
         }
     }

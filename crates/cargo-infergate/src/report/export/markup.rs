@@ -52,8 +52,12 @@ fn is_word(c: Option<char>) -> bool {
     c.is_some_and(char::is_alphanumeric)
 }
 
-/// A word of someone else's, as code: nothing in it means anything. In a table a bar would end the cell, so it is escaped.
+/// A word of someone else's, as code: nothing in it means anything. In a table a bar would end the cell, so it is escaped. What
+/// could be a comment of HTML is no code: whoever looks for one in the page, as `splice` does, knows nothing of code.
 pub fn code(word: &str, in_table: bool) -> String {
+    if word.contains("<!--") || word.contains("-->") {
+        return inline(word);
+    }
     let word = printable(word);
     if word.trim().is_empty() {
         return String::new();

@@ -8,6 +8,7 @@ use crate::receipt::{
     Against, Build, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
+use crate::report::words::command::flag;
 use crate::report::{units, words};
 
 /// Characters of a place in the code.
@@ -201,20 +202,16 @@ pub fn nothing_changed(verdict: &Verdict) -> String {
     }
 }
 
-/// What is safe in a command; `None` for anything else.
-fn plain(word: String) -> Option<String> {
-    word.chars().all(|c| c.is_ascii_alphanumeric() || "/:-_.".contains(c)).then_some(word)
-}
-
 /// The command that gives this verdict again; `None` where it cannot be known, as for a model that is a file somewhere.
 pub fn repeat(inputs: &Inputs) -> Option<String> {
     let program = &inputs.program;
     let Some(paired) = &inputs.paired else {
         let receipt = inputs.memory.as_ref()?;
-        let case = plain(receipt.memory.case.to_string())?;
+        let case = flag("case", &receipt.memory.case.id())?;
         let (runs, threads) = (receipt.memory.asked_runs, receipt.threads);
-        let model = plain(receipt.engine.model.clone()).filter(|model| model.starts_with("synthetic:"))?;
-        return Some(format!("{program} memory --model {model} --case {case} --runs {runs} --threads {threads}"));
+        let model = Some(&receipt.engine.model).filter(|model| model.starts_with("synthetic:"));
+        let model = flag("model", model?)?;
+        return Some(format!("{program} memory{model}{case} --runs {runs} --threads {threads}"));
     };
     let base = commit(&paired.base.build)?;
     let head = commit(&paired.head.build)?;
@@ -222,12 +219,17 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
         return None;
     }
     let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
-    let cases: Option<String> =
-        named.iter().map(|case| plain(case.id.to_string()).map(|id| format!(" --cases {id}"))).collect();
+    let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
+    // Without them it measures these and the others.
     let cases = cases.unwrap_or_default();
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
     let server = users.map_or_else(String::new, |users| format!(" --server --users {users}"));
     Some(format!("git checkout {head}\n{program} gate --against {base}{server}{cases}"))
+}
+
+/// One value of a flag that takes several with commas between them.
+fn one_of_many(name: &str, value: &str) -> Option<String> {
+    (!value.contains(',') && value.trim() == value).then(|| flag(name, value)).flatten()
 }
 
 /// The command that finds the commit, for the first case that got slower.
@@ -241,5 +243,8 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         return None;
     }
     let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
-    (base != head).then(|| format!("{} bisect --good {base} --bad {head} --case {case}", inputs.program))
+    if base == head {
+        return None;
+    }
+    Some(format!("{} bisect --good {base} --bad {head}{}", inputs.program, flag("case", &case.id())?))
 }
