@@ -28,6 +28,7 @@ use crate::clock::MonotonicClock;
 use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
 use crate::measure::InvariantBroken;
+use crate::printable::printable;
 use crate::process;
 use crate::worker::{self, WORKER_ARGUMENT};
 
@@ -39,7 +40,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match run(factory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             ExitCode::from(if error.is::<InvariantBroken>() { 3 } else { 2 })
         }
     }

@@ -46,6 +46,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::printable::printable;
 use crate::worker::PACKAGE_FOLDER;
 
 pub use std::hint::black_box;
@@ -112,7 +113,7 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
     match moved.and_then(|()| director::serve(groups)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }

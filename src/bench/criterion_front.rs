@@ -14,6 +14,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::config::Config;
 use crate::engine::{Engine, EngineFactory};
 use crate::measure::{self, Sampler};
+use crate::printable::printable;
 use crate::prompt;
 
 /// Criterion's smallest sample size: a generation takes seconds.
@@ -110,7 +111,7 @@ fn or_exit(sample: Result<Vec<u64>>) -> Vec<u64> {
     match sample.context("bench") {
         Ok(sample) => sample,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             process::exit(if error.is::<measure::InvariantBroken>() { 3 } else { 2 });
         }
     }

@@ -16,6 +16,7 @@ use crate::engine::EngineFactory;
 use crate::memory::leak::{Finding, Witness, asked, judge};
 use crate::memory::{MemoryRequest, run};
 use crate::outcome::Outcome;
+use crate::printable::printable;
 use crate::process::this_program;
 use crate::progress::Progress;
 use crate::receipt::{LeakSite, MemoryReceipt, write_json};
@@ -32,7 +33,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match start(factory) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }
@@ -84,7 +85,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         return Ok(match (receipt.memory.invalid.first(), receipt.memory.partial) {
             (None, false) => 0,
             (reason, _) => {
-                eprintln!("error: {}", reason.map_or("the memory phase was cut short", String::as_str));
+                eprintln!("error: {}", printable(reason.map_or("the memory phase was cut short", String::as_str)));
                 Outcome::Invalid.exit_code()
             }
         });

@@ -21,6 +21,7 @@ use crate::build_info;
 use crate::case::{BenchName, Case};
 use crate::engine::EngineInfo;
 use crate::measure::InvariantBroken;
+use crate::printable::printable;
 use crate::process::this_program;
 use crate::receipt::limits::MAX_CASES;
 use crate::receipt::{Output, Throughput, ThroughputUnit, output_sha256};
@@ -87,7 +88,7 @@ pub fn visit<M: Measurement + 'static>(
 ) {
     let Some(mut director) = DIRECTOR.take() else { return };
     if let Err(error) = director.visit(id, throughput, measurement, bench) {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", printable(&format!("{error:#}")));
         std::process::exit(2);
     }
     DIRECTOR.set(Some(director));

@@ -19,6 +19,7 @@ use super::{capability, ensure_not, exit};
 use crate::engine::LoadRequest;
 use crate::printable::printable;
 use crate::process::Group;
+use crate::relay::Relay;
 
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -39,6 +40,8 @@ pub struct Client<'a> {
     name: String,
     process: Group,
     pipes: Pipes,
+    /// What it says to people.
+    words: Option<Relay>,
     capabilities: Vec<Capability>,
     patience: Patience,
     cancelled: &'a AtomicBool,
@@ -71,13 +74,14 @@ impl<'a> Client<'a> {
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;
-        let (Some(input), Some(output), _) = process.take_pipes() else {
+        let (Some(input), Some(output), words) = process.take_pipes() else {
             return Err(WorkerError::Died(format!("{name}: the worker has no stdin or stdout")));
         };
         let mut client = Self {
             name,
             process,
             pipes: Pipes::new(input, output),
+            words: words.map(Relay::to_stderr),
             capabilities: Vec::new(),
             patience,
             cancelled,
@@ -220,16 +224,26 @@ impl<'a> Client<'a> {
             self.process.ask_to_end(END);
         }
         let _ = self.process.end();
+        self.hear_out();
+    }
+
+    /// Its last words come before what is said about it.
+    fn hear_out(&self) {
+        if let Some(words) = &self.words {
+            words.finish();
+        }
     }
 
     fn died(&mut self) -> WorkerError {
-        exit::reason(&self.name, &mut self.process)
+        let reason = exit::reason(&self.name, &mut self.process);
+        self.hear_out();
+        reason
     }
 }
 
 fn command(file: &WorkerFile, request: &LoadRequest) -> Command {
     let mut command = file.command();
-    command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.arg(WORKER_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // An error that takes a stack for itself is slower, allocates, and holds the lock that the search for a leak's place needs.
     command.env("RUST_LIB_BACKTRACE", "0");
     command.env("INFERGATE_MODEL", &request.model).env("INFERGATE_THREADS", request.threads.to_string());

@@ -6,6 +6,7 @@ mod bisect;
 mod bless;
 mod built_packages;
 mod calibrate;
+mod cargo_words;
 mod checkout_folder;
 mod command_program;
 mod commits;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use infergate::engine::{Engine, EngineFactory, LoadRequest, TokenId, ensure_fits};
+use infergate::printable::{printable, printable_report};
 use infergate::process::ensure_environment;
 use infergate_candle::Candle;
 use serde::Serialize;
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }
@@ -109,7 +110,7 @@ fn generate(args: &Args, engine: &mut dyn Engine, prompt: &[TokenId]) -> Result<
             // A character can be spread over tokens: it is held back until it is whole.
             Some(text) if text.ends_with('\u{fffd}') && output.len() < args.max_new => {}
             Some(text) => {
-                print(text.strip_prefix(shown.as_str()).unwrap_or(&text))?;
+                print(&printable_report(text.strip_prefix(shown.as_str()).unwrap_or(&text)))?;
                 shown = text;
             }
             None => print(&format!("{}{token}", if output.len() == 1 { "" } else { " " }))?,

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use infergate::config::{Config, Settings as _};
 use infergate::engine::{EngineFactory, LoadRequest};
+use infergate::printable::printable;
 use infergate::process;
 
 use crate::server::{self, Settings};
@@ -58,7 +59,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match run(factory, Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", printable(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }

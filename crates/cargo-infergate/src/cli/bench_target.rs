@@ -9,6 +9,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::cargo_words::Words;
 use super::{lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
@@ -87,8 +88,7 @@ pub fn lock_file(folder: &Path) -> Result<PathBuf> {
     lock_file::path(&mut toolchain::cargo(Some(folder)), folder)
 }
 
-/// Builds the bench target of the working tree and gives its executable. cargo's own progress and errors go to stderr as
-/// they come.
+/// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
 ///
 /// # Errors
 /// When cargo does not start, the build fails, or there is no such target.
@@ -261,11 +261,11 @@ fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> 
     let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
     let (_, messages, words) = cargo.take_pipes();
     let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
-    let words = words.map(|words| thread::spawn(|| echo(words)));
+    let words = words.map(Words::of);
     let built = thread::spawn(move || built(messages, &name));
     let status = progress::until_ended(&mut cargo, stop).context("cargo cannot be waited for")?;
     let built = built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let said = words.map(|words| words.join().unwrap_or_default()).unwrap_or_default();
+    let said = words.map(Words::all).unwrap_or_default();
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
@@ -290,12 +290,6 @@ fn built(messages: ChildStdout, name: &str) -> Result<Option<Built>> {
         }
     }
     Ok(executable)
-}
-
-/// Shows what cargo says as it comes, and keeps the lines.
-fn echo(words: ChildStderr) -> Vec<String> {
-    let lines = BufReader::new(words).lines().map_while(Result::ok);
-    lines.inspect(|line| output::say(line)).map(|line| anstream::adapter::strip_str(&line).to_string()).collect()
 }
 
 /// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;
@@ -352,13 +346,14 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         }
     }
     if let Some(place) = place {
-        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target).stderr(Stdio::piped());
+        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target);
         if place.locked {
             cargo.arg("--locked");
         }
-        let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
-        cargo.args(["--color", if colour { "always" } else { "never" }]);
     }
-    cargo.stdin(Stdio::null()).stdout(Stdio::piped());
+    // What cargo shows holds what macros and build scripts write.
+    let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
+    cargo.args(["--color", if colour { "always" } else { "never" }]);
+    cargo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Ok(cargo)
 }

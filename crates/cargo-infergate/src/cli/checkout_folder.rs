@@ -18,9 +18,10 @@ const TEXT: &str = "infergate checks out a git revision in `tree` beside this fi
 /// Makes `folder` where it is missing and marks it. One without the mark is taken only when it is empty or `ours` by its name.
 ///
 /// # Errors
-/// A folder that holds something else; one that cannot be made.
+/// A folder that holds something else, or a link to one; one that cannot be made.
 pub fn claim(folder: &Path, ours: bool) -> Result<()> {
     let cannot = || format!("{}: cannot be made", folder.display());
+    ensure!(ours || !folder.is_symlink(), "{}: is a link; name the folder itself with --base-folder", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let mark = folder.join(MARK);
     if mark.is_file() {

@@ -15,6 +15,7 @@ use crate::paired::Program;
 use crate::watcher::{self, watched};
 use infergate::case::BenchName;
 use infergate::process::Group;
+use infergate::relay::Relay;
 use infergate::worker::WorkerError;
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
@@ -58,8 +59,14 @@ pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Resu
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     toolchain::choose(&mut command, folder);
-    let started = Group::spawn(command.stdin(Stdio::null()).stdout(std::io::stderr()));
+    let (words, both) = std::io::pipe().context("no pipe for the build's words")?;
+    command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's words")?).stderr(both);
+    let started = Group::spawn(&mut command);
+    // Its copies of the pipe's end: while they are open there is always more to wait for.
+    drop(command);
+    let words = Relay::to_stderr(words);
     let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
+    words.finish();
     let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());

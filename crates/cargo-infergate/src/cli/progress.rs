@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use infergate::printable::printable;
 use infergate::process::Group;
 use infergate::progress::Progress;
 
@@ -46,7 +47,7 @@ impl Line {
         }
         self.bar.set_length(progress.total_steps as u64);
         self.bar.set_position(progress.done_steps as u64);
-        self.bar.set_message(progress.label.clone());
+        self.bar.set_message(printable(&progress.label).into_owned());
         self.bar.force_draw();
     }
 

@@ -266,7 +266,8 @@ fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
 
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
-    let file = File::create(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    // A base folder can come from infergate.toml, and what lies in it from the repository.
+    let file = infergate::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

@@ -122,6 +122,34 @@ fn a_checkout_that_leads_elsewhere_is_replaced_and_what_it_led_to_is_left_alone(
     assert!(other.path("precious.txt").exists() && other.path("engine.rs").exists());
 }
 
+/// A base folder and what lies in it can come from the repository.
+#[cfg(unix)]
+#[test]
+fn a_lock_file_that_is_a_link_is_neither_followed_nor_emptied() {
+    let sandbox = repository();
+    gate(&sandbox, "HEAD", &[]).success();
+    sandbox.write("precious.txt", "mine");
+    let lock = sandbox.path("cache/base/lock");
+    for place in ["precious.txt", "new.txt"] {
+        fs::remove_file(&lock).expect("a lock");
+        std::os::unix::fs::symlink(sandbox.path(place), &lock).expect("a link");
+        let line = error(gate(&sandbox, "HEAD", &[]));
+        assert!(line.contains("cache/base/lock: cannot be written: it is a link; remove it"), "{line}");
+    }
+    assert_eq!(fs::read_to_string(sandbox.path("precious.txt")).expect("as it was"), "mine");
+    assert!(!sandbox.path("new.txt").exists());
+    fs::remove_file(&lock).expect("a link");
+    assert!(Process::new("mkfifo").arg(&lock).status().expect("mkfifo").success());
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("cache/base/lock: cannot be written"), "{line}");
+
+    // The folder around it, too.
+    fs::rename(sandbox.path("cache/base"), sandbox.path("elsewhere")).expect("a folder");
+    std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("cache/base")).expect("a link");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("cache/base: is a link"), "{line}");
+}
+
 #[test]
 fn other_worktrees_are_not_pruned() {
     let sandbox = repository();

@@ -35,7 +35,6 @@ pub fn signal(mut gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, Stri
         let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
         assert!(killed.success());
     }
-    // Workers share stderr: it ends only when none is left behind.
     stderr.read_to_string(&mut said).expect("readable");
     let mut report = String::new();
     gate.stdout.take().expect("piped").read_to_string(&mut report).expect("readable");

@@ -41,3 +41,4 @@ mod terms;
 mod toolchain;
 #[cfg(unix)]
 mod turns;
+mod words_of_others;

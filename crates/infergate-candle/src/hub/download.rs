@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use infergate::printable::printable;
 
 use super::super::digest::file_sha256;
 use super::client::{Client, Failure, Reply, broken, header, require};
@@ -47,7 +48,7 @@ impl Download<'_> {
         let blob = self.folder.join("blobs").join(&described.etag);
         fs::create_dir_all(self.folder.join("blobs")).with_context(cache_broken)?;
         // Other processes that want this file wait here, and then find it.
-        let lock = File::create(blob.with_extension("lock")).with_context(cache_broken)?;
+        let lock = infergate::lock::open(&blob.with_extension("lock")).with_context(cache_broken)?;
         // A file system without locks is used without one, as before there were any.
         let _ = lock.lock();
         if !blob.is_file() {
@@ -199,5 +200,5 @@ fn bar(name: &str, bytes: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left");
     ProgressBar::new(bytes)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        .with_message(name.to_owned())
+        .with_message(printable(name).into_owned())
 }

@@ -1,0 +1,39 @@
+//! What cargo says while it builds: shown as it comes, and kept for whoever asks why a build failed. Macros and build scripts
+//! have a say in it.
+
+use std::process::ChildStderr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use infergate::relay::Relay;
+
+use super::output;
+
+/// As many lines are kept, and the last one.
+const MOST_LINES: usize = 10_000;
+
+/// What one cargo says.
+pub struct Words {
+    relay: Relay,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Words {
+    /// Shows it in cargo's colours.
+    pub fn of(stderr: ChildStderr) -> Self {
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let kept = lines.clone();
+        let relay = Relay::start(stderr, move |line| {
+            output::say(line);
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.truncate(MOST_LINES);
+            kept.push(anstream::adapter::strip_str(line).to_string());
+        });
+        Self { relay, lines }
+    }
+
+    /// All lines, once cargo has ended.
+    pub fn all(self) -> Vec<String> {
+        self.relay.finish();
+        std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,81 @@
+//! What a worker, a build and cargo's build scripts write for people: shown, and nothing that a terminal or a CI obeys.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::revisions::{commit, empty_repository, gate, repository};
+use crate::sandbox::{Sandbox, stderr};
+
+/// In quotes of a shell's `printf`, and of Rust.
+const BAD: &str = r"::error::one\n  ::add-mask::two\r::error::three\n##[error]four\n\x1b[2J\x1b]0;five\x07\n";
+
+/// All of it was said, and none of it is obeyed.
+#[track_caller]
+fn assert_harmless(said: &str) {
+    assert!(said.contains("five") && said.contains("\\u{1b}"), "{said}");
+    assert_obeys_nothing(said);
+}
+
+#[track_caller]
+fn assert_obeys_nothing(said: &str) {
+    for word in ["one", "two", "three", "four"] {
+        assert!(said.contains(word), "{word} is lost: {said}");
+    }
+    assert_eq!(said.chars().find(|c| c.is_control() && *c != '\n'), None, "{said:?}");
+    for line in said.lines() {
+        assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{line}");
+    }
+}
+
+/// A shell script that writes it to both streams and ends with 3.
+fn script() -> String {
+    let sh = BAD.replace("\\x1b", "\\033").replace("\\x07", "\\007");
+    format!("#!/bin/sh\nprintf '{sh}'\nprintf '{sh}' >&2\nexit 3\n")
+}
+
+#[test]
+fn a_workers() {
+    let sandbox = Sandbox::new();
+    let worker = sandbox.write("worker.sh", &script().replacen("printf", "exec 1>&2; printf", 1));
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).expect("its own file");
+    let mut bench = sandbox.process(&["bench", "--cases=decode/p8", "--worker"]);
+    bench.arg(worker);
+    let said = stderr(&assert_cmd::Command::from_std(bench).assert().code(2));
+    assert_harmless(&said);
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: ") && last.contains("its own words are above"), "{said}");
+}
+
+#[test]
+fn a_builds() {
+    let sandbox = empty_repository();
+    for (table, key) in [("worker", "worker.build"), ("server", "server.build")] {
+        let settings = format!("[{table}]\ncommand = ['./x', '{{port}}']\nbuild = ['sh', 'build.sh']\n");
+        sandbox.write("infergate.toml", &settings);
+        commit(&sandbox, "build.sh", &script(), "it does not build");
+        let server = if table == "server" { &["--server"][..] } else { &[] };
+        let cache = Sandbox::new();
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        let said = stderr(&sandbox.run(&[&["gate", "--against=HEAD", &folder], server].concat()).code(2));
+        assert_harmless(&said);
+        assert!(said.lines().last().unwrap_or_default().contains(&format!("base: {key} failed")), "{said}");
+    }
+}
+
+/// Cargo leaves escapes out itself where it may not colour.
+#[test]
+fn cargos() {
+    let sandbox = repository();
+    let build = format!("fn main() {{ print!(\"{BAD}\"); eprint!(\"{BAD}\"); std::process::exit(3); }}\n");
+    sandbox.write("build.rs", &build);
+    let said = stderr(&gate(&sandbox, "HEAD", &[]).code(2));
+    assert!(said.contains("the build failed"), "{said}");
+    assert_obeys_nothing(&said);
+
+    commit(&sandbox, "build.rs", &build, "base does not build");
+    sandbox.write("build.rs", "fn main() {}\n");
+    let said = stderr(&gate(&sandbox, "HEAD", &[]).code(2));
+    assert!(said.contains("does not build"), "{said}");
+    assert_obeys_nothing(&said);
+}
