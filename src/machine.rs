@@ -4,11 +4,21 @@ pub mod cpu;
 pub mod system;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::thread;
 
 use crate::engine::Device;
 use crate::receipt::Machine;
 use cpu::Cpu;
+
+/// Whether a connection to `host` stays on this machine: what is sent there is read by nobody on the way.
+pub fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase();
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
 
 /// Looks at the machine this process runs on. Host name, clock speed and kernel build stay out of it.
 pub fn detect() -> Machine {

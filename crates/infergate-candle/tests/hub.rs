@@ -47,6 +47,31 @@ fn gguf() -> (HubServer, TempDir, String) {
     (HubServer::start(&fixture("llama")), TempDir::new().unwrap(), format!("hf:{REPO}/model.gguf"))
 }
 
+/// Nothing is asked of the endpoints here.
+#[test]
+fn a_token_goes_over_plain_http_to_this_machine_alone() {
+    let home = TempDir::new().unwrap();
+    let new = |endpoint: &'static str, token: Option<&'static str>| {
+        let home = home.path().to_owned();
+        Hub::new(move |name| match name {
+            "HF_HOME" => Some(home.clone().into()),
+            "HF_ENDPOINT" => Some(endpoint.into()),
+            "HF_TOKEN" => token.map(OsString::from),
+            _ => None,
+        })
+    };
+    let error = format!("{:#}", new("http://mirror.example", Some(TOKEN)).err().expect("refused"));
+    assert!(error.contains("HF_ENDPOINT is plain http") && !error.contains(TOKEN), "{error}");
+    for (endpoint, token) in [
+        ("http://mirror.example", None),
+        ("https://mirror.example", Some(TOKEN)),
+        ("http://127.0.0.1:9", Some(TOKEN)),
+        ("http://[::1]:9", Some(TOKEN)),
+    ] {
+        assert!(new(endpoint, token).is_ok(), "{endpoint}");
+    }
+}
+
 /// Files below the cache that could be loaded later.
 fn loadable(home: &TempDir) -> Vec<String> {
     fn walk(folder: &Path, found: &mut Vec<String>) {

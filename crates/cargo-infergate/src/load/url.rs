@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use hyper::Uri;
+use infergate::machine::is_this_machine;
 
 use super::body::Api;
 
@@ -60,6 +61,11 @@ impl Url {
         };
         let path = uri.query().map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
         Ok(Self { is_tls, host, port, path })
+    }
+
+    /// Whether everybody on the way can read what is sent there.
+    pub fn is_read_on_the_way(&self) -> bool {
+        !self.is_tls && !is_this_machine(&self.host)
     }
 
     /// What the `Host` field says.

@@ -127,6 +127,26 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     assert!(error.contains("data.jsonl:2: not of the form") && !error.contains("SECRET"), "{error}");
 }
 
+/// 192.0.2.1 is an address of documentation: nothing is asked there, because the key is refused first, or it cannot be reached.
+#[test]
+fn a_key_goes_over_plain_http_to_this_machine_alone() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let other =
+        ["--target=http://192.0.2.1:9/v1?key=SECRET", "--model=m", "--api-key-file=key", "--users=1", "--requests=1"];
+    let error = place.refused(&other);
+    assert!(
+        error.trim_end().ends_with(
+            "--target http://192.0.2.1:9/v1/chat/completions: over plain http everybody on the way could read the API key; \
+             write https://, or say --key-over-http"
+        ),
+        "{error}"
+    );
+    let (code, said, error) =
+        place.run(&[&other[..], &["--key-over-http", "--connect-timeout=100ms", "--attempts=1"]].concat());
+    assert_eq!(code, Some(3), "{said}{error}");
+}
+
 #[test]
 fn a_key_goes_to_its_target_alone() {
     let place = Place::new();

@@ -32,6 +32,29 @@ fn hosts_and_ports() {
 }
 
 #[test]
+fn what_stays_on_this_machine_is_read_by_nobody_on_the_way() {
+    let is_read = |text: &str| Url::parse(text, Api::Chat).expect(text).is_read_on_the_way();
+    for host in [
+        "127.0.0.1:8000",
+        "127.9.9.9",
+        "[::1]:1",
+        "[::ffff:127.0.0.1]",
+        "localhost",
+        "LOCALHOST:1",
+        "a.localhost",
+        "0.0.0.0:1",
+    ] {
+        assert!(!is_read(&format!("http://{host}")), "{host}");
+    }
+    for host in
+        ["10.0.0.1", "h", "localhost.evil.example", "127.0.0.1.evil.example", "[2001:db8::1]", "[::ffff:10.0.0.1]"]
+    {
+        assert!(is_read(&format!("http://{host}")), "{host}");
+        assert!(!is_read(&format!("https://{host}")), "{host}");
+    }
+}
+
+#[test]
 fn credentials_and_queries_are_never_shown() {
     let url = Url::parse("http://h:1/v1?key=SECRET", Api::Chat).expect("a URL");
     assert_eq!(url.shown(), "http://h:1/v1/chat/completions");

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
+use infergate::machine::is_this_machine;
 use serde::de::DeserializeOwned;
 use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, LOCATION, RANGE, USER_AGENT};
 use ureq::http::{HeaderMap, Uri};
@@ -95,7 +96,7 @@ impl Client {
     /// For `endpoint`, an http or https address.
     ///
     /// # Errors
-    /// When the endpoint is no address or the token cannot be sent. Neither is shown: both may be secret.
+    /// When the endpoint is no address, or the token cannot be sent, or not without being read on the way. Neither is shown: both may be secret.
     pub(super) fn new(endpoint: &str, token: Option<String>, limits: Limits) -> Result<Self> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let sound =
@@ -103,6 +104,14 @@ impl Client {
         ensure!(sound, "HF_ENDPOINT is no http or https address; mend or unset it");
         let plain = |token: &String| token.bytes().all(|b| b.is_ascii_graphic());
         ensure!(token.as_ref().is_none_or(plain), "the hub's token holds characters that no token has; mend HF_TOKEN");
+        let address = endpoint.parse::<Uri>().ok();
+        let read_on_the_way =
+            address.as_ref().and_then(origin).is_none_or(|(secure, host, _)| !secure && !is_this_machine(&host));
+        ensure!(
+            token.is_none() || !read_on_the_way,
+            "HF_ENDPOINT is plain http, and everybody on the way could read the hub's token; name an https address, or send no token \
+             (unset HF_TOKEN, and set HF_TOKEN_PATH=/dev/null)"
+        );
         let agent = Self::agent(&limits);
         Ok(Self { agent, endpoint, token, limits })
     }

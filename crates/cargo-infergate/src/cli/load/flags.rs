@@ -64,6 +64,9 @@ fn target() -> Vec<Arg> {
             .action(ArgAction::Append)
             .value_parser(value_parser!(PathBuf))
             .help("File that holds the API key, of the target NAME where there are several"),
+        arg("key-over-http")
+            .action(ArgAction::SetTrue)
+            .help("Send an API key over plain http to another machine, too: everybody on the way can read it"),
         arg("limit-field")
             .default_value("max_tokens")
             .value_parser(["max_tokens", "max_completion_tokens"])

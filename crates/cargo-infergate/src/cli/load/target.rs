@@ -109,6 +109,11 @@ fn endpoint(
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let api = if text("api") == Some("completions") { Api::Completions } else { Api::Chat };
     let url = Url::parse(&target.url, api)?;
+    ensure!(
+        key.is_none() || !url.is_read_on_the_way() || matches.get_flag("key-over-http"),
+        "--target {}: over plain http everybody on the way could read the API key; write https://, or say --key-over-http",
+        url.shown()
+    );
     let http = if text("http") == Some("2") { Http::Two } else { Http::One };
     let wanted = Wanted {
         api,
