@@ -75,6 +75,15 @@ fn workflows_name_their_actions_by_commit_and_say_what_they_may_do() {
     assert!(pinned.values().all(|commits| commits.len() == 1), "{pinned:?}");
 }
 
+/// A person may start it for a tag, to see whether the archives still build.
+#[test]
+fn a_release_is_made_of_a_pushed_tag_alone() {
+    let workflow = text(".github/workflows/release.yml");
+    let (archives, release) = workflow.split_once("\n  release:\n").expect("a job");
+    assert!(release.contains("\n    if: github.event_name == 'push' && github.ref_type == 'tag'\n"), "{release}");
+    assert!(release.contains("contents: write") && !archives.contains("contents: write"), "{archives}");
+}
+
 #[test]
 fn archives_have_the_names_that_binstall_looks_for() {
     let manifest = manifest("crates/cargo-infergate");

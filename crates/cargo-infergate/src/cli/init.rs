@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::git::git;
-use super::{flags, output};
+use super::git::{commit_of, git};
+use super::{flags, output, outputs};
 use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_new, write_text};
 use crate::report::init;
+use crate::report::words::command;
 use infergate::printable::printable;
 use infergate::text_file::read_text;
 use manifest::Manifest;
@@ -192,9 +193,9 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     if !others.is_empty() {
         notes.push(format!(
             "left as they are: the bench targets {}; to gate one that uses criterion, change `use criterion::` to \
-             `use infergate::criterion::` in it, and name it: gate --bench-target {}",
+             `use infergate::criterion::` in it, and name it: gate{}",
             others.join(", "),
-            others[0]
+            command::flag("bench-target", &others[0]).unwrap_or_else(|| " --bench-target NAME".into())
         ));
     }
     if files.iter().any(|file| file.change != InitChange::Kept) {
@@ -206,6 +207,17 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     Ok(Plan { files, notes })
 }
 
+/// What `cargo install` installs in the workflow: the revision that this command was built from, or its release. Both stay what
+/// they are; a branch would be another program tomorrow.
+fn installed() -> String {
+    let top = |root: &Path| git(root, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    let own = own_source().filter(|root| top(root).is_some_and(|top| outputs::same_file(&top, root)));
+    match own.and_then(|root| commit_of(&root, "HEAD").ok()) {
+        Some(commit) => format!("--git {} --rev {commit} cargo-infergate", env!("CARGO_PKG_REPOSITORY")),
+        None => concat!("cargo-infergate@", env!("CARGO_PKG_VERSION")).into(),
+    }
+}
+
 /// The workflow, whose steps run in the folder `below` the repository's root.
 fn workflow(below: &str) -> Result<String> {
     // GitHub evaluates an expression inside quotes, too; and quotes do not keep line ends.
@@ -214,7 +226,7 @@ fn workflow(below: &str) -> Result<String> {
         "{below}: the workflow cannot name a folder with ${{{{ or a control character in its path; rename it"
     );
     let template = include_str!("../../templates/init/workflow.yml");
-    Ok(template.replace("FOLDER", &below.replace('\'', "''")))
+    Ok(template.replace("INSTALLED", &installed()).replace("FOLDER", &below.replace('\'', "''")))
 }
 
 /// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that

@@ -1,5 +1,7 @@
 //! What `init` adds, as a difference.
 
+use infergate::printable::printable;
+
 use super::table::Style;
 use crate::receipt::{Init, InitChange, InitFile};
 
@@ -23,7 +25,7 @@ pub fn text(init: &Init, added: &[(InitFile, &str)]) -> String {
         text += "\nnothing was written\n";
     }
     for note in &init.notes {
-        text += &format!("- {note}\n");
+        text += &format!("- {}\n", printable(note));
     }
     text
 }

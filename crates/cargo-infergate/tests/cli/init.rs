@@ -107,6 +107,26 @@ fn a_package_of_edition_2015_declares_the_crates_of_its_benches() {
     }
 }
 
+/// A branch would be another program tomorrow.
+#[test]
+fn the_workflow_installs_what_stays_what_it_is() {
+    let sandbox = package(MANIFEST);
+    sandbox.run(&["init"]).success();
+    let workflow = files(&sandbox)[".github/workflows/infergate.yml"].clone();
+    let line = workflow.lines().find_map(|line| line.trim().strip_prefix("run: cargo install --locked "));
+    let words: Vec<&str> = line.expect("it is installed").split(' ').collect();
+    match words[..] {
+        ["--git", url, "--rev", commit, "cargo-infergate"] => {
+            assert!(url.starts_with("https://") && commit.len() == 40, "{words:?}");
+            assert!(commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
+        }
+        // Outside git, as from a package.
+        [release] => assert_eq!(release, concat!("cargo-infergate@", env!("CARGO_PKG_VERSION"))),
+        _ => panic!("{words:?}"),
+    }
+    assert!(!workflow.contains("INSTALLED") && !workflow.contains("FOLDER"), "{workflow}");
+}
+
 /// `init` in a package in this folder of a repository.
 #[cfg(unix)]
 fn init_in(folder: &str) -> (Sandbox, assert_cmd::assert::Assert) {
