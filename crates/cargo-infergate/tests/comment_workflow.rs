@@ -1,6 +1,6 @@
 //! The scripts of the workflow that comments on a pull request, with a `gh` that answers from files: whatever the gate's run left
 //! behind, the comment is about the commit that is there now.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
