@@ -189,3 +189,20 @@ fn only_a_bench_and_its_controls_install_an_allocator() {
     let others = sources.iter().filter(|source| !control(&source.path));
     assert_absent(others, &["#[global_allocator]"], "counting allocations belongs to a process of its own");
 }
+
+/// A promise is kept by the test that stands beside it. Names of tests are sentences; keys and counters have fewer words.
+#[test]
+fn tests_that_security_names_are_there() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md")).unwrap();
+    let words = text.split('`').skip(1).step_by(2);
+    let is_sentence = |word: &&str| {
+        word.matches('_').count() >= 4 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let tests = sources(&["src", "tests", "crates"]);
+    let lines: Vec<&String> = tests.iter().flat_map(|source| &source.lines).collect();
+    let missing: Vec<&str> = words
+        .filter(is_sentence)
+        .filter(|name| !lines.iter().any(|line| line.contains(&format!("fn {name}("))))
+        .collect();
+    assert!(missing.is_empty(), "SECURITY.md names tests that are not there: {missing:?}");
+}

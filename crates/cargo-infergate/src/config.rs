@@ -14,6 +14,7 @@ use anyhow::{Result, bail};
 use infergate::config::Config as Measured;
 
 use crate::gate::Policy;
+use crate::gate::paired::Limits;
 use crate::receipt::{Accept, Target};
 use keys::{Key, Value};
 
@@ -263,6 +264,21 @@ impl Settings for Config {
         }
         self.policy.memory = self.measured.memory.policy;
         Ok(())
+    }
+}
+
+impl Config {
+    /// From which ratios on a paired run fails.
+    pub fn limits(&self) -> Limits {
+        let ServerConfig { throughput_limit, latency_limit, gap_limit, .. } = self.server;
+        Limits {
+            threshold: self.threshold,
+            mean_threshold: self.mean_threshold,
+            anchor: self.anchor_limit,
+            throughput: throughput_limit,
+            latency: latency_limit,
+            gap: gap_limit,
+        }
     }
 }
 

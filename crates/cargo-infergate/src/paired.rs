@@ -33,7 +33,6 @@ pub(crate) use infergate::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
-pub use pilot::QUIET_THRESHOLD;
 pub use request::{AnchorRequest, PairedRequest, Program};
 pub use windows::UnderLoad;
 

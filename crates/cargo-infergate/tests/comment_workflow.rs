@@ -143,10 +143,10 @@ fn a_gate_that_broke_leaves_no_old_verdict_standing() {
 #[test]
 fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_said() {
     let place = Place::new();
-    place.keep("2026-01-02T00:10:00Z", &[("verdict.json", b"{\"schema\": \"evil\"}")]);
+    place.keep("2026-01-02T00:10:00Z", &[("paired.json", b"{\"schema\": \"evil\"}")]);
     assert_no_verdict(&place.comment(), "what the gate's run wrote cannot be read as a verdict. ");
-    place.keep("2026-01-02T00:10:00Z", &[("verdict.json", &vec![b' '; (16 << 20) + 1])]);
-    assert_no_verdict(&place.comment(), "the gate's verdict.json is longer than 16777216 bytes");
+    place.keep("2026-01-02T00:10:00Z", &[("paired.json", &vec![b' '; (16 << 20) + 1])]);
+    assert_no_verdict(&place.comment(), "the gate's paired.json is longer than 16777216 bytes");
     place.artifacts(&json!([{"id": 1, "size_in_bytes": 16_777_217, "created_at": "2026-01-02T00:10:00Z"}]));
     assert_no_verdict(&place.comment(), "the gate's run kept 16777217 bytes");
     fs::write(place.path("gate.zip"), "evil").expect("a file");

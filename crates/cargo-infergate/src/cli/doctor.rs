@@ -8,10 +8,9 @@ use clap::{ArgMatches, Command};
 use super::outputs::Written;
 use super::{calibrate, flags, output};
 use crate::config::Config;
-use crate::gate::paired::{Known, MAX_BLOCKS, block_noise, known, smallest_slowdown};
+use crate::gate::paired::{Known, MAX_BLOCKS, QUIET_THRESHOLD, block_noise, known, smallest_slowdown};
 use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
 use crate::machine::{self, doctor};
-use crate::paired::QUIET_THRESHOLD;
 use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
 use crate::report::checkup;
 

@@ -18,7 +18,7 @@ use super::{
     undecided,
 };
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{PairedPolicy, judge};
+use crate::gate::paired::PairedPolicy;
 use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
 use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
 use crate::report::{paired, words};
@@ -217,11 +217,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
     let request = request(config, base, head, anchor, &asked)?;
     let layouts = Chooser::new(sources, &request, config.layouts, &cancelled);
-    let policy = PairedPolicy {
-        allow_output_change: asked.allow_output_change,
-        undecided_passes: config.undecided == Undecided::Warn,
-        ..PairedPolicy::from(&config.policy)
-    };
+    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(config) };
     let kept = Kept::at(&out);
     let mut measure_once = || {
         let line = progress::Line::new();
@@ -248,12 +244,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
         memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
     }
-    let mut verdict = judge(&receipt, &policy);
-    if policy.undecided_passes
-        && let Some(warning) = undecided::warning(&verdict)
-    {
-        verdict.notes.insert(0, warning);
-    }
+    let verdict = undecided::judged(&receipt, &policy);
     // Before anything is written, which may fail.
     output::report(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
@@ -273,6 +264,11 @@ fn kept_words(out: &Path, partial: bool) -> String {
         true => format!("receipt: {place}; the same command goes on with it by --resume {place}"),
         false => format!("receipt: {place}"),
     }
+}
+
+/// What a paired run is judged by.
+pub fn policy(config: &Config) -> PairedPolicy {
+    PairedPolicy { undecided_passes: config.undecided == Undecided::Warn, ..PairedPolicy::from(&config.policy) }
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.

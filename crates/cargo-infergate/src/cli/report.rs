@@ -52,6 +52,11 @@ pub fn command() -> Command {
                 "Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced",
             ),
         )
+        .arg(
+            Arg::new("pull-request").long("pull-request").action(ArgAction::SetTrue).help(
+                "The files come from a pull request's own run: judge them by the settings here, and say so in the comment",
+            ),
+        )
         .arg(flags::json("Write the report's tables here, as JSON"))
         .args(flags::one("targets"))
         .after_help(format!(
@@ -96,7 +101,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         ensure_not_read(json, &files)?;
         outputs::fresh(json)?;
     }
-    let inputs = load::inputs(&files, &config)?;
+    let inputs = load::inputs(&files, &config, matches.get_flag("pull-request"))?;
     let mut written = Written::default();
     if let Some(folder) = flags::path(matches, "out") {
         written.note(write(&folder, &inputs, &formats, &files));

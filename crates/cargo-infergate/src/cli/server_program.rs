@@ -75,8 +75,8 @@ pub fn memory_case() -> Result<Case> {
 
 /// The users that servers are measured under, where some were asked for.
 pub fn under_load(config: &Config) -> Option<UnderLoad> {
-    let ServerConfig { users, window_s, throughput_limit, latency_limit, gap_limit, .. } = config.server;
-    users.map(|users| UnderLoad { users, window_s, throughput_limit, latency_limit, gap_limit })
+    let ServerConfig { users, window_s, .. } = config.server;
+    users.map(|users| UnderLoad { users, window_s, limits: config.limits() })
 }
 
 /// Those of infergate.toml, or the first of those that `load` has.

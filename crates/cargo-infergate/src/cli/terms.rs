@@ -165,7 +165,7 @@ fn decides(key: &str, base_has_a_file: bool) -> bool {
 fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<Note>> {
     let (was, is) = (Written::of(base)?, Written::of(head)?);
     let text = |written: &Written, key: &Key| {
-        let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml);
+        let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml_of);
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
     let differs = |key: &&Key| key.name != NOT_A_TERM && was.0.get(key.name) != is.0.get(key.name);
@@ -175,7 +175,17 @@ fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<
         is: text(&is, key),
         after_merge: !of_head && decides(key.name, base.is_some()),
     };
-    Ok(KEYS.iter().filter(differs).map(change).collect())
+    let of_scenarios = (scenarios(base) != scenarios(head)).then(|| {
+        Note::from(
+            "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)".to_owned(),
+        )
+    });
+    Ok(KEYS.iter().filter(differs).map(change).chain(of_scenarios).collect())
+}
+
+/// The tables that say what is measured under load; whoever uses them checks them.
+fn scenarios(text: Option<&str>) -> Option<toml::Value> {
+    text?.parse::<toml::Table>().ok()?.remove("scenario")
 }
 
 /// Values as they are written, paths included: two checkouts lie in other folders.
@@ -199,7 +209,7 @@ impl Written {
 }
 
 /// A value as `infergate.toml` writes it.
-fn toml(value: &Value) -> String {
+fn toml_of(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("\"{text}\""),
         Value::Count(count) => count.to_string(),

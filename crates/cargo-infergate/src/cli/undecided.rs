@@ -29,7 +29,7 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
 }
 
 /// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
-pub fn warning(verdict: &Verdict) -> Option<Note> {
+fn warning(verdict: &Verdict) -> Option<Note> {
     let open = subjects(verdict);
     // Beside a regression, say, it changes nothing.
     if open.is_empty() || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
@@ -37,6 +37,14 @@ pub fn warning(verdict: &Verdict) -> Option<Note> {
     }
     let not_all = if verdict.passes_undecided() { "" } else { ", and not what is missing or cannot be compared" };
     Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
+}
+
+/// The verdict on a receipt, with what `undecided = "warn"` let pass.
+pub fn judged(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
+    let mut verdict = judge(receipt, policy);
+    let warning = if policy.undecided_passes { warning(&verdict) } else { None };
+    verdict.notes.splice(0..0, warning);
+    verdict
 }
 
 fn subjects(verdict: &Verdict) -> String {

@@ -11,6 +11,7 @@ mod coverage;
 mod evidence;
 mod further;
 mod layouts;
+mod limits;
 mod load;
 mod looks;
 mod mean;
@@ -27,6 +28,7 @@ pub use calibration::{
 pub use coverage::asks;
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted};
+pub use limits::{Limits, QUIET_THRESHOLD, median_threshold, missing};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcomes, settled, stand,
 };

@@ -12,7 +12,7 @@ use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::gate::paired::{Known, mean_test};
+use crate::gate::paired::{Known, mean_test, median_threshold};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{log_ratio, median, median_absolute_deviation, sample_std};
 use crate::suite::fitting;
@@ -40,12 +40,6 @@ const LEAST_PAIRS: usize = 4;
 /// more (0.0083 to 0.0104 measured).
 const PROCESS_STD: f64 = 0.005;
 const PREFILL_STD: f64 = 0.01;
-
-/// Blocks that vary more than this get the wider threshold.
-const QUIET_STD: f64 = 0.02;
-/// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
-pub const QUIET_THRESHOLD: f64 = 1.02;
-const NOISY_THRESHOLD: f64 = 1.03;
 
 /// What the pilot found.
 pub struct Pilot {
@@ -134,7 +128,7 @@ pub fn run(
         let timed = compared && !request.is_same_code();
         let mut plan = PairedCase {
             id: case,
-            threshold: request.threshold.unwrap_or(QUIET_THRESHOLD),
+            threshold: median_threshold(request.threshold, None),
             pairs: 0,
             iterations_per_sample: 1,
             base_output: was.clone(),
@@ -340,9 +334,8 @@ fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
 
 /// Notes the noise to expect, and chooses the limits by it where none were given.
 pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
-    let usual = if known.std > QUIET_STD { NOISY_THRESHOLD } else { QUIET_THRESHOLD };
     plan.expected_std = Some(known.std);
-    plan.threshold = request.threshold.unwrap_or(usual);
+    plan.threshold = median_threshold(request.threshold, plan.expected_std);
     plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
     plan.layout_std = known.layout_std;
 }

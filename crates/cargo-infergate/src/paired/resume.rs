@@ -3,7 +3,8 @@
 use anyhow::{Result, bail, ensure};
 
 use super::{PairedRequest, PairedRun};
-use crate::receipt::{Machine, PairedCase, PairedReceipt, SideRecord};
+use crate::gate::paired::{mean_test, median_threshold};
+use crate::receipt::{Machine, MeanTest, PairedCase, PairedReceipt, SideRecord};
 
 impl PairedRun<'_> {
     /// Goes on with `earlier`, which was cut short: its plan, and so its limits, and its blocks hold, and those to come follow them as
@@ -30,7 +31,10 @@ impl PairedRun<'_> {
         let mut resumed = earlier.resumed.clone();
         resumed.push(earlier.blocks.len());
         let code = self.receipt.code.take();
-        self.receipt = PairedReceipt { partial: false, out_of_time: false, resumed, code, memory: None, ..earlier };
+        // What is declared and who judges is this run's to say.
+        let terms = self.receipt.terms.take();
+        let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
+        self.receipt = PairedReceipt { resumed, code, terms, ..kept };
         Ok(())
     }
 }
@@ -41,9 +45,6 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
     let anchors = |receipt: &PairedReceipt| receipt.anchor.as_ref().and_then(|anchor| anchor.side.clone());
     let suite = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.id).collect::<Vec<_>>();
     let load = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.load.clone()).collect::<Vec<_>>();
-    let limits = |asked: Option<f64>, of: &dyn Fn(&PairedCase) -> Option<f64>| {
-        asked.is_none_or(|asked| was.cases.iter().filter_map(of).all(|limit| limit == asked))
-    };
     let text = |what: &str| Some(what.to_owned());
     if !was.partial {
         return text("the run is whole, and its verdict is what `report` says of it");
@@ -81,12 +82,22 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
     if was.layouts != is.layouts || was.servers != is.servers {
         return text("it drew from other builds or servers");
     }
-    let median = limits(request.threshold, &|case| Some(case.threshold));
-    let mean = limits(request.mean_threshold, &|case| case.mean.map(|mean| mean.threshold));
-    if !median || !mean || anchor(was) != anchor(is) {
+    if !was.cases.iter().all(|case| has_asked_limits(case, request)) || anchor(was) != anchor(is) {
         return text("other limits were asked for");
     }
     None
+}
+
+/// Whether a case's limits are those that this run would give it, were they asked for or not.
+fn has_asked_limits(case: &PairedCase, request: &PairedRequest) -> bool {
+    if let Some(load) = &case.load {
+        let asked = request.under_load.as_ref().map(|under_load| under_load.limits.under_load(load.metric));
+        return asked == Some(case.threshold);
+    }
+    let is_mean = |mean: MeanTest| {
+        mean_test(request.mean_threshold, case.threshold, mean.expected_std).threshold == mean.threshold
+    };
+    case.threshold == median_threshold(request.threshold, case.expected_std) && case.mean.is_none_or(is_mean)
 }
 
 /// What is not the same of one side's build.

@@ -8,6 +8,7 @@ use infergate::load::{LoadWindow, WindowPlan};
 use infergate::worker::WorkerError;
 
 use super::block::{Pair, Who};
+use crate::gate::paired::Limits;
 use crate::load::window::{of_case_name, window};
 use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 use crate::stats::quantile;
@@ -55,23 +56,11 @@ pub struct UnderLoad {
     pub users: u32,
     /// How long a window is, seconds; `None`: chosen from the pilot.
     pub window_s: Option<f64>,
-    /// The ratios from which on a slowdown fails: of the system time per token,
-    pub throughput_limit: f64,
-    /// of a P90 of TTFT or ITL,
-    pub latency_limit: f64,
-    /// of the longest gap.
-    pub gap_limit: f64,
+    /// From which ratios on a slowdown fails.
+    pub limits: Limits,
 }
 
 impl UnderLoad {
-    fn limit(&self, metric: Metric) -> f64 {
-        match metric {
-            Metric::SystemTokenNs => self.throughput_limit,
-            Metric::LongestGapNs => self.gap_limit,
-            _ => self.latency_limit,
-        }
-    }
-
     /// When things happen in a window, of requests that take so long on each side, nanoseconds. The faster side decides, or
     /// windows of one that got much slower would take minutes; where the sides are that far apart short ones show it.
     fn times(&self, [base_ns, head_ns]: [f64; 2]) -> WindowTimes {
@@ -124,7 +113,7 @@ impl<'a> Levels<'a> {
         };
         // Of the longest gap the longer of both windows counts.
         case.pairs = if metric == Metric::LongestGapNs { 1 } else { WINDOWS };
-        case.threshold = asked.limit(metric);
+        case.threshold = asked.limits.under_load(metric);
         case.expected_std = Some(expected_std(metric));
         case.load = Some(LoadCase { scenario: scenario.to_owned(), users: asked.users, metric, times });
         Ok(Some(cost_ns))

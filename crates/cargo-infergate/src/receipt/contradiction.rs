@@ -92,8 +92,11 @@ fn is_accepted(row: &VerdictRow, evidence: &Evidence) -> bool {
 /// Whether a time is slower than its limit allows: on the stored channel by its ratio, in a paired run by its whole interval, since
 /// there the blocks decide. What was not timed has no ratio.
 fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
-    if outcome == Outcome::SameCode {
-        return time.ratio.is_some();
+    match outcome {
+        Outcome::SameCode => return time.ratio.is_some(),
+        // However much it differs, the case runs nothing that changed.
+        Outcome::Layout => return false,
+        _ => {}
     }
     let least = match time.against {
         Against::Baseline => time.ratio,

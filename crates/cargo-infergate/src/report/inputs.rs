@@ -32,6 +32,8 @@ pub struct Inputs {
     pub vllm: Vec<VllmResult>,
     /// What was decided.
     pub verdict: Option<Verdict>,
+    /// Whoever is judged wrote the files; the verdict was reached here.
+    pub pull_request: bool,
 }
 
 /// Who was measured, where, from what.

@@ -21,7 +21,9 @@ fn slower(functions: Option<usize>) -> PairedReceipt {
 
 fn judged(receipt: &PairedReceipt) -> Verdict {
     receipt.validate().expect("a receipt");
-    judge(receipt, &PairedPolicy::default())
+    let verdict = judge(receipt, &PairedPolicy::default());
+    verdict.validate().expect("whoever reads it finds it in its rows");
+    verdict
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {

@@ -10,6 +10,7 @@ mod exact;
 mod false_alarms;
 mod invalid;
 mod iterations;
+mod limits;
 mod load;
 mod load_runs;
 mod memory;

@@ -9,7 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const OUTCOMES: [Outcome; 19] = [
+const OUTCOMES: [Outcome; 20] = [
+    Outcome::Layout,
     Outcome::Pass,
     Outcome::Plateau,
     Outcome::SameCode,

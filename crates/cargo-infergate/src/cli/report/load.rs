@@ -4,23 +4,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
+use super::super::paired_gate;
+use super::super::undecided::judged as judged_pair;
 use super::inputs as no_inputs;
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, judge as judge_pair};
+use crate::gate::paired::{PairedPolicy, missing};
 use crate::gate::{self, memory};
 use crate::receipt::{
-    BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, PAIRED_SCHEMA,
-    RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, is_vllm, read, read_llama_bench,
-    read_receipt_or_baseline, read_vllm, schema_of,
+    BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, is_vllm, read,
+    read_llama_bench, read_receipt_or_baseline, read_vllm, schema_of,
 };
 use crate::report::inputs::Inputs;
 
-/// Reads all of them, and judges what can be.
+/// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
 ///
 /// # Errors
-/// A file that cannot be read or is of another format; more files of a kind than a report has room for.
-pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
-    let mut inputs = no_inputs();
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for; a verdict of a pull
+/// request's own.
+pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<Inputs> {
+    let mut inputs = Inputs { pull_request, ..no_inputs() };
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
     let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
@@ -28,6 +31,10 @@ pub fn inputs(files: &[PathBuf], config: &Config) -> Result<Inputs> {
             RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
             PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
+            VERDICT_SCHEMA if pull_request => bail!(
+                "{}: is the pull request's own verdict, which --pull-request judges anew; leave it out and give the receipt",
+                path.display()
+            ),
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
             LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
@@ -77,7 +84,12 @@ fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
 /// The verdict on files that came without one. `None` where there is nothing to decide.
 fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
     if let Some(paired) = &inputs.paired {
-        return Ok(Some(judge_pair(paired, &PairedPolicy::from(&config.policy))));
+        let policy = paired_gate::policy(config);
+        return Ok(Some(if inputs.pull_request {
+            again(paired, config, policy)
+        } else {
+            judged_pair(paired, &policy)
+        }));
     }
     let mut rows = Vec::new();
     match runs {
@@ -94,4 +106,17 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
         rows.extend(memory::judge(&receipt.memory, config.policy.memory));
     }
     Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
+}
+
+/// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, and no intended
+/// change that is declared here already. What the settings ask for and the run has not passes nothing.
+fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Verdict {
+    let missing = missing(receipt, &config.measured.cases, config.anchor.as_deref());
+    let policy = PairedPolicy { accepted_before: config.accept.clone(), ..policy };
+    let mut verdict = judged_pair(&config.limits().set_in(receipt.clone()), &policy);
+    if missing.is_empty() {
+        return verdict;
+    }
+    verdict.notes.splice(0..0, missing);
+    verdict.at_best(Outcome::NotComparable)
 }

@@ -76,6 +76,9 @@ impl Exporter for Comment {
         if let Some(said) = look::summary(verdict).or_else(|| headline.why.clone()) {
             let _ = write!(text, "\n{}\n", prose(&said));
         }
+        if inputs.pull_request {
+            let _ = write!(text, "\n{}\n", prose(look::OWN_RUN));
+        }
         text += &intended(verdict);
         text += &changed(report, verdict);
         text += &looks(verdict, inputs);

@@ -14,6 +14,10 @@ use crate::report::{units, words};
 /// Characters of a place in the code.
 const MAX_PLACE_CHARS: usize = 160;
 
+/// Whose the numbers are where a pull request's run was judged again.
+pub const OWN_RUN: &str = "The numbers come from the pull request's own run, which could have made them up. The verdict on them does not: it was \
+     reached again by the command and the settings of the default branch.";
+
 /// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
 pub fn sides(base: &Build, head: &Build) -> String {
     format!("base {}, head {}", build(base), build(head))
