@@ -9,6 +9,7 @@ pub mod config;
 #[cfg(feature = "bench")]
 pub mod criterion;
 pub mod engine;
+pub mod json;
 pub mod load;
 pub mod lock;
 pub mod machine;

@@ -28,6 +28,7 @@ pub use memory::{
     MemorySeries,
 };
 pub use store::{Format, read, schema_of};
+pub use strict::RULES;
 pub use subject::{Name, Subject};
 pub use work::Work;
 pub use write::{ensure_writable, to_json, write_bytes, write_json, write_new, write_text};

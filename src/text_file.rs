@@ -20,8 +20,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         format!("{place}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?")
     };
     ensure!(metadata.len() <= max_bytes, too_many(metadata.len()));
-    let mut bytes = Vec::new();
-    // Its size may be another one by now, and files of the kernel say none.
+    // Its size may be another one by now, and files of the kernel say none. Room that grows by doubling would be twice the file.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).map_or(0, |bytes| bytes + 1));
     let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
     read.with_context(|| format!("{place}: cannot be read"))?;
     ensure!(bytes.len() as u64 <= max_bytes, too_many(bytes.len() as u64));

@@ -3,7 +3,7 @@
 //! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
 //! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: not a word before the first request, one
-//! line for each, at most 16 MiB long. The worker ends at end of input. An engine in any language can be gated by speaking it.
+//! line for each, at most 16 MiB long; 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |
 //! |---|---|
@@ -75,6 +75,7 @@ use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
 use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
 
+use capability::Abilities;
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};

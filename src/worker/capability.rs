@@ -1,8 +1,8 @@
 //! What a worker can do, by the words of its hello.
 
-use serde_json::Value;
+use serde::Deserialize;
 
-use super::{PROTOCOL, Request};
+use super::{MOST_LINE_BYTES, PROTOCOL, Request};
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
@@ -79,21 +79,52 @@ const BASE: [Capability; 8] = [
     Capability::Locate,
 ];
 
-/// The capabilities that both sides know, from a worker's hello. A word that is not known here belongs to a newer worker and
-/// is passed over. `None`: it names none, and its protocol is not the one whose abilities are known.
-pub fn of_hello(hello: &Value) -> Option<Vec<Capability>> {
-    match hello.get("capabilities") {
-        None | Some(Value::Null) => (hello["protocol"] == PROTOCOL).then(|| BASE.to_vec()),
-        Some(words) => {
-            let said = |known: &Capability| {
-                words.as_array().is_some_and(|words| words.iter().any(|word| word == known.word()))
-            };
-            Some(Capability::ALL.iter().copied().filter(said).collect())
+/// What a hello says of its protocol, whatever else is in it.
+#[derive(Debug, Deserialize)]
+pub struct Abilities {
+    /// The version.
+    #[serde(default)]
+    pub protocol: Option<u64>,
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
+}
+
+impl Abilities {
+    /// The capabilities that both sides know. A word that is not known here belongs to a newer worker and is passed over.
+    /// `None`: it names none, and its protocol is not the one whose abilities are known.
+    pub fn known(&self) -> Option<Vec<Capability>> {
+        match &self.capabilities {
+            None => (self.protocol == Some(PROTOCOL.into())).then(|| BASE.to_vec()),
+            Some(words) => {
+                let said = |known: &Capability| words.iter().any(|word| word == known.word());
+                Some(Capability::ALL.iter().copied().filter(said).collect())
+            }
         }
     }
 }
 
+/// The longest answer to what a sound worker answers in a few kilobytes.
+const MOST_SHORT_BYTES: u64 = 64 << 10;
+/// A thousand benches, counters or call stacks, with long names.
+const MOST_NAMES_BYTES: u64 = 1 << 20;
+
 impl Request {
+    /// The longest answer that is looked into.
+    pub fn most_answer_bytes(&self) -> u64 {
+        match self {
+            Self::Hello | Self::Ttft { .. } | Self::Memory { .. } | Self::Inference { .. } => MOST_SHORT_BYTES,
+            Self::Load { .. } | Self::Count { .. } | Self::Locate { .. } => MOST_NAMES_BYTES,
+            // A number for each token, sample, request or text that was asked for.
+            Self::Prepare { .. }
+            | Self::Sample { .. }
+            | Self::Turn { .. }
+            | Self::Text { .. }
+            | Self::LoadLevel { .. }
+            | Self::CountTokens { .. }
+            | Self::Window { .. } => MOST_LINE_BYTES,
+        }
+    }
+
     /// What a worker must be able to do to answer this; `None` where every worker can.
     pub fn capability(&self) -> Option<Capability> {
         Some(match self {

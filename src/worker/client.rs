@@ -9,16 +9,17 @@ use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::pipe::{Event, Pipes};
+use super::{Abilities, ensure_not, exit};
 use super::{
     Answer, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
 };
-use super::{capability, ensure_not, exit};
 use crate::engine::LoadRequest;
+use crate::json::{self, Rules};
 use crate::printable::printable;
 use crate::process::Group;
+use crate::receipt::RULES;
 use crate::relay::Relay;
 
 /// How often the wait for an answer looks whether the user wants it to end.
@@ -51,6 +52,14 @@ pub struct Client<'a> {
     last_id: u64,
     pub(super) honesty: Honesty,
     pub(super) virtual_clock: bool,
+}
+
+/// The line that answers a request.
+struct Said {
+    text: String,
+    /// The request's.
+    id: Option<u64>,
+    waited: Duration,
 }
 
 impl<'a> Client<'a> {
@@ -98,18 +107,18 @@ impl<'a> Client<'a> {
 
     #[inline]
     fn hello(&mut self) -> Result<Hello, WorkerError> {
+        let said = self.say(&Request::Hello)?;
         // What it can do first: the rest of another version's hello may look different.
-        let (hello, _): (Value, _) = self.ask(&Request::Hello)?;
-        self.ensure_plain(&hello)?;
-        self.capabilities = capability::of_hello(&hello).ok_or_else(|| {
-            let protocol = printable(&hello["protocol"].to_string()).into_owned();
+        let abilities: Abilities = self.answer(&said)?;
+        self.ensure_plain(&said)?;
+        self.capabilities = abilities.known().ok_or_else(|| {
+            let protocol = abilities.protocol.map_or_else(|| "of no number".to_owned(), |number| number.to_string());
             WorkerError::NotComparable(format!(
                 "{}: speaks worker protocol {protocol} without saying what it can do, and this infergate {PROTOCOL}; build both with the same infergate",
                 self.name
             ))
         })?;
-        let hello: Hello = serde_json::from_value(hello)
-            .map_err(|error| self.broken(&format!("does not say who it is as protocol {PROTOCOL} asks ({error})")))?;
+        let hello: Hello = self.answer(&said)?;
         self.virtual_clock = hello.clock.as_deref() == Some("virtual") && VIRTUAL_CLOCKS.load(Ordering::Relaxed);
         Ok(hello)
     }
@@ -126,6 +135,23 @@ impl<'a> Client<'a> {
 
     /// The answer to `request`, and how long it was waited for.
     pub(super) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
+        let said = self.say(request)?;
+        let answer = self.answer(&said)?;
+        self.patience.saw(request, said.waited);
+        Ok((answer, said.waited))
+    }
+
+    /// As [`ask`](Self::ask), of an answer whose texts are shown to people.
+    pub(super) fn ask_plain<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
+        let said = self.say(request)?;
+        let answer = self.answer(&said)?;
+        self.ensure_plain(&said)?;
+        self.patience.saw(request, said.waited);
+        Ok((answer, said.waited))
+    }
+
+    /// Sends `request` and waits for the line that answers it.
+    fn say(&mut self, request: &Request) -> Result<Said, WorkerError> {
         if let Some(needed) = request.capability().filter(|needed| !self.can(*needed)) {
             let word = needed.word();
             return Err(WorkerError::Refused(format!(
@@ -146,17 +172,25 @@ impl<'a> Client<'a> {
         self.pipes.send(line(request, id).map_err(|error| WorkerError::Failed(error.into()))?);
         let text = self.wait(start, limit)?;
         let waited = start.elapsed();
-        let answer: Answer<T> = serde_json::from_str(&text).map_err(|error| {
+        let most_bytes = request.most_answer_bytes();
+        if text.len() as u64 > most_bytes {
+            let bytes = text.len();
+            return Err(self.broken(&format!("gave an answer of {bytes} bytes where {most_bytes} are the most")));
+        }
+        Ok(Said { text, id, waited })
+    }
+
+    /// The value in an answer.
+    fn answer<T: DeserializeOwned>(&self, said: &Said) -> Result<T, WorkerError> {
+        let rules = Rules { text_bytes: said.text.len(), ..RULES };
+        let answer: Answer<T> = json::read(&said.text, rules).map_err(|error| {
             self.broken(&format!("wrote something that is not an answer of protocol {PROTOCOL} ({error})"))
         })?;
-        if answer.id != id {
+        if answer.id != said.id {
             return Err(self.broken("answered another request than the one that was asked"));
         }
         match (answer.ok, answer.error, answer.invalid) {
-            (Some(value), None, None) => {
-                self.patience.saw(request, waited);
-                Ok((value, waited))
-            }
+            (Some(value), None, None) => Ok(value),
             (None, Some(text), None) => Err(WorkerError::Refused(printable(&text).into_owned())),
             (None, None, Some(text)) => Err(WorkerError::Invalid(printable(&text).into_owned())),
             _ => Err(self.broken("gave an answer that is not one of `ok`, `error` and `invalid`")),
@@ -199,14 +233,8 @@ impl<'a> Client<'a> {
     }
 
     /// Refuses text that would move a terminal's cursor.
-    pub(super) fn ensure_plain(&self, value: &Value) -> Result<(), WorkerError> {
-        let plain = match value {
-            Value::String(text) => !text.chars().any(char::is_control),
-            Value::Array(values) => return values.iter().try_for_each(|value| self.ensure_plain(value)),
-            Value::Object(fields) => return fields.values().try_for_each(|value| self.ensure_plain(value)),
-            _ => true,
-        };
-        if plain { Ok(()) } else { Err(self.broken("says who it is with control characters")) }
+    fn ensure_plain(&self, said: &Said) -> Result<(), WorkerError> {
+        if json::is_plain(&said.text) { Ok(()) } else { Err(self.broken("says who it is with control characters")) }
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::honesty::ensure_waited_for;
 use super::{
     Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply,
@@ -28,10 +26,7 @@ impl Client<'_> {
     #[inline]
     pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded, WorkerError> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
-        let (loaded, waited): (Value, _) = self.ask(&request)?;
-        self.ensure_plain(&loaded)?;
-        let loaded: Loaded = serde_json::from_value(loaded)
-            .map_err(|error| self.broken(&format!("does not say what it loaded ({error})")))?;
+        let (loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
         self.ensure_few("benches", loaded.benches.len())?;
         Ok(loaded)
@@ -218,10 +213,9 @@ impl Client<'_> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
-        let (sites, _): (Value, _) = self.ask(&Request::Locate { case, runs })?;
-        self.ensure_few("places", sites.as_array().map_or(0, Vec::len))?;
-        self.ensure_plain(&sites)?;
-        serde_json::from_value(sites).map_err(|error| self.broken(&format!("does not say where the leak is ({error})")))
+        let (sites, _): (Vec<LeakSite>, _) = self.ask_plain(&Request::Locate { case, runs })?;
+        self.ensure_few("places", sites.len())?;
+        Ok(sites)
     }
 
     /// How many tokens each of `texts` has by the loaded model's tokenizer, without special tokens.

@@ -1,9 +1,9 @@
 //! Requests in, answers out, a line each: the worker's end of the pipes.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read as _, Write};
 
-use anyhow::{Context, Result};
-use serde::Serialize;
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, to_value};
 
 use super::{Answer, Capability, Hello, PROTOCOL, Request};
@@ -11,10 +11,20 @@ use crate::machine;
 use crate::measure::InvariantBroken;
 use crate::receipt::Build;
 
+/// The longest request has a prompt's text of 64 MiB in it, with two bytes for some of its letters.
+const MOST_REQUEST_BYTES: u64 = 160 << 20;
+
 /// A worker's two pipes.
 pub struct Wire<R, W> {
     input: R,
     output: W,
+}
+
+/// What a request is answered with, whatever else is in it.
+#[derive(Deserialize)]
+struct Numbered {
+    #[serde(default)]
+    id: Option<u64>,
 }
 
 /// One line from the other side.
@@ -39,16 +49,17 @@ impl<R: BufRead, W: Write> Wire<R, W> {
         let mut line = String::new();
         loop {
             line.clear();
-            if self.input.read_line(&mut line).context("worker: reading a request failed")? == 0 {
+            let read = self.input.by_ref().take(MOST_REQUEST_BYTES).read_line(&mut line);
+            if read.context("worker: reading a request failed")? == 0 {
                 return Ok(None);
             }
+            ensure!((line.len() as u64) < MOST_REQUEST_BYTES, "worker: a request is longer than any of this protocol");
             if !line.trim().is_empty() {
                 break;
             }
         }
-        let request: Result<Value, _> = serde_json::from_str(&line);
-        let id = request.as_ref().ok().and_then(|request| request.get("id")?.as_u64());
-        let request = request.and_then(serde_json::from_value).context("worker: not a request of this protocol");
+        let id = serde_json::from_str::<Numbered>(&line).ok().and_then(|request| request.id);
+        let request = serde_json::from_str(&line).context("worker: not a request of this protocol");
         Ok(Some(Asked { id, request }))
     }
 

@@ -5,6 +5,7 @@
 //! the tokens of answers, `token_counts` puts that beside the server's own count. `shard` divides a load
 //! among machines, `merge` puts their receipts together. `window` is what a gate of two servers takes of a load.
 
+pub mod answer_text;
 pub mod audit;
 pub mod body;
 mod chunk;

@@ -17,6 +17,11 @@ const MAX_DEPTH: usize = 8;
 const MAX_VALUES: u64 = 1 << 22;
 /// Bytes of all texts together. The largest vocabularies take some ten million.
 const MAX_TEXT_BYTES: u64 = 1 << 26;
+/// What the values and names may take: so many times the bytes that were read for them, and so much beside those.
+const TIMES: u64 = 7;
+const BESIDE_BYTES: u64 = 14 << 20;
+/// A key or a weight, in a hash table that grows by doubling; its name is a text of its own.
+const NAMED_BYTES: u64 = 512;
 /// Weights in one file.
 const MAX_WEIGHTS: u64 = 1 << 16;
 /// Dimensions of a weight, as in ggml.
@@ -29,8 +34,15 @@ const MAX_ALIGNMENT: u64 = 1 << 20;
 /// # Errors
 /// When the header is damaged, exceeds a limit, names something twice, or a weight does not lie inside the file.
 pub fn read(file: impl Read, length: u64) -> Result<Content> {
-    let mut header =
-        Header { file, position: 4, length, narrow: false, values: MAX_VALUES, text_bytes: MAX_TEXT_BYTES };
+    let mut header = Header {
+        file,
+        position: 4,
+        length,
+        narrow: false,
+        values: MAX_VALUES,
+        text_bytes: MAX_TEXT_BYTES,
+        kept_bytes: 0,
+    };
     let magic = match header.number(4)? {
         1 => VersionedMagic::GgufV1,
         2 => VersionedMagic::GgufV2,
@@ -42,6 +54,7 @@ pub fn read(file: impl Read, length: u64) -> Result<Content> {
     ensure!(weights <= MAX_WEIGHTS, "it claims {weights} weights and no more than {MAX_WEIGHTS} are read");
     let mut metadata = HashMap::new();
     for _ in 0..entries {
+        header.keep(NAMED_BYTES)?;
         let key = header.text()?;
         let kind = header.number(4)?;
         let value = header.value(kind, 0).with_context(|| format!("its metadata `{key}` cannot be read"))?;
@@ -50,6 +63,7 @@ pub fn read(file: impl Read, length: u64) -> Result<Content> {
     let alignment = alignment(&metadata)?;
     let mut tensor_infos = HashMap::new();
     for _ in 0..weights {
+        header.keep(NAMED_BYTES)?;
         let name = header.text()?;
         let info = header.weight().with_context(|| format!("the weight `{name}` cannot be read"))?;
         ensure!(tensor_infos.insert(name.clone(), info).is_none(), "it has the weight `{name}` twice");
@@ -80,6 +94,8 @@ struct Header<R> {
     narrow: bool,
     values: u64,
     text_bytes: u64,
+    /// What is kept of it so far.
+    kept_bytes: u64,
 }
 
 impl<R: Read> Header<R> {
@@ -108,6 +124,7 @@ impl<R: Read> Header<R> {
         ensure!(bytes <= self.length - self.position, "a text of {bytes} bytes does not lie inside the file");
         let left = self.text_bytes.checked_sub(bytes);
         self.text_bytes = left.with_context(|| format!("its texts have more than {MAX_TEXT_BYTES} bytes"))?;
+        self.keep(bytes)?;
         let mut text = vec![0; usize::try_from(bytes)?];
         self.file.read_exact(&mut text)?;
         self.position += bytes;
@@ -115,6 +132,16 @@ impl<R: Read> Header<R> {
             text.pop();
         }
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Counts what is kept.
+    fn keep(&mut self, bytes: u64) -> Result<()> {
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+        ensure!(
+            self.kept_bytes <= TIMES.saturating_mul(self.position).saturating_add(BESIDE_BYTES),
+            "it has more and smaller values than any model, and would fill the memory"
+        );
+        Ok(())
     }
 
     fn value(&mut self, kind: u64, depth: usize) -> Result<Value> {
@@ -140,8 +167,11 @@ impl<R: Read> Header<R> {
                 ensure!(len <= self.values, "an array of {len} makes more than {MAX_VALUES} values");
                 // Grows as it is read: a length that is only claimed costs nothing.
                 let mut values = Vec::new();
+                self.keep(4 * size_of::<Value>() as u64)?;
                 for _ in 0..len {
                     values.push(self.value(kind, depth + 1)?);
+                    // As much again where it has just grown.
+                    self.keep(2 * size_of::<Value>() as u64)?;
                 }
                 Value::Array(values)
             }

@@ -149,7 +149,7 @@ impl Snapshot<'_> {
     fn model(&self) -> Result<ModelFiles> {
         let config = self.needed(CONFIG)?;
         // Before anything large is downloaded.
-        local::architecture(&local::read_json(&config)?)?;
+        local::architecture(&local::read_config(&config)?)?;
         let weights = match self.optional(WEIGHTS)? {
             Some(file) => vec![file],
             None => {

@@ -21,6 +21,8 @@ pub mod source;
 pub mod spec;
 pub mod synthetic;
 pub mod tokenizer;
+mod tokenizer_json;
+mod tokenizer_room;
 pub mod weights;
 
 use std::collections::BTreeMap;

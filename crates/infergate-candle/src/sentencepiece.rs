@@ -10,10 +10,11 @@ use tokenizers::decoders::byte_fallback::ByteFallback;
 use tokenizers::decoders::fuse::Fuse;
 use tokenizers::decoders::sequence::Sequence as Decoders;
 use tokenizers::decoders::strip::Strip;
-use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::normalizers::{NormalizerWrapper, Prepend, Replace, Sequence as Normalizers};
 
-use super::tokenizer::one_line;
+use super::tokenizer::{Described, one_line};
+use super::tokenizer_room as room;
 
 /// SentencePiece writes spaces so.
 const SPACE: &str = "\u{2581}";
@@ -28,9 +29,16 @@ const MAX_TOKEN_BYTES: usize = 1024;
 ///
 /// # Errors
 /// When scores or the unknown token are missing.
-pub fn tokenizer(content: &Content, tokens: &[String], types: &[i32]) -> Result<Tokenizer> {
-    let scores = content.metadata.get("tokenizer.ggml.scores").and_then(|s| s.to_vec().ok());
-    let scores = scores.and_then(|s| s.iter().map(|v| v.to_f32().ok()).collect::<Option<Vec<_>>>());
+pub(super) fn tokenizer(
+    content: &mut Content,
+    tokens: Vec<String>,
+    types: &[i32],
+    described: Described,
+) -> Result<Tokenizer> {
+    let scores: Option<Vec<f32>> = match content.metadata.remove("tokenizer.ggml.scores") {
+        Some(Value::Array(list)) => list.iter().map(|value| value.to_f32().ok()).collect(),
+        _ => None,
+    };
     let scores = scores.context("the GGUF metadata has no list of numbers tokenizer.ggml.scores")?;
     ensure!(
         scores.len() == tokens.len() && scores.iter().all(|s| !s.is_nan()),
@@ -42,15 +50,10 @@ pub fn tokenizer(content: &Content, tokens: &[String], types: &[i32]) -> Result<
     );
     let unknown = types.iter().position(|&t| t == UNKNOWN).and_then(|id| tokens.get(id));
     let unknown = unknown.context("the GGUF metadata's tokenizer has no unknown token")?;
-    let vocab: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
-    let bpe = BPE::builder()
-        .vocab_and_merges(vocab, merges(tokens, &scores))
-        .unk_token(unknown.clone())
-        .fuse_unk(true)
-        .byte_fallback(true)
-        .build()
-        .map_err(one_line)
-        .context("the GGUF metadata's tokenizer is damaged")?;
+    let builder = BPE::builder().unk_token(unknown.clone()).fuse_unk(true).byte_fallback(true);
+    let merges = merges(&tokens, &scores, described)?;
+    let vocab: Vocab = tokens.into_iter().zip(0..).collect();
+    let bpe = room::bpe(builder, vocab, merges, 0).context("the GGUF metadata's tokenizer is damaged")?;
     let mut tokenizer = Tokenizer::new(bpe);
     // SentencePiece's dummy prefix: a text starts as if a space stood before it.
     let prefixed = !matches!(content.metadata.get("tokenizer.ggml.add_space_prefix"), Some(Value::Bool(false)));
@@ -72,7 +75,11 @@ pub fn tokenizer(content: &Content, tokens: &[String], types: &[i32]) -> Result<
 }
 
 /// The pairs of tokens that make a token, the best score first: what SentencePiece joins, in its order.
-fn merges(tokens: &[String], scores: &[f32]) -> Vec<(String, String)> {
+///
+/// # Errors
+/// More pairs than a file of this length can have: of a thousand tokens that begin each other there are half a million.
+fn merges(tokens: &[String], scores: &[f32], described: Described) -> Result<Merges> {
+    let mut text_bytes: usize = tokens.iter().map(|token| 2 * token.len()).sum();
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (token.as_str(), id)).collect();
     let mut pairs = Vec::new();
     for (token, score) in tokens.iter().zip(scores) {
@@ -80,9 +87,12 @@ fn merges(tokens: &[String], scores: &[f32]) -> Vec<(String, String)> {
             let (left, right) = token.split_at(at);
             if let (Some(l), Some(r)) = (ids.get(left), ids.get(right)) {
                 pairs.push((*score, *l, *r));
+                text_bytes += token.len();
             }
         }
+        // A pair itself takes as much as an entry of the list it becomes.
+        room::ensure(tokens.len(), 2 * pairs.len(), text_bytes, described.whole, described.file_bytes)?;
     }
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    pairs.into_iter().map(|(_, l, r)| (tokens[l].clone(), tokens[r].clone())).collect()
+    Ok(pairs.into_iter().map(|(_, l, r)| (tokens[l].clone(), tokens[r].clone())).collect())
 }

@@ -39,7 +39,7 @@ pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
     match request.model.parse() {
         Ok(ModelSpec::Synthetic(name)) => name != "smollm2-135m",
         Ok(ModelSpec::Directory(path)) => {
-            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_json(&files.config));
+            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_config(&files.config));
             json.is_ok_and(|json| local::architecture(&json).is_ok_and(|name| name == "gpt2"))
         }
         _ => false,
@@ -98,11 +98,11 @@ fn open_unguarded(request: &LoadRequest) -> Result<Model> {
 }
 
 fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
-    let file = Gguf::open(path)?;
+    let mut file = Gguf::open(path)?;
     let stored = file.dtype();
     let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
     let config = file.config().with_context(|| format!("cannot use {}", path.display()))?;
-    let text = Text::from_gguf(&file.content).with_context(|| format!("cannot use {}", path.display()))?;
+    let text = Text::from_gguf(&mut file.content).with_context(|| format!("cannot use {}", path.display()))?;
     ensure!(
         dtype == stored || dtype == "f32",
         "dtype `{dtype}` is not possible for {}; use {stored} (as stored) or f32",
@@ -121,7 +121,7 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
 
 fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
-    let json = local::read_json(&files.config)?;
+    let json = local::read_config(&files.config)?;
     let in_config = || format!("cannot use {}", files.config.display());
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;

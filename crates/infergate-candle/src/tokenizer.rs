@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use candle_core::quantized::gguf_file::{Content, Value};
-use serde::de::IgnoredAny;
 use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::normalizers::unicode::NFC;
@@ -16,16 +15,13 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
 use super::local::read_at_most;
-use super::sentencepiece;
+use super::{sentencepiece, tokenizer_json, tokenizer_room as room};
 use infergate::engine::TokenId;
 
 /// A model's tokenizer. It adds no special tokens and drops none.
 pub struct Text {
     tokenizer: Tokenizer,
 }
-
-/// The largest tokenizer.json that is read; published ones have up to 40 MB.
-const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
 const CONTROL: i32 = 3;
@@ -45,42 +41,39 @@ impl Text {
     /// # Errors
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let bytes = read_at_most(path, MAX_FILE_BYTES)?;
-        // The tokenizers crate panics where the JSON ends early or is none.
-        let json = std::str::from_utf8(&bytes).map_err(one_line);
-        let json = json.and_then(|json| serde_json::from_str::<IgnoredAny>(json).map_err(one_line).map(|_| json));
-        let tokenizer = json
-            .and_then(|json| json.parse::<Tokenizer>().map_err(one_line))
+        let bytes = read_at_most(path, tokenizer_json::MAX_FILE_BYTES)?;
+        let tokenizer = std::str::from_utf8(&bytes)
+            .map_err(one_line)
+            .and_then(tokenizer_json::read)
             .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;
         Self::new(tokenizer)
     }
 
-    /// Builds the tokenizer a GGUF file describes. `Ok(None)`: it describes none.
+    /// Builds the tokenizer a GGUF file describes, whose lists it takes out of `content`. `Ok(None)`: it describes none.
     ///
     /// # Errors
     /// When the description is damaged, or of a kind not known here: wrong tokens are worse than none.
-    pub fn from_gguf(content: &Content) -> Result<Option<Self>> {
+    pub fn from_gguf(content: &mut Content) -> Result<Option<Self>> {
         let kind = match content.metadata.get("tokenizer.ggml.model") {
             None => return Ok(None),
             Some(Value::String(kind)) if kind == "none" || kind == "no_vocab" => return Ok(None),
-            Some(Value::String(kind)) => kind,
+            Some(Value::String(kind)) => kind.clone(),
             Some(_) => bail!("the GGUF metadata tokenizer.ggml.model is not a text"),
         };
-        let tokens = strings(content, "tokenizer.ggml.tokens")?;
+        let tokens = take_strings(content, "tokenizer.ggml.tokens")?;
         let types = types(content)?;
+        // Control tokens and those of the model's maker are found in a text before it is cut.
+        let whole: Vec<AddedToken> =
+            tokens.iter().zip(&types).filter_map(|(token, kind)| added(token, *kind)).collect();
+        let letters = whole.iter().map(|token| token.content.len()).sum();
+        let described = Described { whole: (whole.len(), letters), file_bytes: content.tensor_data_offset };
         let mut tokenizer = match kind.as_str() {
-            "gpt2" => byte_level(content, &tokens)?,
-            "llama" => sentencepiece::tokenizer(content, &tokens, &types)?,
+            "gpt2" => byte_level(content, tokens, described)?,
+            "llama" => sentencepiece::tokenizer(content, tokens, &types, described)?,
             other => bail!(
                 "tokenizer.ggml.model `{other}` is not supported, only `gpt2` and `llama` are; use the model's safetensors and tokenizer.json"
             ),
         };
-        // Control tokens and those of the model's maker are found in a text before it is cut.
-        let whole = tokens.iter().zip(&types).filter_map(|(token, kind)| match *kind {
-            CONTROL => Some(AddedToken::from(token.clone(), true)),
-            USER_DEFINED => Some(AddedToken::from(token.clone(), false).normalized(false)),
-            _ => None,
-        });
         tokenizer.add_tokens(whole).map_err(one_line)?;
         Self::new(tokenizer).map(Some)
     }
@@ -110,24 +103,40 @@ impl Text {
     }
 }
 
+/// What is known of a file's tokenizer beside its tokens: how many are found before a text is cut, with how many bytes, and how
+/// much of the file is no weight.
+#[derive(Clone, Copy)]
+pub(super) struct Described {
+    pub whole: (usize, usize),
+    pub file_bytes: u64,
+}
+
+fn added(token: &str, kind: i32) -> Option<AddedToken> {
+    match kind {
+        CONTROL => Some(AddedToken::from(token, true)),
+        USER_DEFINED => Some(AddedToken::from(token, false).normalized(false)),
+        _ => None,
+    }
+}
+
 /// GPT-2's kind of tokenizer: bytes written as letters, merged.
-fn byte_level(content: &Content, tokens: &[String]) -> Result<Tokenizer> {
+fn byte_level(content: &mut Content, tokens: Vec<String>, described: Described) -> Result<Tokenizer> {
     let pre = match content.metadata.get("tokenizer.ggml.pre") {
-        Some(Value::String(pre)) => pre.as_str(),
+        Some(Value::String(pre)) => pre.clone(),
         _ => bail!("the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"),
     };
-    let cut = cut(pre)?;
-    let merges = strings(content, "tokenizer.ggml.merges")?
-        .iter()
+    let cut = cut(&pre)?;
+    let merges = take_strings(content, "tokenizer.ggml.merges")?;
+    let bytes = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+    let text_bytes = 2 * bytes(&tokens) + bytes(&merges);
+    room::ensure(tokens.len(), merges.len(), text_bytes, described.whole, described.file_bytes)?;
+    let vocab: Vocab = tokens.into_iter().zip(0..).collect();
+    let merges = merges
+        .into_iter()
         .map(|merge| merge.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())))
         .collect::<Option<Vec<_>>>()
         .context("the GGUF metadata tokenizer.ggml.merges has an entry that is no pair")?;
-    let vocab: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
-    let bpe = BPE::builder()
-        .vocab_and_merges(vocab, merges)
-        .ignore_merges(pre == "llama-bpe")
-        .build()
-        .map_err(one_line)
+    let bpe = room::bpe(BPE::builder().ignore_merges(pre == "llama-bpe"), vocab, merges, 0)
         .context("the GGUF metadata's tokenizer is damaged")?;
     let mut tokenizer = Tokenizer::new(bpe);
     if pre == "qwen2" {
@@ -157,22 +166,29 @@ fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
 }
 
 /// GGUF's type of each token; none where the file does not say.
-fn types(content: &Content) -> Result<Vec<i32>> {
-    let Some(list) = content.metadata.get("tokenizer.ggml.token_type") else { return Ok(Vec::new()) };
+fn types(content: &mut Content) -> Result<Vec<i32>> {
     let number = |value: &Value| value.to_i32().ok().or_else(|| i32::try_from(value.to_u32().ok()?).ok());
-    list.to_vec()
-        .ok()
-        .and_then(|list| list.iter().map(number).collect())
-        .context("the GGUF metadata tokenizer.ggml.token_type is not a list of numbers")
+    let types = match content.metadata.remove("tokenizer.ggml.token_type") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list.iter().map(number).collect(),
+        Some(_) => None,
+    };
+    types.context("the GGUF metadata tokenizer.ggml.token_type is not a list of numbers")
 }
 
-fn strings(content: &Content, key: &str) -> Result<Vec<String>> {
-    let list = content.metadata.get(key).with_context(|| format!("the GGUF metadata has no {key}"))?;
-    let list = list.to_vec().ok().with_context(|| format!("the GGUF metadata {key} is not a list"))?;
-    list.iter()
-        .map(|value| value.to_string().ok().cloned())
-        .collect::<Option<_>>()
-        .with_context(|| format!("the GGUF metadata {key} has an entry that is no text"))
+/// The list of texts under `key`, which `content` has no more: a vocabulary that is there twice takes twice the memory.
+fn take_strings(content: &mut Content, key: &str) -> Result<Vec<String>> {
+    let list = match content.metadata.remove(key) {
+        Some(Value::Array(list)) => list,
+        Some(_) => bail!("the GGUF metadata {key} is not a list"),
+        None => bail!("the GGUF metadata has no {key}"),
+    };
+    let text = |value: Value| match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    let texts: Option<Vec<String>> = list.into_iter().map(text).collect();
+    texts.with_context(|| format!("the GGUF metadata {key} has an entry that is no text"))
 }
 
 /// An error of the tokenizers crate, without line breaks.

@@ -31,7 +31,7 @@ fn text(file: &GgufFile) -> anyhow::Result<Option<Text>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.gguf");
     std::fs::write(&path, file.bytes()).unwrap();
-    Text::from_gguf(&Gguf::open(&path).unwrap().content)
+    Text::from_gguf(&mut Gguf::open(&path).unwrap().content)
 }
 
 fn assert_cases(text: &Text, pre: &str) {
@@ -113,7 +113,7 @@ fn smollm2_round_trips_text() {
         println!("skipped: INFERGATE_TEST_GGUF names no SmolLM2 GGUF file");
         return;
     };
-    let text = Text::from_gguf(&Gguf::open(Path::new(&path)).unwrap().content).unwrap().unwrap();
+    let text = Text::from_gguf(&mut Gguf::open(Path::new(&path)).unwrap().content).unwrap().unwrap();
     for source in [
         "The capital of France is",
         "In 1839, 12345 days; 7.5 % of 1000000",

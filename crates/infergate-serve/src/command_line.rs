@@ -52,6 +52,12 @@ struct Arguments {
     /// Longest body of a request
     #[arg(long, default_value_t = 8 << 20)]
     body_limit_bytes: usize,
+    /// Connections at once; further ones wait until one ends
+    #[arg(long, default_value_t = 1_000)]
+    connections: usize,
+    /// Seconds that a client may take to send a request's head or its body, or to take what it is sent
+    #[arg(long, default_value_t = 60)]
+    silence_s: u64,
 }
 
 /// The whole of a serving program's `main`. Errors go to stderr as one line; exit code 2 then.
@@ -103,6 +109,8 @@ impl Arguments {
             queue: self.queue,
             drain: Duration::from_secs(self.drain_s),
             body_limit_bytes: self.body_limit_bytes,
+            connections: self.connections,
+            silence: Duration::from_secs(self.silence_s),
         }
     }
 }

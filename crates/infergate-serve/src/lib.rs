@@ -13,7 +13,9 @@
 
 mod answer;
 mod command_line;
+mod connections;
 mod engine_thread;
+mod prompt;
 mod refusal;
 mod request;
 mod routes;

@@ -69,6 +69,14 @@ impl Refusal {
         Self { status, ..Self::bad(None, message) }
     }
 
+    /// The body did not arrive in time: 408.
+    pub fn slow() -> Self {
+        Self {
+            status: StatusCode::REQUEST_TIMEOUT,
+            ..Self::bad(None, "the request did not arrive in time; send it again")
+        }
+    }
+
     /// Every place is taken: 429.
     pub fn full() -> Self {
         let message = "the server is full; try again later".to_owned();

@@ -3,11 +3,10 @@
 //! Fields that change nothing of a greedy decoder's work (`temperature`, `seed`, `user`, ...) are passed over, as are unknown
 //! ones. What would change it and is not done here is refused.
 
-use infergate::engine::TokenId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
+use crate::prompt::{Conversation, Prompt, StopIsEmpty};
 use crate::refusal::Refusal;
 
 /// Output tokens where a request does not say; OpenAI's own default for completions.
@@ -45,20 +44,6 @@ pub struct Order {
     pub include_usage: bool,
 }
 
-/// What to continue.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Prompt {
-    /// Text.
-    Text(String),
-    /// Token ids.
-    Ids(Vec<TokenId>),
-    /// A list of one text.
-    Texts(Vec<String>),
-    /// A list of one list of token ids.
-    Lists(Vec<Vec<TokenId>>),
-}
-
 /// The fields of both APIs.
 #[derive(Deserialize)]
 struct Common {
@@ -70,7 +55,7 @@ struct Common {
     n: Option<u64>,
     best_of: Option<u64>,
     echo: Option<bool>,
-    stop: Option<Value>,
+    stop: Option<StopIsEmpty>,
     /// It is always so; said here so that a wrong type shows.
     #[serde(rename = "ignore_eos")]
     _ignore_eos: Option<bool>,
@@ -88,27 +73,7 @@ struct OfCompletions {
 
 #[derive(Deserialize)]
 struct OfChat {
-    messages: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    role: String,
-    content: Option<Content>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Deserialize)]
-struct Part {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
+    messages: Conversation,
 }
 
 /// Reads a request to `api`, where `served` is the model's name.
@@ -127,7 +92,7 @@ pub fn read(api: Api, body: &[u8], served: &str) -> Result<Order, Refusal> {
     if common.echo == Some(true) {
         return Err(Refusal::bad(Some("echo"), "the prompt is not given back; leave `echo` out"));
     }
-    if common.stop.is_some_and(|stop| !is_empty(&stop)) {
+    if common.stop.is_some_and(|StopIsEmpty(is_empty)| !is_empty) {
         return Err(Refusal::bad(Some("stop"), "output never ends early here; leave `stop` out"));
     }
     let output_tokens = common.max_completion_tokens.or(common.max_tokens).unwrap_or(DEFAULT_OUTPUT_TOKENS);
@@ -154,38 +119,13 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-fn is_empty(stop: &Value) -> bool {
-    match stop {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
-}
-
-/// The messages as one text: there are no chat templates here.
-fn conversation(messages: Vec<Message>) -> Result<String, Refusal> {
-    if messages.is_empty() {
+/// The messages, and the word that the answer follows.
+fn conversation(all: Conversation) -> Result<String, Refusal> {
+    if all.messages == 0 {
         return Err(Refusal::bad(Some("messages"), "there are no messages; send at least one"));
     }
-    let mut text = String::new();
-    for message in messages {
-        text += &message.role;
-        text += ": ";
-        match message.content {
-            None => {}
-            Some(Content::Text(said)) => text += &said,
-            Some(Content::Parts(parts)) => {
-                for part in parts {
-                    let Some(said) = part.text.filter(|_| part.kind == "text") else {
-                        return Err(Refusal::bad(Some("messages"), "only parts of type text are read here"));
-                    };
-                    text += &said;
-                }
-            }
-        }
-        text.push('\n');
+    if all.has_other_parts {
+        return Err(Refusal::bad(Some("messages"), "only parts of type text are read here"));
     }
-    text += "assistant:";
-    Ok(text)
+    Ok(all.text + "assistant:")
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -17,11 +17,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::answer::Writer;
 use crate::engine_thread::{Job, Status};
+use crate::prompt::Prompt;
 use crate::refusal::{Refusal, json as json_response};
-use crate::request::{self, Api, Order, Prompt};
+use crate::request::{self, Api, Order};
 use crate::stream::Served;
 use crate::text::Text;
 
@@ -37,6 +39,8 @@ pub struct App {
     pub jobs: Sender<Job>,
     /// A place for each request that is served or waits.
     pub places: Arc<Semaphore>,
+    /// How long a request's body may take to arrive.
+    pub silence: Duration,
     /// How busy it is.
     pub status: Arc<Status>,
     /// Requests so far.
@@ -56,23 +60,25 @@ pub fn router(app: Arc<App>, body_limit_bytes: usize) -> Router {
         .with_state(app)
 }
 
-type Body = Result<Bytes, BytesRejection>;
-
-async fn completions(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
-    answer(&app, Api::Completions, body).await
+async fn completions(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refusal> {
+    answer(app, Api::Completions, request).await
 }
 
-async fn chat(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
-    answer(&app, Api::Chat, body).await
+async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refusal> {
+    answer(app, Api::Chat, request).await
 }
 
-async fn answer(app: &Arc<App>, api: Api, body: Body) -> Result<Response, Refusal> {
+async fn answer(app: Arc<App>, api: Api, request: Request) -> Result<Response, Refusal> {
+    let body = timeout(app.silence, Bytes::from_request(request, &())).await.map_err(|_| Refusal::slow())?;
     let body = body.map_err(|error| Refusal::unreadable(error.status(), error.body_text()))?;
-    let Order { prompt, output_tokens, stream, include_usage } = request::read(api, &body, &app.model)?;
-    let prompt = tokens(app, api, prompt).await?;
-    ensure_request_fits(&prompt, output_tokens, app.context_tokens)
-        .map_err(|error| Refusal::too_long(api.prompt_field(), format!("{error:#}")))?;
+    // Before anything is done for it: who is refused costs nothing more.
     let place = app.places.clone().try_acquire_owned().map_err(|_| Refusal::full())?;
+    // Beside the thread that writes: neither a long body nor a long prompt holds up other requests' tokens. The place goes along,
+    // or a client that comes, leaves and comes again would have many prompts read at once.
+    let reader = app.clone();
+    let read = spawn_blocking(move || understood(&reader, api, &body).map(|understood| (understood, place))).await;
+    let read = read.map_err(|error| Refusal::failed(format!("the tokenizer failed: {error}")))?;
+    let ((Order { output_tokens, stream, include_usage, .. }, prompt), place) = read?;
     let (said, from_engine) = unbounded_channel();
     let prompt_tokens = prompt.len();
     app.jobs.send(Job { prompt, output_tokens, said, place }).map_err(|_| Refusal::gone())?;
@@ -85,17 +91,23 @@ async fn answer(app: &Arc<App>, api: Api, body: Body) -> Result<Response, Refusa
     Ok(json_response(StatusCode::OK, served.whole(&writer).await?))
 }
 
+/// What is asked for, and the prompt's tokens, which fit with the output into the context.
+fn understood(app: &App, api: Api, body: &[u8]) -> Result<(Order, Vec<TokenId>), Refusal> {
+    let mut order = request::read(api, body, &app.model)?;
+    let prompt = std::mem::replace(&mut order.prompt, Prompt::Several);
+    let prompt = tokens(app, api, prompt)?;
+    ensure_request_fits(&prompt, order.output_tokens, app.context_tokens)
+        .map_err(|error| Refusal::too_long(api.prompt_field(), format!("{error:#}")))?;
+    Ok((order, prompt))
+}
+
 /// The prompt's tokens, at least one.
-async fn tokens(app: &Arc<App>, api: Api, prompt: Prompt) -> Result<Vec<TokenId>, Refusal> {
+fn tokens(app: &App, api: Api, prompt: Prompt) -> Result<Vec<TokenId>, Refusal> {
     let bad = |message: String| Refusal::bad(Some(api.prompt_field()), message);
     let ids = match prompt {
-        Prompt::Text(text) => encode(app, text).await?,
-        Prompt::Texts(mut texts) if texts.len() == 1 => encode(app, texts.swap_remove(0)).await?,
-        Prompt::Lists(mut lists) if lists.len() == 1 => lists.swap_remove(0),
+        Prompt::Text(text) => encode(app, api, &text)?,
         Prompt::Ids(ids) => ids,
-        Prompt::Texts(_) | Prompt::Lists(_) => {
-            return Err(bad("one prompt a request is served; send a request for each".into()));
-        }
+        Prompt::Several => return Err(bad("one prompt a request is served; send a request for each".into())),
     };
     let vocab_tokens = app.text.vocab_tokens();
     if ids.is_empty() {
@@ -107,12 +119,13 @@ async fn tokens(app: &Arc<App>, api: Api, prompt: Prompt) -> Result<Vec<TokenId>
     Ok(ids)
 }
 
-/// Beside the thread that writes: a long prompt must not hold up other requests' tokens.
-async fn encode(app: &Arc<App>, text: String) -> Result<Vec<TokenId>, Refusal> {
-    let tokenizer = app.text.clone();
-    let encoded = spawn_blocking(move || tokenizer.encode(&text)).await;
-    let failed = |why: String| Refusal::failed(format!("the tokenizer failed: {why}"));
-    encoded.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(format!("{error:#}")))
+fn encode(app: &App, api: Api, text: &str) -> Result<Vec<TokenId>, Refusal> {
+    let (bytes, context_tokens) = (text.len(), app.context_tokens);
+    if bytes > app.text.most_bytes(context_tokens) {
+        let message = format!("a prompt of {bytes} bytes does not fit a context of {context_tokens} tokens");
+        return Err(Refusal::too_long(api.prompt_field(), message));
+    }
+    app.text.encode(text).map_err(|error| Refusal::failed(format!("the tokenizer failed: {error:#}")))
 }
 
 async fn models(State(app): State<Arc<App>>) -> Response {

@@ -1,6 +1,6 @@
 //! The server: where it listens, how it begins, how it ends.
 
-use std::future::{Future, IntoFuture as _};
+use std::future::Future;
 use std::io::{ErrorKind, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use axum::serve::ListenerExt as _;
 use infergate::engine::Engine;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::connections::{self, Limits};
 use crate::engine_thread::{self, Status};
 use crate::routes::{self, App};
 use crate::text::Text;
@@ -38,10 +38,14 @@ pub struct Settings {
     pub drain: Duration,
     /// Longest body of a request, bytes.
     pub body_limit_bytes: usize,
+    /// Connections at once. Further ones wait until one ends.
+    pub connections: usize,
+    /// How long a client may take to send a request's head or its body, or to take what it is sent.
+    pub silence: Duration,
 }
 
 impl Default for Settings {
-    /// Any free port of this machine alone, 8 slots, 64 that wait, 30 s to drain, 8 MiB.
+    /// Any free port of this machine alone, 8 slots, 64 that wait, 30 s to drain, 8 MiB, 1,000 connections, 60 s of silence.
     fn default() -> Self {
         Self {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -50,6 +54,8 @@ impl Default for Settings {
             queue: 64,
             drain: Duration::from_secs(30),
             body_limit_bytes: 8 << 20,
+            connections: 1_000,
+            silence: Duration::from_secs(60),
         }
     }
 }
@@ -151,6 +157,8 @@ struct Service {
 impl Service {
     fn new(engine: Box<dyn Engine + Send>, settings: &Settings) -> Result<Self> {
         ensure!(settings.slots > 0, "a server without slots serves nobody; give it at least one");
+        ensure!(settings.connections > 0, "a server without connections serves nobody; give it at least one");
+        ensure!(!settings.silence.is_zero(), "no client can send a request in no time; give it a second or more");
         let scheduler = engine.scheduler(settings.slots)?;
         let info = engine.info();
         let text = Arc::new(Text::new(engine)?);
@@ -168,6 +176,7 @@ impl Service {
             text,
             jobs,
             places: Arc::new(Semaphore::new(places)),
+            silence: settings.silence,
             status,
             requests: AtomicU64::new(0),
         });
@@ -186,10 +195,9 @@ impl Bound {
         let Service { app, engine } = service;
         let status = app.status.clone();
         let router = routes::router(app, settings.body_limit_bytes);
+        let limits = Limits { connections: settings.connections, silence: settings.silence };
         let drain = settings.drain;
         let served = runtime.block_on(async move {
-            // A token is a small packet, and must not wait for the answer to the one before.
-            let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
             let (begin, begun) = oneshot::channel();
             let told = async move {
                 stop.await;
@@ -199,16 +207,15 @@ impl Bound {
                 let _ = begun.await;
                 tokio::time::sleep(drain).await;
             };
-            let serving = axum::serve(listener, router).with_graceful_shutdown(told).into_future();
             tokio::select! {
-                ended = serving => ended.map(|()| true),
-                () = late => Ok(false),
+                () = connections::serve(listener, router, limits, told) => true,
+                () = late => false,
             }
         });
         // Ends the connections that are left, and with the last one the engine's work.
         drop(runtime);
         status.ending.store(true, Ordering::Relaxed);
-        if served.context("the server broke")? {
+        if served {
             engine.join().map_err(|_| anyhow!("the engine panicked; its words are above"))?;
         }
         Ok(())

@@ -5,9 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use infergate::engine::{Engine, TokenId};
 
+/// The longest tokens of published models have so many bytes.
+const MOST_TOKEN_BYTES: usize = 128;
+
 /// The engine that was loaded. The requests run on its scheduler; this one only reads and writes text.
 pub struct Text {
-    engine: Mutex<Box<dyn Engine + Send>>,
+    /// Reads prompts, one at a time: beside an engine at work a second one at once would only take its cores.
+    reader: Mutex<Box<dyn Engine + Send>>,
+    /// Writes tokens, on the thread of HTTP alone. Where the engine cannot be had twice the reader does it, and a long prompt
+    /// holds up every stream.
+    writer: Option<Mutex<Box<dyn Engine + Send>>>,
     has_tokenizer: bool,
     vocab_tokens: usize,
 }
@@ -18,12 +25,21 @@ impl Text {
     /// # Errors
     /// A tokenizer that fails.
     pub fn new(engine: Box<dyn Engine + Send>) -> Result<Self> {
-        let has_tokenizer = match engine.tokenize("a")? {
-            Some(ids) => engine.detokenize(&ids)?.is_some(),
+        let ids = engine.tokenize("a")?;
+        let has_tokenizer = match &ids {
+            Some(ids) => engine.detokenize(ids)?.is_some(),
             None => false,
         };
+        let ids = ids.unwrap_or_default();
+        let can_write = |fork: &Box<dyn Engine + Send>| matches!(fork.detokenize(&ids), Ok(Some(_)));
+        let writer = if has_tokenizer { engine.fork().ok().filter(can_write).map(Mutex::new) } else { None };
         let vocab_tokens = engine.info().vocab_tokens;
-        Ok(Self { engine: Mutex::new(engine), has_tokenizer, vocab_tokens })
+        Ok(Self { reader: Mutex::new(engine), writer, has_tokenizer, vocab_tokens })
+    }
+
+    /// The longest text that can have so few tokens, bytes. A longer one is not worth the time that it takes to tokenize.
+    pub fn most_bytes(&self, tokens: usize) -> usize {
+        if self.has_tokenizer { tokens.saturating_mul(MOST_TOKEN_BYTES) } else { tokens }
     }
 
     /// Ids are below this.
@@ -36,21 +52,22 @@ impl Text {
     /// # Errors
     /// A tokenizer that fails.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
-        let with_tokenizer = if self.has_tokenizer { self.engine().tokenize(text)? } else { None };
+        let with_tokenizer = if self.has_tokenizer { locked(&self.reader).tokenize(text)? } else { None };
         Ok(with_tokenizer.unwrap_or_else(|| {
             let vocab = TokenId::try_from(self.vocab_tokens).unwrap_or(TokenId::MAX).max(1);
             text.bytes().map(|byte| TokenId::from(byte) % vocab).collect()
         }))
     }
 
-    fn engine(&self) -> MutexGuard<'_, Box<dyn Engine + Send>> {
-        // A tokenizer that panicked on one text is still asked for the next one.
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn decode(&self, tokens: &[TokenId]) -> Result<String> {
-        Ok(self.engine().detokenize(tokens)?.unwrap_or_default())
+        let writer = self.writer.as_ref().unwrap_or(&self.reader);
+        Ok(locked(writer).detokenize(tokens)?.unwrap_or_default())
     }
+}
+
+fn locked(engine: &Mutex<Box<dyn Engine + Send>>) -> MutexGuard<'_, Box<dyn Engine + Send>> {
+    // A tokenizer that panicked on one text is still asked for the next one.
+    engine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One request's output as text, token by token. Without a tokenizer token 17 is `t17 `.

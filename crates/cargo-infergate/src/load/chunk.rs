@@ -2,21 +2,26 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Choices of an event, and tool calls of a choice. One choice is asked for.
+const MOST_ENTRIES: usize = 64;
 
 /// One event's JSON, for chat and for completions alike. Fields of others are passed over.
 #[derive(Debug, Default, Deserialize)]
 pub struct Chunk<'a> {
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default, deserialize_with = "few")]
+    choices: Vec<Choice<'a>>,
     /// Token counts so far, or of all; where they are sent differs.
     #[serde(default)]
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
-    #[serde(default)]
-    pub error: Option<ServerError>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -38,8 +43,8 @@ struct Delta<'a> {
     reasoning_content: Text<'a>,
     #[serde(borrow)]
     reasoning: Text<'a>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<ToolCall<'a>>>,
+    #[serde(borrow, deserialize_with = "few")]
+    tool_calls: Vec<ToolCall<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,12 +101,24 @@ pub struct Piece<'a> {
 impl Chunk<'_> {
     /// Every piece of output that is not empty, in order. A role alone, an empty text and a null are none.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        self.choices.iter().flatten().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
+        self.choices.iter().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
+    }
+
+    /// The server failed after it had answered 200.
+    pub fn error(&self) -> Option<ServerError> {
+        #[derive(Deserialize)]
+        struct Form<'a> {
+            #[serde(borrow, default)]
+            code: Option<&'a RawValue>,
+        }
+        let error = self.error?;
+        let code = serde_json::from_str::<Form<'_>>(error.get()).ok().and_then(|form| form.code?.get().parse().ok());
+        Some(ServerError { status: code.filter(|code| (400..600).contains(code)) })
     }
 
     /// Why it ended, if this event says so.
     pub fn finish_reason(&self) -> Option<Reason> {
-        self.choices.iter().flatten().find_map(|choice| choice.finish_reason)
+        self.choices.iter().find_map(|choice| choice.finish_reason)
     }
 }
 
@@ -110,7 +127,7 @@ impl Choice<'_> {
         let answer = |text| Piece { text, is_reasoning: false };
         let reasoning = |text| Piece { text, is_reasoning: true };
         let delta = self.delta.iter().flat_map(move |delta| {
-            let calls = delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
+            let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref());
             let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
             let thoughts = [&*delta.reasoning_content.0, &*delta.reasoning.0];
             thoughts.into_iter().map(reasoning).chain([answer(&*delta.content.0)]).chain(calls.map(answer))
@@ -174,29 +191,32 @@ impl<'de> Deserialize<'de> for Reason {
     }
 }
 
-impl<'de> Deserialize<'de> for ServerError {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Object {
-                #[serde(default)]
-                code: Code,
-            },
-            Other(IgnoredAny),
+/// A list of few entries; none where it is null. An entry that says nothing has two bytes, and takes two hundred here.
+fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_any(Few(PhantomData))
+}
+
+struct Few<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Vec<T>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            if entries.len() == MOST_ENTRIES {
+                return Err(A::Error::custom(format_args!("a list of an event has more than {MOST_ENTRIES} entries")));
+            }
+            entries.push(entry);
         }
-        #[derive(Deserialize, Default)]
-        #[serde(untagged)]
-        enum Code {
-            Number(u16),
-            Other(IgnoredAny),
-            #[default]
-            None,
-        }
-        let status = match Form::deserialize(deserializer)? {
-            Form::Object { code: Code::Number(code) } if (400..600).contains(&code) => Some(code),
-            _ => None,
-        };
-        Ok(Self { status })
+        Ok(entries)
     }
 }

@@ -11,6 +11,7 @@ use hyper::{Request, Response, Uri};
 use infergate::load::{Failure, FailureClass, RequestRecord};
 use tokio::time::{sleep, timeout};
 
+use super::answer_text::{AnswerText, Room};
 use super::body::Wanted;
 use super::connection::{Connection, Http};
 use super::dial::Dial;
@@ -54,18 +55,8 @@ pub struct Endpoint {
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
-    texts: Option<RefCell<Vec<AnswerText>>>,
-}
-
-/// What a request was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerText {
-    /// The request's number.
-    pub request: u64,
-    /// Each piece of it, reasoning and tool calls included.
-    pub pieces: Vec<String>,
-    /// The number of tokens asked for, where the server says that the answer was ended by it.
-    pub limit_tokens: Option<u64>,
+    /// Those of answers so far, and the room for them, where they are kept.
+    texts: Option<(RefCell<Vec<AnswerText>>, Room)>,
 }
 
 /// How one attempt ended, if not well.
@@ -123,14 +114,14 @@ impl Endpoint {
         Ok(Self { dial, path, headers, http, wanted, limits, texts: None })
     }
 
-    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts).
-    pub fn keep_texts(&mut self) {
-        self.texts = Some(RefCell::default());
+    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is `room`.
+    pub fn keep_texts(&mut self, room: Room) {
+        self.texts = Some((RefCell::default(), room));
     }
 
     /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
     pub fn take_texts(&self) -> Vec<AnswerText> {
-        self.texts.as_ref().map(RefCell::take).unwrap_or_default()
+        self.texts.as_ref().map(|(texts, _)| texts.take()).unwrap_or_default()
     }
 
     /// How long what was read lay in the system; `None` where there is no system.
@@ -229,13 +220,13 @@ impl Endpoint {
         }
         ensure_stream(&response)?;
         let mut completion = Completion::new(output_tokens);
-        if self.texts.is_some() {
-            completion = completion.keeping_texts();
+        if let Some((_, room)) = &self.texts {
+            completion = completion.keeping_texts(room);
         }
         let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
-        if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
+        if let Some(((texts, _), pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             let limit_tokens = completion.limit_tokens();
             texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
         }

@@ -9,7 +9,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use super::Target;
-use super::client::{AnswerText, Endpoint};
+use super::answer_text::AnswerText;
+use super::client::Endpoint;
 use super::cpu::thread_cpu_ns;
 use super::kernel_time::ReceiveDelays;
 use super::live::Live;

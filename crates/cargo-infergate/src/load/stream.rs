@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use infergate::load::{Failure, FailureClass, RequestRecord};
 use sha2::{Digest, Sha256};
 
+use super::answer_text::{Pieces, Room};
 use super::chunk::{Chunk, Reason, ServerError};
 use super::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use super::failures::failure;
@@ -21,8 +22,8 @@ const SPARE_PIECES: u64 = 64;
 pub struct Completion {
     events: Events,
     hash: Sha256,
-    /// Each piece of the output so far, where they are kept.
-    texts: Option<Vec<String>>,
+    /// Each piece of the output so far, where they are kept and there is room.
+    texts: Option<Pieces>,
     asked_tokens: u64,
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
@@ -49,13 +50,13 @@ impl Completion {
         }
     }
 
-    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included.
-    pub fn keeping_texts(self) -> Self {
-        Self { texts: Some(Vec::new()), ..self }
+    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included, as far as there is `room`.
+    pub fn keeping_texts(self, room: &Room) -> Self {
+        Self { texts: Pieces::new(room), ..self }
     }
 
-    /// The texts of its pieces, where they are kept.
-    pub fn take_texts(&mut self) -> Option<Vec<String>> {
+    /// The texts of its pieces, where they were kept.
+    pub fn take_texts(&mut self) -> Option<Pieces> {
         self.texts.take()
     }
 
@@ -148,15 +149,13 @@ impl Completion {
                 format!("an event of {} bytes is no completion chunk in JSON", data.len()),
             ));
         };
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.error() {
             return Err(server_error(error));
         }
         let mut is_output = false;
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
-            if let Some(texts) = &mut self.texts {
-                texts.push(piece.text.to_owned());
-            }
+            self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
             }

@@ -8,11 +8,12 @@ use infergate::engine::LoadRequest;
 use infergate::load::RequestRecord;
 use infergate::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
 
-use super::client::AnswerText;
+use super::answer_text::AnswerText;
 use crate::paired::Program;
 
-/// Texts in one question to the worker.
+/// Texts in one question to the worker, and their bytes, unless one alone has more.
 const TEXTS_AT_ONCE: usize = 1024;
+const BYTES_AT_ONCE: usize = 1 << 20;
 /// An answer that its limit ended can end within a character, whose first bytes no text shows: as many tokens at the most.
 const MOST_HIDDEN_TOKENS: u64 = 3;
 
@@ -47,20 +48,40 @@ impl<'a> Tokenizer<'a> {
     /// # Errors
     /// A worker that fails, or was asked to end.
     pub fn count(&mut self, records: &mut [RequestRecord], answers: &[AnswerText]) -> Result<(), WorkerError> {
-        let texts: Vec<String> = answers.iter().flat_map(|answer| answer.pieces.iter().cloned()).collect();
-        let mut tokens = Vec::with_capacity(texts.len());
-        for texts in texts.chunks(TEXTS_AT_ONCE) {
-            tokens.extend(self.client.count_tokens(texts)?);
+        let mut seen = vec![0; answers.len()];
+        let pieces =
+            answers.iter().enumerate().flat_map(|(at, answer)| answer.pieces.iter().map(move |text| (at, text)));
+        let mut texts: Vec<String> = Vec::new();
+        let (mut owners, mut bytes) = (Vec::new(), 0);
+        for (owner, text) in pieces {
+            if texts.len() == TEXTS_AT_ONCE || bytes + text.len() > BYTES_AT_ONCE {
+                self.ask(&mut texts, &mut owners, &mut seen)?;
+                bytes = 0;
+            }
+            bytes += text.len();
+            texts.push(text.to_owned());
+            owners.push(owner);
         }
-        let mut tokens = tokens.into_iter();
-        let counted = answers.iter().map(|answer| {
-            let seen: u64 = tokens.by_ref().take(answer.pieces.len()).sum();
+        self.ask(&mut texts, &mut owners, &mut seen)?;
+        let counted = answers.iter().zip(seen).map(|(answer, seen)| {
             let hidden = |limit: &u64| limit.checked_sub(seen).is_some_and(|hidden| hidden <= MOST_HIDDEN_TOKENS);
             (answer.request, answer.limit_tokens.filter(hidden).unwrap_or(seen))
         });
         let counted: HashMap<u64, u64> = counted.collect();
         for record in records.iter_mut().filter(|record| record.failure.is_none()) {
             record.text_tokens = counted.get(&record.request).copied();
+        }
+        Ok(())
+    }
+
+    /// Adds the tokens of each text to those of its owner, and empties both lists.
+    fn ask(&mut self, texts: &mut Vec<String>, owners: &mut Vec<usize>, seen: &mut [u64]) -> Result<(), WorkerError> {
+        if !texts.is_empty() {
+            let tokens = self.client.count_tokens(texts)?;
+            for (owner, tokens) in owners.drain(..).zip(tokens) {
+                seen[owner] += tokens;
+            }
+            texts.clear();
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use infergate::json;
+use infergate::receipt::RULES;
 use infergate::receipt::limits::{MAX_CASES, MAX_NUMBER, at_most, in_range, sound};
 use infergate::text_file::read_text;
 use serde::Deserialize;
@@ -58,7 +60,7 @@ impl LlamaBenchTest {
 pub fn read_llama_bench(path: &Path) -> Result<Vec<LlamaBenchTest>> {
     let text = read_text(path, MAX_FILE_BYTES)?;
     let read = || -> Result<Vec<LlamaBenchTest>> {
-        let tests: Vec<LlamaBenchTest> = serde_json::from_str(&text).context(
+        let tests: Vec<LlamaBenchTest> = json::read(&text, RULES).context(
             "it has no schema of ours and is no list of llama-bench's tests; give another file, or write one with `llama-bench -o json`",
         )?;
         ensure!(!tests.is_empty(), "there are no tests in it; run llama-bench again");

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use infergate::receipt::limits::{in_range, sound};
 use infergate::text_file::read_text;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// With `--save-detailed` it holds every gap and every answer.
 const MAX_FILE_BYTES: u64 = 128 << 20;
@@ -21,9 +21,9 @@ pub struct VllmResult {
     /// Requests in flight, at most; `None` where it set no limit.
     #[serde(default)]
     pub max_concurrency: Option<u32>,
-    /// Requests a second, a number, or the text `inf` where all were sent at once.
-    #[serde(default)]
-    pub request_rate: Value,
+    /// Requests a second; `None` where the file has no number but the text `inf`: all were sent at once.
+    #[serde(default, deserialize_with = "number")]
+    pub request_rate: Option<f64>,
     /// Length of the run, seconds.
     pub duration: f64,
     /// Requests that completed.
@@ -63,8 +63,14 @@ pub struct VllmResult {
 impl VllmResult {
     /// Requests a second; `None` where requests did not follow a rate.
     pub fn requests_per_s(&self) -> Option<f64> {
-        self.request_rate.as_f64().filter(|rate| *rate > 0.0)
+        self.request_rate.filter(|rate| *rate > 0.0)
     }
+}
+
+/// A number; `None` for any other value, of which nothing is kept.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let text = <&RawValue>::deserialize(deserializer)?.get();
+    Ok(text.parse().ok().filter(|number: &f64| number.is_finite()))
 }
 
 /// Whether the file is one object, as vLLM's are: llama-bench's are a list, and neither names its format.

@@ -4,7 +4,7 @@ use std::fs;
 
 use cargo_infergate::receipt::{Receipt, read};
 
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 #[test]
 fn bad_toml_is_named_with_line_and_column() {
@@ -122,7 +122,11 @@ fn a_full_disk_leaves_nothing_half_written() {
     process = std::process::Command::new("sh");
     process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(program).args(measuring.get_args());
     process.current_dir(sandbox.path("")).env("INFERGATE_VIRTUAL_CLOCK", "1");
-    let line = error(assert_cmd::Command::from_std(process).assert());
+    process.env("INFERGATE_LOCK", sandbox.path(".git/lock"));
+    let said = assert_cmd::Command::from_std(process).assert().code(2);
+    // What was measured is not lost with the disk.
+    assert!(decision(&said).starts_with("verdict: "), "{}", stdout(&said));
+    let line = stderr(&said);
     assert!(line.contains("receipt.json: cannot be written") && line.contains("space left"), "{line}");
     assert_eq!(sandbox.files(), [""; 0]);
 }

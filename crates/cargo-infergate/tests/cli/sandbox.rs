@@ -110,6 +110,10 @@ impl Sandbox {
         while let Some(folder) = waiting.pop() {
             for entry in fs::read_dir(folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
+                // The mark of a repository, with the lock of this sandbox's measuring commands.
+                if path.ends_with(".git") {
+                    continue;
+                }
                 if path.is_dir() {
                     waiting.push(path);
                 } else {

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use cargo_infergate::load::client::{AnswerText, Limits};
+use cargo_infergate::load::answer_text::{AnswerText, Pieces, Room};
+use cargo_infergate::load::client::Limits;
 use cargo_infergate::load::judge;
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::stamped::RunClock;
@@ -28,7 +29,7 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
         let texts = in_made_up_time(async {
             let mut endpoint = endpoint(&script, Limits::default());
             if keeps {
-                endpoint.keep_texts();
+                endpoint.keep_texts(Room::default());
             }
             let (clock, live) = (RunClock::start(), Live::default());
             for number in 0..2 {
@@ -42,9 +43,26 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
             texts
         });
         let pieces = vec!["a ".to_owned(), "\u{e9}".to_owned()];
-        let expected = AnswerText { request: 1, pieces, limit_tokens: Some(4) };
-        assert_eq!(texts, if keeps { vec![expected] } else { Vec::new() });
+        let read = |answer: &AnswerText| {
+            (answer.request, answer.pieces.iter().map(str::to_owned).collect(), answer.limit_tokens)
+        };
+        let expected: Vec<(u64, Vec<String>, _)> = if keeps { vec![(1, pieces, Some(4))] } else { Vec::new() };
+        assert_eq!(texts.iter().map(read).collect::<Vec<_>>(), expected);
     }
+}
+
+/// What is kept is given back when it was counted, and an answer that does not fit is not kept at all.
+#[test]
+fn texts_are_kept_within_a_budget() {
+    let room = Room::of(4_096);
+    let answer = |pieces: usize| (0..pieces).try_fold(Pieces::new(&room)?, |kept, _| kept.with("seven b"));
+    assert_eq!(answer(100).map(|kept| kept.iter().count()), Some(100));
+    assert!(answer(1_000).is_none(), "a thousand pieces of eleven bytes");
+    let kept: Vec<Pieces> = std::iter::from_fn(|| answer(10)).collect();
+    assert_eq!(kept.len(), 4_096 / (256 + 10 * 22));
+    assert!(kept.iter().all(|kept| kept.iter().all(|piece| piece == "seven b")));
+    drop(kept);
+    assert!(answer(150).is_some(), "there is room again");
 }
 
 fn counted(usage: Option<u64>, text: Option<u64>) -> RequestRecord {

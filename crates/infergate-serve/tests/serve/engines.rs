@@ -1,5 +1,6 @@
 //! Engines that a test has in its hand.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use anyhow::Result;
@@ -134,5 +135,50 @@ impl Engine for Bytes {
 
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
         Ok(Box::new(Self { says: self.says, given: 0 }))
+    }
+}
+
+/// Speaks bytes, and reads a text as soon as its gate lets it through.
+pub struct Reader {
+    bytes: Bytes,
+    gate: Gate,
+    /// Texts that it began to read.
+    pub read: Arc<AtomicUsize>,
+}
+
+impl Reader {
+    pub fn new(gate: &Gate) -> Self {
+        Self { bytes: Bytes { says: "abc", given: 0 }, gate: gate.clone(), read: Arc::default() }
+    }
+}
+
+impl Engine for Reader {
+    fn info(&self) -> EngineInfo {
+        self.bytes.info()
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        self.bytes.start(prompt)
+    }
+
+    fn next(&mut self) -> Result<TokenId> {
+        self.bytes.next()
+    }
+
+    fn tokenize(&self, text: &str) -> Result<Option<Vec<TokenId>>> {
+        // A server tries its tokenizer on one letter.
+        if text.len() > 1 {
+            self.read.fetch_add(1, Ordering::Relaxed);
+            self.gate.wait();
+        }
+        self.bytes.tokenize(text)
+    }
+
+    fn detokenize(&self, tokens: &[TokenId]) -> Result<Option<String>> {
+        self.bytes.detokenize(tokens)
+    }
+
+    fn fork(&self) -> Result<Box<dyn Engine + Send>> {
+        Ok(Box::new(Self { read: self.read.clone(), ..Self::new(&self.gate) }))
     }
 }

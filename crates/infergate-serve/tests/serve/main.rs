@@ -7,6 +7,7 @@ mod client;
 mod engines;
 
 mod answers;
+mod connections;
 mod program;
 mod queue;
 mod refused;

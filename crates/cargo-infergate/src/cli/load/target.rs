@@ -12,6 +12,7 @@ use infergate::text_file::read_text;
 
 use crate::cli::{bench_target, early, flags};
 use crate::load::Target;
+use crate::load::answer_text::Room;
 use crate::load::body::{Api, Wanted};
 use crate::load::client::{Endpoint, Limits};
 use crate::load::connection::Http;
@@ -94,7 +95,7 @@ pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a Atomic
     let tokenizer = matches.get_one::<String>("tokenizer");
     let tokenizer = tokenizer.map(|spec| tokenizer_of(matches, spec, cancelled)).transpose()?;
     if tokenizer.is_some() {
-        endpoints.iter_mut().for_each(Endpoint::keep_texts);
+        endpoints.iter_mut().for_each(|endpoint| endpoint.keep_texts(Room::default()));
     }
     Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }
