@@ -31,8 +31,8 @@ impl Text {
             None => false,
         };
         let ids = ids.unwrap_or_default();
-        let can_write = |fork: &Box<dyn Engine + Send>| matches!(fork.detokenize(&ids), Ok(Some(_)));
-        let writer = if has_tokenizer { engine.fork().ok().filter(can_write).map(Mutex::new) } else { None };
+        let fork = if has_tokenizer { engine.fork().ok() } else { None };
+        let writer = fork.filter(|fork| matches!(fork.detokenize(&ids), Ok(Some(_)))).map(Mutex::new);
         let vocab_tokens = engine.info().vocab_tokens;
         Ok(Self { reader: Mutex::new(engine), writer, has_tokenizer, vocab_tokens })
     }

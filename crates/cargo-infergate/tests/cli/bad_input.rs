@@ -4,7 +4,7 @@ use std::fs;
 
 use cargo_infergate::receipt::{Receipt, read};
 
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::sandbox::{Sandbox, error, stderr};
 
 #[test]
 fn bad_toml_is_named_with_line_and_column() {
@@ -109,26 +109,6 @@ fn a_receipt_is_partial_until_its_last_phase_is_in_it() {
     error(sandbox.measure("bench", "fake", &["--memory-worker", "/bin/false", "--out", "kept.json"]));
     let kept: Receipt = read(&sandbox.path("kept.json")).expect("what was measured is kept");
     assert!(kept.partial && kept.cases.len() == 2, "{kept:?}");
-}
-
-/// No file may grow: what a full disk does.
-#[cfg(unix)]
-#[test]
-fn a_full_disk_leaves_nothing_half_written() {
-    let sandbox = Sandbox::new();
-    let measuring = sandbox.measuring("gate", "fake", &[]);
-    let mut process = sandbox.process(&[]);
-    let program = process.get_program().to_owned();
-    process = std::process::Command::new("sh");
-    process.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(program).args(measuring.get_args());
-    process.current_dir(sandbox.path("")).env("INFERGATE_VIRTUAL_CLOCK", "1");
-    process.env("INFERGATE_LOCK", sandbox.path(".git/lock"));
-    let said = assert_cmd::Command::from_std(process).assert().code(2);
-    // What was measured is not lost with the disk.
-    assert!(decision(&said).starts_with("verdict: "), "{}", stdout(&said));
-    let line = stderr(&said);
-    assert!(line.contains("receipt.json: cannot be written") && line.contains("space left"), "{line}");
-    assert_eq!(sandbox.files(), [""; 0]);
 }
 
 #[test]

@@ -19,17 +19,24 @@ pub const QUICK: &[&str] = &["--runs=2", "--seconds-per-case=0", "--threads=1", 
 /// A repository without anything in it.
 pub struct Sandbox {
     folder: TempDir,
+    /// Beside it.
+    lock: TempDir,
 }
 
 impl Sandbox {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
-        Self { folder }
+        Self { folder, lock: tempfile::tempdir().expect("a temporary folder") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// What stands for the machine's lock here.
+    pub fn lock(&self) -> PathBuf {
+        self.lock.path().join("lock")
     }
 
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -66,7 +73,7 @@ impl Sandbox {
         // Engines of these tests take no time.
         process.env("INFERGATE_VIRTUAL_CLOCK", "1");
         // They wait for nobody else on this machine.
-        process.env("INFERGATE_LOCK", self.path(".git/lock"));
+        process.env("INFERGATE_LOCK", self.lock());
         process
     }
 
@@ -110,10 +117,6 @@ impl Sandbox {
         while let Some(folder) = waiting.pop() {
             for entry in fs::read_dir(folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
-                // The mark of a repository, with the lock of this sandbox's measuring commands.
-                if path.ends_with(".git") {
-                    continue;
-                }
                 if path.is_dir() {
                     waiting.push(path);
                 } else {

@@ -20,9 +20,7 @@ struct Holder(Child);
 impl Holder {
     fn of(sandbox: &Sandbox) -> Self {
         let mut shell = Command::new("sh");
-        shell
-            .args(["-c", "exec 9>\"$1\"; flock 9; echo locked; read -r line", "holder"])
-            .arg(sandbox.path(".git/lock"));
+        shell.args(["-c", "exec 9>\"$1\"; flock 9; echo locked; read -r line", "holder"]).arg(sandbox.lock());
         let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
         let mut line = String::new();
         BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("a word");
@@ -87,7 +85,7 @@ fn a_wait_ends_at_once_when_its_user_wants() {
 #[cfg(target_os = "linux")]
 fn a_command_that_is_measured_itself_does_not_wait_for_who_measures_it() {
     let sandbox = Sandbox::new();
-    let lock = File::create(sandbox.path(".git/lock")).expect("a file");
+    let lock = File::create(sandbox.lock()).expect("a file");
     lock.lock().expect("locked by this process, which starts the command");
     let said = sandbox.measure("bench", "fake", &[]).success();
     assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
@@ -97,7 +95,7 @@ fn a_command_that_is_measured_itself_does_not_wait_for_who_measures_it() {
 fn a_link_in_the_locks_place_is_not_followed() {
     let sandbox = Sandbox::new();
     let kept = sandbox.write("kept", "somebody else's");
-    std::os::unix::fs::symlink(&kept, sandbox.path(".git/lock")).expect("a link");
+    std::os::unix::fs::symlink(&kept, sandbox.lock()).expect("a link");
     let said = sandbox.measure("bench", "fake", &[]).success();
     assert!(stderr(&said).contains("is no lock"), "{}", stderr(&said));
     assert_eq!(fs::read_to_string(kept).expect("there"), "somebody else's");
