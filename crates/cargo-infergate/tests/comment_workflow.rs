@@ -93,7 +93,7 @@ impl Place {
     /// Runs the steps of the workflow, the last one also where one before failed; gives what was posted.
     fn comment(&self) -> String {
         let (incoming, outgoing) = (self.path("incoming"), self.path("outgoing"));
-        let fetched = self.script("fetch-gate", &[incoming.clone()]);
+        let fetched = self.script("fetch-gate", std::slice::from_ref(&incoming));
         if fetched.status.success() {
             self.script("make-comment", &[incoming, outgoing.clone()]);
         }
