@@ -1,6 +1,6 @@
 //! Commands in a comment, which a maintainer copies into a shell.
 
-use cargo_infergate::receipt::{Evidence, Outcome, Subject};
+use cargo_infergate::receipt::{Evidence, Outcome, Subject, Terms};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::words::command::{file, flag, word};
 use infergate::case::Case;
@@ -75,6 +75,23 @@ fn a_shell_takes_it_for_one_word_too() {
         let is_flag = name.starts_with('-');
         let cases = if is_flag { format!("[--cases={name}]") } else { format!("[--cases][{name}]") };
         assert_eq!(said, format!("{cases}[{}{name}]", if is_flag { "./" } else { "" }));
+    }
+}
+
+/// The table of infergate.toml that a comment offers says the same name, in a block that the name does not end.
+#[test]
+fn a_name_is_one_value_of_a_table() {
+    for name in NAMES.into_iter().chain(["a\u{202e}b", "a\u{ffff}b", "\"\"\"\\"]) {
+        let mut inputs = bench(name);
+        inputs.paired.as_mut().expect("a pair").terms =
+            Some(Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() });
+        inputs.verdict.as_mut().expect("judged").exit_code = 1;
+        let comment = page(&inputs, "comment.md");
+        let (_, tables) = comment.split_once("\n```toml\n").expect("a block");
+        let (tables, _) = tables.split_once("\n```\n").expect("its end");
+        assert!(tables.lines().all(|line| !line.starts_with("```")), "{tables}");
+        let tables: toml::Table = tables.parse().expect("TOML");
+        assert_eq!(tables["accept"][0]["case"].as_str(), Some(&*format!("bench:{name}")));
     }
 }
 
