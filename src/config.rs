@@ -26,8 +26,8 @@ use keys::{KEYS, Key, Value};
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
 
-/// Nobody writes more keys than this, bytes.
-pub const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Nobody writes more keys than this, bytes. Read as TOML they can take 140 times as much.
+pub const MAX_FILE_BYTES: u64 = 64 << 10;
 /// A prompt beyond this is no prompt of any model's context, bytes.
 const MAX_PROMPT_BYTES: u64 = 64 << 20;
 

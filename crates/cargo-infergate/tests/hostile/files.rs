@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::inputs;
 use crate::mutation::{INJECTED, changed, changes, injected_everywhere};
 
-fn golden(name: &str) -> std::path::PathBuf {
+pub fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 

@@ -3,12 +3,19 @@
 //!
 //! `cargo test` tries 2,000 inputs of each kind; `PROPTEST_CASES=100000 cargo test --workspace --test hostile` as many as told.
 
+#[path = "../../../../tests/support/hostile.rs"]
+mod hostile;
+
 mod corpus;
+mod doors;
 mod files;
+mod memory;
 mod mutation;
+mod resident;
+mod swell;
 mod words;
 
-/// How many inputs of each kind.
-fn inputs() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
-}
+use hostile::inputs;
+
+#[global_allocator]
+static COUNTING: hostile::Counting = hostile::Counting;
