@@ -107,9 +107,28 @@ fn fill(document: &mut Value, place: &str, count: usize) {
     }
 }
 
+/// The smallest values there are, in a field that no format has: of some objects serde keeps all fields until it knows their form.
+const JUNK: [&str; 6] = ["{\"\":0}", "[]", "{}", "0", "\"\"", "[0]"];
+
+/// Fails where junk in an object of `sound` takes more than it is charged with.
+fn junk_within_charge<T: DeserializeOwned>(name: &str, sound: &Value) {
+    for path in containers(sound) {
+        for junk in JUNK {
+            let junk: Value = serde_json::from_str(junk).expect("JSON");
+            let mut document = sound.clone();
+            let Some(Value::Object(object)) = document.pointer_mut(&pointer(&path)) else { break };
+            object.insert("~".into(), vec![junk; MANY].into());
+            if parses::<T>(&document) {
+                assert_charged::<T>(&format!("{name} {} and junk", pointer(&path)), &document.to_string());
+            }
+        }
+    }
+}
+
 /// Fails where a file of the form of `sound` takes more than it is charged with. Gives how many files were tried.
 pub fn within_charge<T: DeserializeOwned>(name: &str, sound: &Value) -> usize {
     assert!(parses::<T>(sound), "{name}: the sound file is none");
+    junk_within_charge::<T>(name, sound);
     let all = containers(sound);
     let mut tried = 0;
     for outer in &all {
