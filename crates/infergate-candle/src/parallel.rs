@@ -14,7 +14,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::heap::ALLOCATOR;
 
-/// Turns of a waiting rank before it offers its core to others.
+/// Turns of a waiting rank before it offers its core to others. Ranks are not tied to cores: beside another program a tied one
+/// would wait for its core while another is idle. So what one thread does alone costs more than itself now and then, when the
+/// ranks that it wakes start on one core: 10 % injected measured 8 to 16 %, with tied ranks 9.4 to 11.3.
 const SPINS: usize = 2_000;
 
 /// Environment variables for a process whose models compute on candle's own thread pools, with `threads` threads.

