@@ -95,7 +95,7 @@ fn report(path: &Path) -> Result<String> {
     let (lines, taken) = lines(&calibration).context("a time that is no time; calibrate again")?;
     let head = format!(
         "{blocks} blocks of the whole suite in {} gates, and {} blocks with slowed heads, machine class {}. To decide a \
-         suite of builds that do the same, this gate takes {taken} blocks (median).\n",
+         suite of builds that do the same, this gate takes {taken} blocks (median). Shares in %, with 95 % intervals:\n",
         calibration.gates.len(),
         calibration.power.len(),
         calibration.machine.class,
@@ -163,7 +163,7 @@ fn table(lines: &[Line]) -> String {
     let mut text = format!("| rule | A/A suites called | {found} |\n|---|{}\n", "---|".repeat(1 + SLOWDOWNS.len()));
     let cell = |share: &Option<Share>| match share {
         Some(Share { share, low, high }) => {
-            format!("{:.1} % ({:.1} to {:.1})", share * 100.0, low * 100.0, high * 100.0)
+            format!("{:.1} ({:.1}–{:.1})", share * 100.0, low * 100.0, high * 100.0)
         }
         None => "too little measured".into(),
     };
