@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Changes in published crates, found by the gate: runs each case and writes what it said into docs/CASES.md.
+"""Changes in published crates, found by the gate: runs each case, prints what it said, and writes the main lines into docs/CASES.md.
 
     python3 scripts/cases.py            # all of them; each builds its crate twice or more often
     python3 scripts/cases.py NAME       # one
@@ -82,15 +82,23 @@ def measure(case):
     return done.stdout.strip()
 
 
+def short(report):
+    """Its tables and its last lines, the verdict: all that the page shows of a report."""
+    parts = report.split("\n\n")
+    tables = [part for part in parts[:-1] if part.startswith(("case ", "version ")) and "\n" in part]
+    return "\n\n".join([*tables, parts[-1]])
+
+
 def splice(case, report):
-    """Puts a report between its markers."""
+    """Puts what the page shows of a report between its markers, and prints all of it."""
+    print(report)
     begin, end = f"<!-- {case.name} -->", f"<!-- end of {case.name} -->"
     page = PAGE.read_text()
     before, rest = page.split(begin, 1)
     after = rest.split(end, 1)[1]
     words = [f"{name}={value}" for name, value in case.variables.items()] + case.asks()
-    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(words)}, locked is {case.versions[0]}"
-    block = f"{begin}\n```console\n{asked}\n```\n\n```text\n{report}\n```\n{end}"
+    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(words)}"
+    block = f"{begin}\n```console\n{asked}\n```\n\n```text\n{short(report)}\n```\n{end}"
     PAGE.write_text(before + block + after)
 
 
