@@ -92,14 +92,10 @@ def short(report):
 def splice(case, report):
     """Puts what the page shows of a report between its markers, and prints all of it."""
     print(report)
-    begin, end = f"<!-- {case.name} -->", f"<!-- end of {case.name} -->"
-    page = PAGE.read_text()
-    before, rest = page.split(begin, 1)
+    begin, end = f"<!-- {case.name} -->\n", "<!-- end -->"
+    before, rest = PAGE.read_text().split(begin, 1)
     after = rest.split(end, 1)[1]
-    words = [f"{name}={value}" for name, value in case.variables.items()] + case.asks()
-    asked = f"python3 scripts/cases.py {case.name}   # {' '.join(words)}"
-    block = f"{begin}\n```console\n{asked}\n```\n\n```text\n{short(report)}\n```\n{end}"
-    PAGE.write_text(before + block + after)
+    PAGE.write_text(f"{before}{begin}```text\n{short(report)}\n```\n{end}{after}")
 
 
 def main():
