@@ -33,6 +33,30 @@ impl Default for LoadRequest {
 }
 
 /// Makes engines. A closure `Fn(&LoadRequest) -> Result<Box<dyn Engine + Send>>` is one.
+///
+/// One that sets the variable from which a crate reads how many threads to start, before its `load` runs:
+///
+/// ```no_run
+/// use anyhow::Result;
+/// use infergate::engine::{Engine, EngineFactory, FakeEngine, LoadRequest};
+///
+/// struct Mine;
+///
+/// impl EngineFactory for Mine {
+///     fn load(&self, _request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
+///         // ... in place of this one, yours
+///         Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+///     }
+///
+///     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {
+///         vec![("RAYON_NUM_THREADS".into(), request.threads.to_string())]
+///     }
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     infergate::bench::main(&Mine)
+/// }
+/// ```
 pub trait EngineFactory {
     /// Loads the model and returns an engine ready for [`Engine::start`].
     ///
