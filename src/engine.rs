@@ -5,6 +5,72 @@
 //!
 //! An engine that serves several requests at once is a [`Scheduler`]; any engine that can [`fork`](Engine::fork) is one
 //! already, by taking turns.
+//!
+//! # A library behind a C interface
+//!
+//! The engine owns a pointer, and each method is one call into the library.
+//!
+//! ```
+//! use anyhow::{Result, ensure};
+//! use infergate::engine::{Engine, EngineInfo, TokenId};
+//!
+//! /// Stands for the library's header.
+//! mod ffi {
+//!     pub struct Model {
+//!         pub last: u32,
+//!     }
+//!     pub unsafe extern "C" fn model_read(model: *mut Model, ids: *const u32, count: usize) -> u32 {
+//!         // SAFETY: the caller gives a live model and `count` ids.
+//!         unsafe {
+//!             (*model).last = (0..count).fold(0, |sum, at| sum + *ids.add(at)) % 100;
+//!             (*model).last
+//!         }
+//!     }
+//!     pub unsafe extern "C" fn model_next(model: *mut Model) -> u32 {
+//!         // SAFETY: the caller gives a live model.
+//!         unsafe {
+//!             (*model).last = ((*model).last * 7 + 1) % 100;
+//!             (*model).last
+//!         }
+//!     }
+//! }
+//!
+//! struct Foreign {
+//!     model: *mut ffi::Model,
+//! }
+//!
+//! // SAFETY: the library allows a model to be used from one thread at a time, whichever that is.
+//! unsafe impl Send for Foreign {}
+//!
+//! impl Engine for Foreign {
+//!     fn info(&self) -> EngineInfo {
+//!         EngineInfo {
+//!             name: "foreign".into(),
+//!             version: "1".into(),
+//!             model: "m".into(),
+//!             dtype: "f32".into(),
+//!             context_tokens: 64,
+//!             vocab_tokens: 100,
+//!             ..EngineInfo::default()
+//!         }
+//!     }
+//!
+//!     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+//!         ensure!(prompt.len() < 64, "the prompt does not fit the context");
+//!         // SAFETY: the model lives as long as this engine, and the slice as long as the call.
+//!         Ok(unsafe { ffi::model_read(self.model, prompt.as_ptr(), prompt.len()) })
+//!     }
+//!
+//!     fn next(&mut self) -> Result<TokenId> {
+//!         // SAFETY: as above.
+//!         Ok(unsafe { ffi::model_next(self.model) })
+//!     }
+//! }
+//!
+//! let mut engine = Foreign { model: Box::into_raw(Box::new(ffi::Model { last: 0 })) };
+//! assert_eq!(engine.start(&[1, 2, 3]).expect("fits"), 6);
+//! assert_eq!(engine.next().expect("goes on"), 43);
+//! ```
 
 pub mod contract;
 pub mod factory;

@@ -31,8 +31,3 @@ pub mod worker;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/ENGINE.md")]
 struct EnginePage;
-
-/// Those of docs/WORKERS.md, too.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/WORKERS.md")]
-struct WorkersPage;
