@@ -1,6 +1,6 @@
 //! The heap's rule on simulated phases: caches are plateaus, leaks are leaks, and what is said of rare leaks holds.
 //!
-//! `cargo test --test leak_rule -- --nocapture` prints the table of docs/MEMORY.md.
+//! `cargo test --test leak_rule -- --nocapture` prints each kind of the table in docs/MEMORY.md.
 
 use fastrand::Rng;
 use infergate::memory::leak::{HeapGrowth, MIN_RUNS, certain_leak_interval, heap_rises, heap_trend, random_leaks};

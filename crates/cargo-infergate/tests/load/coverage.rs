@@ -1,6 +1,6 @@
 //! Intervals of load percentiles cover the truth, where there are any: queues whose truth is known.
 //!
-//! `cargo test -p cargo-infergate --test load coverage -- --nocapture` prints the table of docs/LOAD.md.
+//! `cargo test -p cargo-infergate --test load coverage -- --nocapture` prints them, queue by queue (docs/LOAD.md).
 
 use cargo_infergate::load::slo::{Limit, goodput};
 use cargo_infergate::load::summary::{LevelSummary, e2e_ns, summarise, ttft_ns};

@@ -38,7 +38,7 @@ fn a_failed_confirmation_steps_down_and_searches_no_more() {
     assert_eq!(next_step(&[(1, false)], 64), Step::Found(None));
 }
 
-/// `cargo test -p cargo-infergate --test load most_users -- --nocapture` prints the figures of docs/LOAD.md.
+/// `cargo test -p cargo-infergate --test load most_users -- --nocapture` prints how often it does not (docs/LOAD.md).
 #[test]
 fn the_most_users_that_are_named_meet_the_objective() {
     const SERVERS: u64 = 60;
