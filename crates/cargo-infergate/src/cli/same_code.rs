@@ -66,15 +66,13 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
     Look { code: Some(CodeRecord::same()), skip_leaks, notes, ..Look::default() }
 }
 
-/// As many names as a line has room for, those of the standard library last.
+/// As many names as a line has room for.
 fn differs(changed: Option<&Changed>) -> CodeRecord {
     const NAMED: usize = 4;
     const MOST_CHARACTERS: usize = 60;
     let functions = changed.map(|changed| changed.functions.len());
     let names = changed.iter().flat_map(|changed| &changed.functions).map(|function| function.name.clone());
     let mut named: Vec<String> = names.collect();
-    let is_of_others = |name: &String| ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start));
-    named.sort_by_key(|name| (is_of_others(name), name.clone()));
     named.dedup();
     named.truncate(NAMED);
     let named = named.iter().map(|name| printable_within(name, MOST_CHARACTERS).into_owned()).collect();

@@ -18,7 +18,9 @@ use super::image::Image;
 /// What differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Functions that are in one alone or have other instructions or constants, by name.
+    /// Functions that differ, those first whose names say most: those that are in one alone or have other instructions, then those that
+    /// only refer to something else, of which some are the same, since where a constant ends is not known. Of each, the standard
+    /// library's are last.
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
     pub is_all: bool,
@@ -57,9 +59,13 @@ pub fn between(base: &Image, head: &Image) -> Changed {
         let (base, head) = unmatched(&mut sides, was.unwrap_or_default(), is.unwrap_or_default());
         for at in 0..base.len().max(head.len()) {
             let place = |functions: &[&Function]| functions.get(at).map(|function| function.address);
-            changed.push(ChangedFunction { name: readable(key.as_bytes()), base: place(&base), head: place(&head) });
+            let shape = |functions: &[&Function]| functions.get(at).map(|function| function.shape);
+            let function = ChangedFunction { name: readable(key.as_bytes()), base: place(&base), head: place(&head) };
+            changed.push(((shape(&base) == shape(&head), is_of_the_standard_library(&function.name)), function));
         }
     }
+    changed.sort_by_key(|(says_less, _)| *says_less);
+    let changed: Vec<ChangedFunction> = changed.into_iter().map(|(_, function)| function).collect();
     // A part that is split off a function is jumped to, and not always at its beginning.
     let has_parts = changed.iter().any(|function| function.name.contains(".cold"));
     let is_all = !has_parts
@@ -67,6 +73,11 @@ pub fn between(base: &Image, head: &Image) -> Changed {
         && of_threads(base) == of_threads(head)
         && functions::outside(base, &was) == functions::outside(head, &is);
     Changed { functions: changed, is_all }
+}
+
+/// A method of a trait is named by its type first.
+fn is_of_the_standard_library(name: &str) -> bool {
+    ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start))
 }
 
 /// What each thread begins with.

@@ -107,6 +107,14 @@ fn what_a_program_does_or_holds_is_not_the_same() {
     }
 }
 
+/// Whoever reads two names of many learns which code is other.
+#[test]
+fn functions_with_other_instructions_are_named_first() {
+    let found = changed(&replaced("number * 3 + 7", "number * 3 + 8").replace("\"the third\"", "\"the thirf\""));
+    let place = |function: &str| found.iter().position(|name| name.contains(function)).expect(function);
+    assert!(place("scaled") < place("named"), "{found:?}");
+}
+
 #[test]
 fn included_data_is_a_part_of_the_program() {
     let folder = Folder::new();
