@@ -1,0 +1,78 @@
+"""A clock that is set an hour forward or back in the middle of a run.
+
+The same verdict as ever, in no more time; what is written has a date of one clock or the other, and times that fit into the run.
+"""
+import calendar
+import json
+import pathlib
+import shutil
+import subprocess
+import time
+
+from faults.place import Row, how, last_line, verdict
+from faults.subjects import SUBJECTS, forget, same, usual
+
+SOURCE = pathlib.Path(__file__).with_name("step.c")
+HOUR_S = 3600
+NAMES = ("pair", "program", "server", "bench", "bless", "load", "memory")
+
+
+def rows(campaign):
+    row = Row("clock set an hour forward or back")
+    library = built(campaign.folder)
+    if library is None:
+        row.not_tried("there is no C compiler, or its library is not loaded")
+        return [row]
+    for name in campaign.chosen({name: SUBJECTS[name] for name in NAMES}):
+        place = campaign.place(f"clock-{name}")
+        words = SUBJECTS[name](place)
+        expected = usual(place, name, words)
+        for at in range(2 if campaign.short else 8):
+            forget(place, name)
+            shutil.rmtree(place.repository / "out", ignore_errors=True)
+            moment, step_s = campaign.random.uniform(0, expected.took_s), HOUR_S if at % 2 == 0 else -HOUR_S
+            begun = time.time()
+            ended = place.run(words, more=stepping(library, time.monotonic() + moment, step_s))
+            lost = [f"another time: {text}" for text in odd_times(place, begun, time.time())]
+            if not same(name, expected, ended.code, ended.said) or expected.verdict != verdict(ended.said):
+                lost.append(f"{how(ended.code)}: {last_line(ended.said)}")
+            if ended.took_s > 3 * expected.took_s + 30:
+                lost.append(f"took {ended.took_s:.0f} s in place of {expected.took_s:.0f} s")
+            row.note(name, ended.code, lost + place.lost(), f", {step_s:+} s after {moment:.2f} s")
+    return [row]
+
+
+def stepping(library, at_s, step_s):
+    return {"LD_PRELOAD": str(library), "FAULTS_STEP_AT_MS": str(int(1000 * at_s)), "FAULTS_STEP_S": str(step_s)}
+
+
+def built(folder):
+    """The library that sets the clock, once it was seen to do so."""
+    library = folder / "step.so"
+    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None)
+    if compiler is None or subprocess.run([compiler, "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=False).returncode:
+        return None
+    ask = ["date", "+%s"]
+    seen = int(subprocess.run(ask, env=stepping(library, 0, HOUR_S), check=True, capture_output=True, text=True).stdout)
+    return library if abs(seen - time.time() - HOUR_S) < 60 else None
+
+
+def odd_times(place, begun, ended):
+    """Dates and times in what was written that no clock of this run has shown."""
+    for path in (place.repository / "out").rglob("*.json"):
+        for key, value in fields(json.loads(path.read_bytes())):
+            if key == "created":
+                date = calendar.timegm(time.strptime(value, "%Y-%m-%dT%H:%M:%SZ"))
+                near = [clock for clock in (0, HOUR_S, -HOUR_S) if begun - 2 <= date - clock <= ended + 2]
+                if not near:
+                    yield f"{path.name}: {key} {value}"
+            elif key == "wall_ns" and not 0 <= value <= 1e9 * (ended - begun):
+                yield f"{path.name}: {key} {value}"
+
+
+def fields(value):
+    """Every field of a document with its name."""
+    inside = value.items() if isinstance(value, dict) else [("", each) for each in value] if isinstance(value, list) else []
+    for key, each in inside:
+        yield key, each
+        yield from fields(each)

@@ -1,0 +1,232 @@
+"""A disk that is full, read-only or not this user's, a limit on the length of files, and a full standard output.
+
+What was measured is shown all the same. A command ends with its verdict's own exit code, or with 2 and a sentence; no file is half
+written; and once there is room the same command, gone on with where it kept something, gives what it gives without a fault.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+
+from faults.place import Row, how, last_line, sentence
+from faults.subjects import QUICK, SUBJECTS, forget, resumed, same, usual
+
+PAGE_BYTES = 4096
+# More room than any command takes.
+ROOM = {"size": "4g", "nr_inodes": "1m"}
+# What stands above what is written, where there is no verdict.
+SHOWN = {"bench": "decode/p8", "load": "time to first token"}
+# Said once something is measured: what cannot be written before that is refused, and nothing is lost.
+BEGAN = ("process 1 of", "block 1 of", "memory, ", "1 user")
+NOBODY = 65534
+
+
+class Disk:
+    """A file system in memory of its own at a folder. It is gone with the namespace of this campaign."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        options = ",".join(["mode=755", *(f"{key}={value}" for key, value in ROOM.items())])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", self.folder], check=True)
+        # An empty one cannot be made full: no size is no limit.
+        (self.folder / "taken").write_text("taken\n")
+
+    def used(self):
+        """Pages and files that are in use."""
+        state = os.statvfs(self.folder)
+        return (state.f_blocks - state.f_bfree) * state.f_frsize // PAGE_BYTES, state.f_files - state.f_ffree
+
+    def leave(self, pages=None, files=None):
+        """Leaves room for so many, and no more."""
+        used_pages, used_files = self.used()
+        if pages is not None:
+            self.remount(f"size={(used_pages + pages) * PAGE_BYTES}")
+        if files is not None:
+            self.remount(f"nr_inodes={used_files + files}")
+
+    def free(self):
+        self.remount("rw," + ",".join(f"{key}={value}" for key, value in ROOM.items()))
+
+    def remount(self, options):
+        subprocess.run(["mount", "-o", f"remount,{options}", self.folder], check=True)
+
+    def clear(self):
+        for path in self.folder.iterdir():
+            if path.name != "taken":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def end(self):
+        subprocess.run(["umount", "--lazy", self.folder], check=False)
+
+
+def rows(campaign):
+    if campaign.can_mount:
+        yield from (full(campaign), full_build(campaign), read_only(campaign))
+    else:
+        for what in ("full disk", "full disk while it builds", "read-only disk"):
+            row = Row(what)
+            row.not_tried("nothing can be mounted here")
+            yield row
+    yield from (not_ours(campaign), limited(campaign), full_stdout(campaign))
+
+
+def judged(name, expected, code, said, began=True):
+    """What is wrong with how a command ended that could not write something."""
+    lost = ["panicked"] if "panicked" in said else []
+    refused = code == 2 and sentence(said)
+    if not (same(name, expected, code, said) or refused):
+        return [*lost, f"{how(code)}: {last_line(said)}"]
+    shown = expected.verdict or SHOWN.get(name, "")
+    if began and shown not in said:
+        lost.append(f"what was measured is not shown: {last_line(said)}")
+    return lost
+
+
+def once_more(place, name, expected, words):
+    again = place.run(resumed(place, words))
+    lost = [] if same(name, expected, again.code, again.said) else [f"once more: {how(again.code)}: {last_line(again.said)}"]
+    return lost + place.lost()
+
+
+def full(campaign):
+    """Room for so many pages, or files, of what is written."""
+    row = Row("full disk: room for a part of what it writes")
+    for name in campaign.chosen(QUICK):
+        place = campaign.place(f"full-{name}")
+        words = QUICK[name](place)
+        expected, disk = usual(place, name, words), Disk(place.repository / "out")
+        empty = disk.used()
+        place.run(words)
+        needed = [after - before for after, before in zip(disk.used(), empty)]
+        for at in range(2 if campaign.short else 20):
+            disk.clear()
+            by_files = at % 2 == 1
+            left = campaign.random.randrange(max(1, needed[by_files]))
+            disk.leave(**{"files" if by_files else "pages": left})
+            ended = place.run(words)
+            disk.free()
+            began = not by_files or any(word in ended.said for word in BEGAN)
+            lost = judged(name, expected, ended.code, ended.said, began) + place.lost()
+            lost += once_more(place, name, expected, words)
+            row.note(name, ended.code, lost, f", room for {left} {'files' if by_files else 'pages'}")
+        disk.end()
+    return row
+
+
+def full_build(campaign):
+    """The same where checkout, builds, temporary files and the repository itself lie on it."""
+    row = Row("full disk: checkout, builds, temporary files and outputs on it")
+    for name in campaign.chosen({name: SUBJECTS[name] for name in ("gate", "program", "server", "bisect")}):
+        disk = Disk(campaign.folder / f"build-{name}")
+        place = campaign.place(f"build-{name}")
+        words = SUBJECTS[name](place)
+        fresh(place)
+        empty = disk.used()[0]
+        expected = usual(place, name, words)
+        needed = disk.used()[0] - empty
+        for _ in range(1 if campaign.short else 8):
+            fresh(place)
+            left = campaign.random.randrange(max(1, needed))
+            disk.leave(pages=left)
+            ended = place.run(words)
+            disk.free()
+            # A build may not have come to its end, so that there is no verdict to show.
+            lost = judged(name, expected, ended.code, ended.said, began=False) + place.lost()
+            lost += once_more(place, name, expected, words)
+            row.note(name, ended.code, lost, f", room for {left} pages of {needed}")
+        disk.end()
+    return row
+
+
+def fresh(place):
+    """Nothing is checked out, built or written yet."""
+    for folder in (place.repository / "target", place.repository / "out", place.folder / "base"):
+        shutil.rmtree(folder, ignore_errors=True)
+    place.git("worktree", "prune")
+
+
+def read_only(campaign):
+    """Nothing can be written from the start."""
+    row = Row("read-only disk")
+    for name in campaign.chosen(QUICK):
+        place = campaign.place(f"read-only-{name}")
+        words = QUICK[name](place)
+        expected, disk = usual(place, name, words), Disk(place.repository / "out")
+        disk.remount("ro")
+        ended = place.run(words)
+        lost = refused(ended) + place.lost()
+        disk.free()
+        row.note(name, ended.code, lost + once_more(place, name, expected, words))
+        disk.end()
+    return row
+
+
+def refused(ended):
+    """What is wrong where something is to be refused before it begins."""
+    if ended.code == 2 and sentence(ended.said) and "panicked" not in ended.said:
+        return []
+    return [f"{how(ended.code)}: {last_line(ended.said)}"]
+
+
+def not_ours(campaign):
+    """A folder that this user may not write to. Root may write anywhere, so that the command runs as somebody else then."""
+    row = Row("folder without rights")
+    before = []
+    if os.geteuid() == 0:
+        before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        if shutil.which("setpriv") is None or subprocess.run([*before, "true"], check=False, capture_output=True).returncode:
+            row.not_tried("root may write anywhere, and setpriv makes nobody else of it")
+            return row
+    for name in campaign.chosen(QUICK):
+        place = campaign.place(f"not-ours-{name}")
+        words = QUICK[name](place)
+        expected, out = usual(place, name, words), place.repository / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        for folder in (place.folder, place.folder / "tmp", place.repository, place.repository / "target", place.repository / "target/infergate"):
+            if folder.exists():
+                folder.chmod(0o777)
+        out.chmod(0o555)
+        ended = place.run(words, before=before)
+        lost = refused(ended) + place.lost()
+        out.chmod(0o755)
+        row.note(name, ended.code, lost + once_more(place, name, expected, words))
+    return row
+
+
+def limited(campaign):
+    """No file may be longer than that; whoever writes more gets a signal that ends a process which does not expect it."""
+    row = Row("limit on the length of files (ulimit -f)")
+    if shutil.which("prlimit") is None:
+        row.not_tried("there is no prlimit")
+        return row
+    for name in campaign.chosen(QUICK):
+        place = campaign.place(f"limited-{name}")
+        words = QUICK[name](place)
+        expected = usual(place, name, words)
+        longest = max((path.stat().st_size for path in place.files()), default=1)
+        for at in range(2 if campaign.short else 10):
+            forget(place, name)
+            shutil.rmtree(place.repository / "out", ignore_errors=True)
+            limit = 0 if at == 0 else campaign.random.randrange(longest)
+            ended = place.run(words, before=["prlimit", f"--fsize={limit}"])
+            lost = judged(name, expected, ended.code, ended.said) + place.lost()
+            row.note(name, ended.code, lost + once_more(place, name, expected, words), f", {limit} bytes")
+    return row
+
+
+def full_stdout(campaign):
+    """What it says goes to a full disk: that is no success."""
+    row = Row("full standard output (/dev/full)")
+    for name in campaign.chosen({name: SUBJECTS[name] for name in QUICK if name != "report"}):
+        place = campaign.place(f"stdout-{name}")
+        words = QUICK[name](place)
+        expected = usual(place, name, words)
+        with open("/dev/full", "w", encoding="utf-8") as nowhere:
+            ended = place.run(words, stdout=nowhere)
+        lost = [] if ended.code == (expected.code or 2) else [f"{how(ended.code)}: {last_line(ended.said)}"]
+        if "stdout: cannot be written" not in ended.said:
+            lost.append(f"it does not say so: {last_line(ended.said)}")
+        row.note(name, ended.code, lost + place.lost() + once_more(place, name, expected, words))
+    return row
