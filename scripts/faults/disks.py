@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from faults.place import Row, how, last_line, sentence
-from faults.subjects import QUICK, SUBJECTS, forget, resumed, same, usual
+from faults.subjects import QUICK, SUBJECTS, resumed, same, usual
 
 PAGE_BYTES = 4096
 # More room than any command takes.
@@ -18,7 +18,7 @@ ROOM = {"size": "4g", "nr_inodes": "1m"}
 SHOWN = {"bench": "decode/p8", "load": "time to first token"}
 # Said once something is measured: what cannot be written before that is refused, and nothing is lost.
 BEGAN = ("process 1 of", "block 1 of", "memory, ", "1 user")
-NOBODY = 65534
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 class Disk:
@@ -61,14 +61,35 @@ class Disk:
 
 
 def rows(campaign):
-    if campaign.can_mount:
-        yield from (full(campaign), full_build(campaign), read_only(campaign))
-    else:
-        for what in ("full disk", "full disk while it builds", "read-only disk"):
-            row = Row(what)
-            row.not_tried("nothing can be mounted here")
-            yield row
-    yield from (not_ours(campaign), limited(campaign), full_stdout(campaign))
+    faults = [full, read_only, not_ours, limited, full_stdout]
+    found = {fault: Row(fault.__doc__) for fault in faults}
+    left_out = {fault: why for fault in faults if (why := impossible(campaign, fault))}
+    for name in campaign.chosen(QUICK):
+        place = campaign.place(f"disks-{name}")
+        words = QUICK[name](place)
+        expected = usual(place, name, words)
+        for fault in faults:
+            if fault not in left_out:
+                shutil.rmtree(place.repository / "out", ignore_errors=True)
+                fault(campaign, found[fault], name, place, words, expected)
+    for fault, why in left_out.items():
+        found[fault].not_tried(why)
+    return [full_build(campaign), *found.values()]
+
+
+def impossible(campaign, fault):
+    """Why a fault cannot be made here, if it cannot."""
+    if fault in (full, read_only) and not campaign.can_mount:
+        return "nothing can be mounted here"
+    if fault is limited and shutil.which("prlimit") is None:
+        return "there is no prlimit"
+    if fault is not_ours and os.geteuid() == 0:
+        try:
+            if subprocess.run([*AS_NOBODY, campaign.build / "cargo-infergate", "--version"], check=False, capture_output=True).returncode:
+                return "nobody else can start the command"
+        except FileNotFoundError:
+            return "root may write anywhere, and there is no setpriv"
+    return None
 
 
 def judged(name, expected, code, said, began=True):
@@ -89,34 +110,31 @@ def once_more(place, name, expected, words):
     return lost + place.lost()
 
 
-def full(campaign):
-    """Room for so many pages, or files, of what is written."""
-    row = Row("full disk: room for a part of what it writes")
-    for name in campaign.chosen(QUICK):
-        place = campaign.place(f"full-{name}")
-        words = QUICK[name](place)
-        expected, disk = usual(place, name, words), Disk(place.repository / "out")
-        empty = disk.used()
-        place.run(words)
-        needed = [after - before for after, before in zip(disk.used(), empty)]
-        for at in range(2 if campaign.short else 20):
-            disk.clear()
-            by_files = at % 2 == 1
-            left = campaign.random.randrange(max(1, needed[by_files]))
-            disk.leave(**{"files" if by_files else "pages": left})
-            ended = place.run(words)
-            disk.free()
-            began = not by_files or any(word in ended.said for word in BEGAN)
-            lost = judged(name, expected, ended.code, ended.said, began) + place.lost()
-            lost += once_more(place, name, expected, words)
-            row.note(name, ended.code, lost, f", room for {left} {'files' if by_files else 'pages'}")
-        disk.end()
-    return row
+def full(campaign, row, name, place, words, expected):
+    """full disk: room for a part of what it writes"""
+    disk = Disk(place.repository / "out")
+    empty = disk.used()
+    place.run(words)
+    needed = [after - before for after, before in zip(disk.used(), empty)]
+    for at in range(2 if campaign.short else 20):
+        disk.clear()
+        by_files = at % 2 == 1
+        left = campaign.random.randrange(max(1, needed[by_files]))
+        disk.leave(**{"files" if by_files else "pages": left})
+        ended = place.run(words)
+        disk.free()
+        began = not by_files or any(word in ended.said for word in BEGAN)
+        lost = judged(name, expected, ended.code, ended.said, began) + place.lost() + once_more(place, name, expected, words)
+        row.note(name, ended.code, lost, f", room for {left} {'files' if by_files else 'pages'}")
+    disk.end()
 
 
 def full_build(campaign):
-    """The same where checkout, builds, temporary files and the repository itself lie on it."""
-    row = Row("full disk: checkout, builds, temporary files and outputs on it")
+    """The same where the repository, checkout, builds and temporary files lie on it."""
+    row = Row("full disk: room for a part of checkout, builds and outputs")
+    if not campaign.can_mount:
+        row.not_tried("nothing can be mounted here")
+        return row
     for name in campaign.chosen({name: SUBJECTS[name] for name in ("gate", "program", "server", "bisect")}):
         disk = Disk(campaign.folder / f"build-{name}")
         place = campaign.place(f"build-{name}")
@@ -146,20 +164,15 @@ def fresh(place):
     place.git("worktree", "prune")
 
 
-def read_only(campaign):
-    """Nothing can be written from the start."""
-    row = Row("read-only disk")
-    for name in campaign.chosen(QUICK):
-        place = campaign.place(f"read-only-{name}")
-        words = QUICK[name](place)
-        expected, disk = usual(place, name, words), Disk(place.repository / "out")
-        disk.remount("ro")
-        ended = place.run(words)
-        lost = refused(ended) + place.lost()
-        disk.free()
-        row.note(name, ended.code, lost + once_more(place, name, expected, words))
-        disk.end()
-    return row
+def read_only(_campaign, row, name, place, words, expected):
+    """read-only disk"""
+    disk = Disk(place.repository / "out")
+    disk.remount("ro")
+    ended = place.run(words)
+    lost = refused(ended) + place.lost()
+    disk.free()
+    row.note(name, ended.code, lost + once_more(place, name, expected, words))
+    disk.end()
 
 
 def refused(ended):
@@ -169,64 +182,40 @@ def refused(ended):
     return [f"{how(ended.code)}: {last_line(ended.said)}"]
 
 
-def not_ours(campaign):
-    """A folder that this user may not write to. Root may write anywhere, so that the command runs as somebody else then."""
-    row = Row("folder without rights")
-    before = []
-    if os.geteuid() == 0:
-        before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        if shutil.which("setpriv") is None or subprocess.run([*before, "true"], check=False, capture_output=True).returncode:
-            row.not_tried("root may write anywhere, and setpriv makes nobody else of it")
-            return row
-    for name in campaign.chosen(QUICK):
-        place = campaign.place(f"not-ours-{name}")
-        words = QUICK[name](place)
-        expected, out = usual(place, name, words), place.repository / "out"
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir()
-        for folder in (place.folder, place.folder / "tmp", place.repository, place.repository / "target", place.repository / "target/infergate"):
-            if folder.exists():
-                folder.chmod(0o777)
-        out.chmod(0o555)
-        ended = place.run(words, before=before)
-        lost = refused(ended) + place.lost()
-        out.chmod(0o755)
-        row.note(name, ended.code, lost + once_more(place, name, expected, words))
-    return row
+def not_ours(_campaign, row, name, place, words, expected):
+    """folder without rights"""
+    out = place.repository / "out"
+    out.mkdir()
+    # All else may be written, also by somebody else than root, who may write anywhere.
+    for folder in (place.folder, place.folder / "tmp", place.repository, place.repository / "target", place.repository / "target/infergate"):
+        if folder.exists():
+            folder.chmod(0o777)
+    out.chmod(0o555)
+    ended = place.run(words, before=AS_NOBODY if os.geteuid() == 0 else ())
+    out.chmod(0o755)
+    row.note(name, ended.code, refused(ended) + place.lost() + once_more(place, name, expected, words))
 
 
-def limited(campaign):
-    """No file may be longer than that; whoever writes more gets a signal that ends a process which does not expect it."""
-    row = Row("limit on the length of files (ulimit -f)")
-    if shutil.which("prlimit") is None:
-        row.not_tried("there is no prlimit")
-        return row
-    for name in campaign.chosen(QUICK):
-        place = campaign.place(f"limited-{name}")
-        words = QUICK[name](place)
-        expected = usual(place, name, words)
-        longest = max((path.stat().st_size for path in place.files()), default=1)
-        for at in range(2 if campaign.short else 10):
-            forget(place, name)
-            shutil.rmtree(place.repository / "out", ignore_errors=True)
-            limit = 0 if at == 0 else campaign.random.randrange(longest)
-            ended = place.run(words, before=["prlimit", f"--fsize={limit}"])
-            lost = judged(name, expected, ended.code, ended.said) + place.lost()
-            row.note(name, ended.code, lost + once_more(place, name, expected, words), f", {limit} bytes")
-    return row
+def limited(campaign, row, name, place, words, expected):
+    """limit on the length of files (ulimit -f)"""
+    place.run(words)
+    longest = max(path.stat().st_size for path in place.files() if "out" in path.parts)
+    for at in range(1 if campaign.short else 10):
+        shutil.rmtree(place.repository / "out", ignore_errors=True)
+        limit = 0 if at == 0 else campaign.random.randrange(longest)
+        ended = place.run(words, before=["prlimit", f"--fsize={limit}"])
+        lost = judged(name, expected, ended.code, ended.said) + place.lost() + once_more(place, name, expected, words)
+        row.note(name, ended.code, lost, f", {limit} bytes")
 
 
-def full_stdout(campaign):
-    """What it says goes to a full disk: that is no success."""
-    row = Row("full standard output (/dev/full)")
-    for name in campaign.chosen({name: SUBJECTS[name] for name in QUICK if name != "report"}):
-        place = campaign.place(f"stdout-{name}")
-        words = QUICK[name](place)
-        expected = usual(place, name, words)
-        with open("/dev/full", "w", encoding="utf-8") as nowhere:
-            ended = place.run(words, stdout=nowhere)
-        lost = [] if ended.code == (expected.code or 2) else [f"{how(ended.code)}: {last_line(ended.said)}"]
-        if "stdout: cannot be written" not in ended.said:
-            lost.append(f"it does not say so: {last_line(ended.said)}")
-        row.note(name, ended.code, lost + place.lost() + once_more(place, name, expected, words))
-    return row
+def full_stdout(_campaign, row, name, place, words, expected):
+    """full standard output (/dev/full)"""
+    # Its result is its files.
+    if name == "report":
+        return
+    with open("/dev/full", "w", encoding="utf-8") as nowhere:
+        ended = place.run(words, stdout=nowhere)
+    lost = [] if ended.code == (expected.code or 2) else [f"{how(ended.code)}: {last_line(ended.said)}"]
+    if "stdout: cannot be written" not in ended.said:
+        lost.append(f"it does not say so: {last_line(ended.said)}")
+    row.note(name, ended.code, lost + place.lost() + once_more(place, name, expected, words))

@@ -30,7 +30,7 @@ fn request(worker: &str, model: &str) -> SuiteRequest {
 
 fn run(request: &SuiteRequest) -> anyhow::Result<Receipt> {
     worker::trust_virtual_clocks();
-    Ok(suite::run(request, &mut |_| {}, &AtomicBool::new(false))?)
+    Ok(suite::run(request, &mut |_| {}, &mut |_| {}, &AtomicBool::new(false))?)
 }
 
 #[test]
@@ -76,7 +76,8 @@ fn an_interrupted_suite_keeps_what_it_has_and_is_partial() {
         }
     };
     worker::trust_virtual_clocks();
-    let receipt = suite::run(&request("fake_engine", "fake"), &mut cancel_at_third_step, &cancelled).expect("keeps");
+    let receipt = suite::run(&request("fake_engine", "fake"), &mut |_| {}, &mut cancel_at_third_step, &cancelled);
+    let receipt = receipt.expect("keeps");
     assert!(receipt.partial);
     assert!(receipt.cases.len() >= 2 && receipt.cases.iter().all(|case| case.processes.len() == 1));
 }
