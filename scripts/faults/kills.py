@@ -13,12 +13,12 @@ from faults.subjects import SUBJECTS, forget, same, usual
 
 # A command has begun after so long, on a machine that does something else too.
 START_S = 0.3
-KILLS, SIGNALS = 200, 40
-SHORT = 10
+TIMES = {signal.SIGKILL: 200, signal.SIGINT: 40, signal.SIGTERM: 40}
+SHORT = {signal.SIGKILL: 10, signal.SIGINT: 5, signal.SIGTERM: 5}
 
 
 def rows(campaign):
-    tries = {signal.SIGKILL: KILLS, signal.SIGINT: SIGNALS, signal.SIGTERM: SIGNALS}
+    tries = SHORT if campaign.short else TIMES
     found = {number: Row(f"{number.name} at a random moment") for number in tries}
     names = campaign.chosen(SUBJECTS)
     for at, name in enumerate(names):
@@ -26,8 +26,9 @@ def rows(campaign):
         words = SUBJECTS[name](place)
         expected = usual(place, name, words)
         for number, count in tries.items():
-            count = SHORT if campaign.short else count
-            for _ in range(count // len(names) + (at < count % len(names))):
+            # Where there are fewer than commands, one signal begins with the first command and the other with the last.
+            place_in_line = len(names) - 1 - at if number == signal.SIGTERM else at
+            for _ in range(count // len(names) + (place_in_line < count % len(names))):
                 forget(place, name)
                 moment = campaign.random.uniform(0, expected.took_s)
                 code, lost = fault(place, name, words, expected, number, moment)

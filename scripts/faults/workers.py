@@ -35,9 +35,9 @@ RELAYED = {
 class Behind:
     """A command in a place of its own, whose worker a plan says something about."""
 
-    def __init__(self, campaign, fault, name):
+    def __init__(self, campaign, name):
         self.name, self.kind = name, RELAYED[name]
-        self.place = campaign.place(f"{fault}-{name}")
+        self.place = campaign.place(f"workers-{name}")
         self.plan = self.place.folder / "worker.plan"
         self.happens("")
         engine = self.place.example(self.kind.engine)
@@ -50,102 +50,95 @@ class Behind:
         self.plan.with_suffix(".started").unlink(missing_ok=True)
         self.plan.write_text(f"{self.kind.moment} {what}" if what else "")
 
+    def until_stopped(self):
+        """The command, what it says, and its worker, which has been suspended."""
+        self.happens("stop")
+        process = self.place.start(self.words)
+        return process, Said(process), stopped(self.place)
+
+    def is_as_usual(self, worker, code, said):
+        lost = [] if worker and same(self.name, self.expected, code, said) else [f"{how(code)}: {last_line(said)}"]
+        return lost + self.place.lost()
+
 
 def rows(campaign):
-    yield continued(campaign)
-    yield stopped_for_good(campaign)
-    yield command_stopped(campaign)
-    yield out_of_memory(campaign)
-
-
-def continued(campaign):
-    row = Row("worker suspended (SIGSTOP) for a second")
-    for name in campaign.chosen(RELAYED):
-        behind = Behind(campaign, "continued", name)
-        place = behind.place
-        behind.happens("stop")
-        process = place.start(behind.words)
-        said, worker = Said(process), stopped(place)
-        time.sleep(1)
-        go_on(worker)
-        code = said.end(60)
-        lost = [] if worker and same(name, behind.expected, code, said.text) else [f"{how(code)}: {last_line(said.text)}"]
-        row.note(name, code, lost + place.lost())
-    return row
-
-
-def stopped_for_good(campaign):
-    row = Row("worker suspended for good")
-    for name in campaign.chosen(RELAYED):
-        behind = Behind(campaign, "stopped", name)
-        behind.happens("stop")
-        process = behind.place.start(behind.words)
-        said = Said(process)
-        begun = stopped(behind.place) and time.monotonic()
-        code = said.end(60)
-        lost = ended_with(behind.kind.code, "gave no answer within", code, said.text) + late(begun)
-        behind.happens("")
-        row.note(name, code, lost + kept(behind.place, name) + afterwards(behind.place, name, behind.words, behind.expected))
-    stops = {"program": stop_program, "server": stop_server}
-    for name in campaign.chosen(stops):
-        place = campaign.place(f"stopped-{name}")
-        words = subjects.SUBJECTS[name](place)
-        expected = usual(place, name, words)
-        process = place.start(words)
-        said = Said(process)
-        begun = said.wait_for("block 2 of") and stops[name](place) and time.monotonic()
-        code = said.end(60)
-        lost = ended_with(2, "gave no answer within", code, said.text) + late(begun)
-        row.note(name, code, lost + kept(place, "pair") + afterwards(place, name, words, expected))
-    return row
-
-
-def command_stopped(campaign):
-    """Its worker answers meanwhile: that it was not heard is not the worker's fault."""
-    row = Row(f"command suspended for {AWAY_S:.0f} s")
-    for name in campaign.chosen(["pair"] if campaign.short else RELAYED):
-        behind = Behind(campaign, "away", name)
-        place = behind.place
-        behind.happens("stop")
-        process = place.start(behind.words)
-        said, worker = Said(process), stopped(place)
-        process.send_signal(signal.SIGSTOP)
-        go_on(worker)
-        time.sleep(AWAY_S)
-        process.send_signal(signal.SIGCONT)
-        code = said.end(60)
-        lost = [] if worker and same(name, behind.expected, code, said.text) else [f"{how(code)}: {last_line(said.text)}"]
-        row.note(name, code, lost + place.lost())
-    return row
-
-
-def out_of_memory(campaign):
     group = cgroup()
-    row = Row("worker ended by its memory cgroup" if group else "worker ended by SIGKILL, as a memory cgroup does it (none could be made)")
+    memory = "its memory cgroup" if group else "SIGKILL, as by a memory cgroup, of which none could be made"
+    found = {
+        continued: Row("worker suspended (SIGSTOP) for a second"),
+        stopped_for_good: Row("worker suspended for good"),
+        command_stopped: Row(f"command suspended for {AWAY_S:.0f} s while its worker answers"),
+        out_of_memory: Row(f"worker ended by {memory}"),
+    }
     for name in campaign.chosen(RELAYED):
-        behind = Behind(campaign, "memory", name)
-        behind.happens("grow")
-        ended = behind.place.run(behind.words, more={"FAULTS_CGROUP": str(group)} if group else {})
-        lost = ended_with(behind.kind.code, "out of memory", ended.code, ended.said)
-        behind.happens("")
-        row.note(name, ended.code, lost + kept(behind.place, name) + afterwards(behind.place, name, behind.words, behind.expected))
+        behind = Behind(campaign, name)
+        for fault, row in found.items():
+            if not (campaign.short and fault is command_stopped and name != "pair"):
+                row.note(name, *fault(behind, group))
     if group:
         if "\noom_kill 0" in (group / "memory.events").read_text():
-            row.lost.append("the memory cgroup ended nobody: the workers ended themselves")
+            found[out_of_memory].lost.append("the memory cgroup ended nobody: the workers ended themselves")
         # All that were in it have ended.
         group.rmdir()
-    for name in campaign.chosen(["program"]):
-        place = campaign.place(f"memory-{name}")
-        words = subjects.program(place)
+    stops = {"program": [(stopped_for_good, "gave no answer within", stop_program), (out_of_memory, "out of memory", end_program)],
+             "server": [(stopped_for_good, "gave no answer within", stop_server)]}
+    for name in campaign.chosen(stops):
+        place = campaign.place(f"workers-{name}")
+        words = subjects.SUBJECTS[name](place)
         expected = usual(place, name, words)
-        process = place.start(words)
-        said = Said(process)
-        said.wait_for("block 2 of")
-        flag(place).write_text("KILL")
-        code = said.end(60)
-        lost = ended_with(2, "out of memory", code, said.text)
-        row.note(name, code, lost + kept(place, "pair") + afterwards(place, name, words, expected))
-    return row
+        for fault, sentence_of_it, act in stops[name]:
+            found[fault].note(name, *in_block_2(place, name, words, expected, sentence_of_it, act))
+    return list(found.values())
+
+
+def continued(behind, _group):
+    _, said, worker = behind.until_stopped()
+    time.sleep(1)
+    go_on(worker)
+    code = said.end(60)
+    return code, behind.is_as_usual(worker, code, said.text)
+
+
+def stopped_for_good(behind, _group):
+    _, said, worker = behind.until_stopped()
+    begun = worker and time.monotonic()
+    code = said.end(60)
+    lost = ended_with(behind.kind.code, "gave no answer within", code, said.text) + late(begun)
+    return code, lost + after(behind)
+
+
+def command_stopped(behind, _group):
+    """That it does not hear its worker is no fault of the worker's."""
+    process, said, worker = behind.until_stopped()
+    process.send_signal(signal.SIGSTOP)
+    go_on(worker)
+    time.sleep(AWAY_S)
+    process.send_signal(signal.SIGCONT)
+    code = said.end(60)
+    return code, behind.is_as_usual(worker, code, said.text)
+
+
+def out_of_memory(behind, group):
+    behind.happens("grow")
+    ended = behind.place.run(behind.words, more={"FAULTS_CGROUP": str(group)} if group else {})
+    return ended.code, ended_with(behind.kind.code, "out of memory", ended.code, ended.said) + after(behind)
+
+
+def after(behind):
+    """What was lost, once nothing happens any more."""
+    behind.happens("")
+    return kept(behind.place, behind.name) + afterwards(behind.place, behind.name, behind.words, behind.expected)
+
+
+def in_block_2(place, name, words, expected, sentence_of_it, act):
+    """A program or a server to which `act` happens when one block is kept."""
+    process = place.start(words)
+    said = Said(process)
+    begun = said.wait_for("block 2 of") and act(place) and time.monotonic()
+    code = said.end(60)
+    flag(place).unlink(missing_ok=True)
+    lost = ended_with(2, sentence_of_it, code, said.text) + late(begun)
+    return code, lost + kept(place, "pair") + afterwards(place, name, words, expected)
 
 
 def cgroup():
@@ -192,6 +185,12 @@ def stop_program(place):
     return stopped(place)
 
 
+def end_program(place):
+    """The program of the next sample is ended."""
+    flag(place).write_text("KILL")
+    return True
+
+
 def stop_server(place):
     for process in place.processes():
         try:
@@ -214,7 +213,7 @@ def ended_with(expected, words, code, said):
 
 def late(begun):
     if not begun:
-        return ["the worker was never suspended"]
+        return ["it never came to that"]
     took_s = time.monotonic() - begun
     return [f"ended only after {took_s:.0f} s"] if took_s > LIMIT_S + END_S else []
 
