@@ -79,7 +79,7 @@ use capability::Abilities;
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
-pub use exit::{ending, interrupted};
+pub use exit::ending;
 #[cfg(feature = "bench")]
 pub(crate) use file::PACKAGE_FOLDER;
 pub use file::{Launcher, WorkerFile};

@@ -210,7 +210,7 @@ impl<'a> Suite<'a> {
 
     fn probe(&mut self) -> Result<Option<Probes>, WorkerError> {
         let Some(program) = &self.request.prober else { return Ok(None) };
-        let probed = probes::in_process(program, self.request.load.threads)?;
+        let probed = probes::in_process(program, self.request.load.threads, self.cancelled)?;
         self.best = Some(self.best.map_or(probed, |best| best.best_of(probed)));
         Ok(Some(probed))
     }

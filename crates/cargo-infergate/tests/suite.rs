@@ -82,6 +82,18 @@ fn an_interrupted_suite_keeps_what_it_has_and_is_partial() {
     assert!(receipt.cases.len() >= 2 && receipt.cases.iter().all(|case| case.processes.len() == 1));
 }
 
+/// Whoever ends a run does not wait for its probes, whatever became of them.
+#[cfg(unix)]
+#[test]
+fn probes_that_hang_hold_nothing_up() {
+    let hangs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/silent.sh");
+    let request = SuiteRequest { prober: Some(hangs), ..request("fake_engine", "fake") };
+    let cancelled = AtomicBool::new(false);
+    let mut cancel = |_: &Progress| cancelled.store(true, Ordering::Relaxed);
+    let error = suite::run(&request, &mut |_| {}, &mut cancel, &cancelled).expect_err("interrupted");
+    assert!(error.to_string().contains("nothing was measured"), "{error}");
+}
+
 #[test]
 fn faults_are_one_line_with_a_remedy() {
     let error = |model: &str| format!("{:#}", run(&request("fake_engine", model)).expect_err("fails"));
