@@ -6,6 +6,7 @@ written; and once there is room the same command, gone on with where it kept som
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 
 from faults.place import Row, how, last_line, sentence
@@ -61,7 +62,7 @@ class Disk:
 
 
 def rows(campaign):
-    faults = [full, read_only, not_ours, limited, full_stdout]
+    faults = [full, read_only, not_ours, device, limited, full_stdout]
     found = {fault: Row(fault.__doc__) for fault in faults}
     left_out = {fault: why for fault in faults if (why := impossible(campaign, fault))}
     for name in campaign.chosen(QUICK):
@@ -81,6 +82,8 @@ def impossible(campaign, fault):
     """Why a fault cannot be made here, if it cannot."""
     if fault in (full, read_only) and not campaign.can_mount:
         return "nothing can be mounted here"
+    if fault is device and os.geteuid() != 0:
+        return "only root makes devices"
     if fault is limited and shutil.which("prlimit") is None:
         return "there is no prlimit"
     if fault is not_ours and os.geteuid() == 0:
@@ -192,6 +195,18 @@ def not_ours(_campaign, row, name, place, words, _expected):
     ended = place.run(words, before=AS_NOBODY if os.geteuid() == 0 else ())
     out.chmod(0o755)
     row.note(name, ended.code, refused(ended) + place.lost())
+
+
+def device(_campaign, row, name, place, words, _expected):
+    """device that is always full, in place of a file"""
+    file = place.repository / next(word.split("=")[1] for word in words if word.startswith(("--json=out/", "--out=out/load")))
+    file.parent.mkdir()
+    # As /dev/full is one.
+    os.mknod(file, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+    ended = place.run(words)
+    lost = refused(ended) + ([] if stat.S_ISCHR(file.stat().st_mode) else ["it was replaced"])
+    file.unlink()
+    row.note(name, ended.code, lost + place.lost())
 
 
 def limited(campaign, row, name, place, words, expected):
