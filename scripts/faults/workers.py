@@ -170,7 +170,7 @@ def stopped(place, within_s=60.0):
                 continue
             if state == "T":
                 return process
-        time.sleep(0.01)
+        time.sleep(0.05)
     return None
 
 
