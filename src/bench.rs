@@ -50,6 +50,7 @@ fn run(factory: &dyn EngineFactory) -> Result<()> {
     if is_worker() {
         return work(factory);
     }
+    process::outlive_file_limits();
     let config = Config::load(&env::current_dir()?)?;
     process::ensure_environment(&factory.environment(&config.load_request()))?;
     criterion_front::run(factory, &config, &Arguments::parse(arguments()))

@@ -50,6 +50,20 @@ pub fn end_with_parent() {
     }
 }
 
+/// From now on a write beyond the limit on the length of files (`ulimit -f`) is an error, as on a full disk; by itself the system
+/// would end this process. Programs that it starts are as ever.
+pub fn outlive_file_limits() {
+    #[cfg(unix)]
+    {
+        extern "C" fn nothing(_signal: libc::c_int) {}
+        let handler: extern "C" fn(libc::c_int) = nothing;
+        // SAFETY: a function that does nothing may run at any moment. A signal that were ignored would be so in other programs, too.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, handler as *const () as libc::sighandler_t);
+        }
+    }
+}
+
 /// The process that started this one, or that took it over.
 #[cfg(target_os = "linux")]
 pub fn parent() -> i32 {

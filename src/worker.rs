@@ -79,12 +79,12 @@ use capability::Abilities;
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
-pub use exit::interrupted;
+pub use exit::ending;
 #[cfg(feature = "bench")]
 pub(crate) use file::PACKAGE_FOLDER;
 pub use file::{Launcher, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
-pub use patience::Patience;
+pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
 #[cfg(feature = "bench")]
 pub use serve::{serve, serve_here};

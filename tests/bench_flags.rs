@@ -88,6 +88,26 @@ fn memory_bench(folder: &Path, control: &str, arguments: &[&str]) -> Output {
     command.env("INFERGATE_CASES", "prefill/p8").arg("--bench").args(arguments).output().expect("the bench starts")
 }
 
+/// As on a full disk: a pass that cannot be kept is none, and a leak is a leak.
+#[cfg(unix)]
+#[test]
+fn a_memory_bench_that_can_write_nothing_says_its_verdict() {
+    for (control, code) in [("heap", 1), ("steady", 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -f 0; exec \"$@\"", "sh"]).arg(support::example("leaky_engine"));
+        limited.current_dir(folder.path()).env_remove("CARGO_TARGET_DIR").env("INFERGATE_CASES", "prefill/p8");
+        limited.env("INFERGATE_MODEL", format!("control:{control}")).args(["--bench", "memory"]);
+        let said = limited.output().expect("starts");
+        let (words, verdict) = (String::from_utf8_lossy(&said.stderr), String::from_utf8_lossy(&said.stdout));
+        assert_eq!(said.status.code(), Some(code), "{words}");
+        assert!(verdict.contains("verdict: "), "{verdict}");
+        let error = words.lines().last().unwrap_or_default();
+        assert!(error.starts_with("error: ") && error.contains("memory.json: cannot be written"), "{words}");
+        assert_eq!(words.matches("not kept yet: ").count(), 1, "{words}");
+    }
+}
+
 #[test]
 fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     let folder = tempfile::tempdir().expect("a folder");

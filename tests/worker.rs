@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
-use infergate::worker::{Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
+use infergate::worker::{Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -59,6 +59,16 @@ fn a_worker_that_says_hello_and_then_nothing_is_ended_after_its_limit() {
     let prompt = "x".repeat(1 << 20);
     let error = client.load(&LoadRequest::default(), Some(&prompt)).expect_err("hangs");
     assert!(matches!(error, WorkerError::Hung(_)), "{error}");
+}
+
+/// As by Ctrl-Z, or where the machine sleeps.
+#[test]
+fn the_time_in_which_nobody_listens_is_no_silence_of_the_worker() {
+    let (mut awake, ms) = (Awake::default(), Duration::from_millis);
+    assert_eq!([100, 200, 1200].map(|passed| awake.at(ms(passed))), [100, 200, 1200].map(ms));
+    let away_ms = 3_600_000;
+    assert_eq!(awake.at(ms(1200 + away_ms)), ms(2200));
+    assert_eq!(awake.at(ms(1300 + away_ms)), ms(2300));
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                 });
             });
             if let (Some(prepared), true) = (prepared, measured) {
-                recorder.case(prepared, samples.into_inner(), per_sample)?;
+                recorder.case(prepared, samples.into_inner(), per_sample);
             }
         }
         group.finish();

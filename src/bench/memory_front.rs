@@ -17,7 +17,7 @@ use crate::memory::leak::{Finding, Witness, asked, judge};
 use crate::memory::{MemoryRequest, run};
 use crate::outcome::Outcome;
 use crate::printable::printable;
-use crate::process::this_program;
+use crate::process::{outlive_file_limits, this_program};
 use crate::progress::Progress;
 use crate::receipt::{LeakSite, MemoryReceipt, write_json};
 
@@ -44,6 +44,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
     if super::is_worker() {
         return super::work(factory).map(|()| 0);
     }
+    outlive_file_limits();
     let config = Config::load(&env::current_dir()?)?;
     let arguments = Arguments::parse(super::arguments());
     if arguments.list {
@@ -80,7 +81,17 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
             said = stage.to_owned();
         }
     };
-    let receipt = run(&request, &mut |partial| write_json(&path, partial), &mut say, &AtomicBool::new(false))?;
+    let mut unkept = false;
+    // A disk that is full ends no run: what is measured is in memory, too.
+    let mut keep = |partial: &MemoryReceipt| {
+        if let Err(error) = write_json(&path, partial)
+            && !std::mem::replace(&mut unkept, true)
+        {
+            eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+        }
+        Ok(())
+    };
+    let receipt = run(&request, &mut keep, &mut say, &AtomicBool::new(false))?;
     if test {
         return Ok(match (receipt.memory.invalid.first(), receipt.memory.partial) {
             (None, false) => 0,
@@ -90,13 +101,16 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
             }
         });
     }
-    write_json(&path, &receipt)?;
     let findings = judge(&receipt.memory, config.memory.policy);
     let worst = findings.iter().map(|finding| finding.outcome).max_by_key(|outcome| outcome.severity());
     let outcome = worst.unwrap_or(Outcome::Failed);
-    // A closed pipe is not an error of ours.
+    // Before anything is written, which may fail. A closed pipe is not an error of ours.
     let _ = std::io::stdout().write_all(summary(&receipt, &findings, outcome).as_bytes());
-    eprintln!("receipt: {}", path.display());
+    match write_json(&path, &receipt) {
+        Ok(()) => eprintln!("receipt: {}", path.display()),
+        Err(error) if outcome == Outcome::Pass => return Err(error),
+        Err(error) => eprintln!("error: {}", printable(&format!("{error:#}"))),
+    }
     Ok(outcome.exit_code())
 }
 

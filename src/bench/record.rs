@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::measure::Prepared;
+use crate::printable::printable;
 use crate::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
 use crate::{build_info, machine};
 
@@ -15,6 +16,8 @@ use crate::{build_info, machine};
 pub struct Recorder {
     receipt: Receipt,
     path: PathBuf,
+    /// That it cannot be kept was said.
+    said: bool,
 }
 
 impl Recorder {
@@ -39,7 +42,7 @@ impl Recorder {
             warm: Vec::new(),
             memory: None,
         };
-        Self { receipt, path: config.target_folder().join("bench.json") }
+        Self { receipt, path: config.target_folder().join("bench.json"), said: false }
     }
 
     /// The process's first time to first token.
@@ -52,13 +55,11 @@ impl Recorder {
         self.receipt.warm.push(parts);
     }
 
-    /// A case's samples; none means criterion did not run it.
-    ///
-    /// # Errors
-    /// When what was measured so far cannot be written: it is kept after each case, marked partial, should the run be cut short.
-    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>, iterations_per_sample: usize) -> Result<()> {
+    /// A case's samples; none means criterion did not run it. What was measured so far is kept after each case, marked partial, should
+    /// the run be cut short. A disk that is full is said once and ends no run.
+    pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>, iterations_per_sample: usize) {
         if samples_ns.is_empty() {
-            return Ok(());
+            return;
         }
         self.receipt.cases.push(CaseRecord {
             id: prepared.case,
@@ -69,10 +70,17 @@ impl Recorder {
             processes: vec![ProcessSamples { samples_ns, iterations_per_sample }],
         });
         self.receipt.partial = true;
-        write_json(&self.path, &self.receipt)
+        if let Err(error) = write_json(&self.path, &self.receipt)
+            && !std::mem::replace(&mut self.said, true)
+        {
+            eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+        }
     }
 
     /// Writes the receipt.
+    ///
+    /// # Errors
+    /// When it cannot be written.
     pub fn finish(mut self) -> Result<()> {
         if self.receipt.cases.is_empty() {
             return Ok(());

@@ -115,7 +115,14 @@ impl Group {
         };
         let Ok(group) = i32::try_from(self.leader.id()) else { return false };
         // SAFETY: takes no pointers; the leader was not waited for, so the number is still that of its group.
-        self.ended.is_none() && unsafe { libc::kill(-group, number) } == 0
+        let told = self.ended.is_none() && unsafe { libc::kill(-group, number) } == 0;
+        if told {
+            // SAFETY: as above. One that is suspended hears nothing until it goes on.
+            unsafe {
+                libc::kill(-group, libc::SIGCONT);
+            }
+        }
+        told
     }
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::pipe::{Event, Pipes};
 use super::{Abilities, ensure_not, exit};
 use super::{
-    Answer, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
+    Answer, Awake, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
 };
 use crate::engine::LoadRequest;
 use crate::json::{self, Rules};
@@ -199,12 +199,13 @@ impl<'a> Client<'a> {
 
     /// The line that comes within `limit` of `start`.
     fn wait(&mut self, start: Instant, limit: Duration) -> Result<String, WorkerError> {
+        let mut awake = Awake::default();
         loop {
             if self.cancelled.load(Ordering::Relaxed) {
                 self.end();
                 return Err(WorkerError::by_user());
             }
-            let left = limit.saturating_sub(start.elapsed());
+            let left = limit.saturating_sub(awake.at(start.elapsed()));
             match self.pipes.events.recv_timeout(LOOK.min(left)) {
                 Ok(Event::Line { text, more: false }) => return Ok(text),
                 Ok(Event::Line { .. }) => return Err(self.broken("wrote more than one line for one request")),

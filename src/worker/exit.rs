@@ -21,11 +21,19 @@ pub fn reason(name: &str, process: &mut Group) -> WorkerError {
     }
     let how = match process.end() {
         Ok(status) if interrupted(status) => return WorkerError::Interrupted(format!("{name}: interrupted")),
-        Ok(status) if was_killed(status) => format!("{status}; if nobody killed it, the system was out of memory"),
-        Ok(status) => status.to_string(),
+        Ok(status) => ending(status),
         Err(_) => "unknown status".into(),
     };
     WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above"))
+}
+
+/// How a process ended that should not have, in words: `exit status: 1`.
+pub fn ending(status: ExitStatus) -> String {
+    if was_killed(status) {
+        format!("{status}; if nobody killed it, the system was out of memory")
+    } else {
+        status.to_string()
+    }
 }
 
 /// Whether a process ended because its user ended it.

@@ -15,6 +15,8 @@ const FIRST_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// An answer may take this many times what the like of it took, and never less than [`LEAST_LIMIT`].
 const PATIENCE: f64 = 10.0;
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
+/// A machine that has much to do wakes a process up later than it asked for, and hardly ever by more than this.
+const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Walking the call stack at each allocation makes a run slower by about this much at the most.
 const STACKS_COST: f64 = 20.0;
 
@@ -29,6 +31,24 @@ pub struct Patience {
     cases: BTreeMap<Case, Duration>,
     /// The most that a closed level took, seconds for each of its prompt and output tokens.
     level_s_per_token: Option<f64>,
+}
+
+/// How long a process was awake while it waited for an answer. One that is suspended, or on a machine that sleeps, hears nothing
+/// meanwhile, and that is no silence of the one it waits for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Awake {
+    looked: Duration,
+    away: Duration,
+}
+
+impl Awake {
+    /// The time awake until now, which is `passed` after the wait began. To be asked every fraction of a second: of what lies between
+    /// two times a second counts at the most.
+    pub fn at(&mut self, passed: Duration) -> Duration {
+        self.away += passed.saturating_sub(self.looked).saturating_sub(MOST_BETWEEN_LOOKS);
+        self.looked = passed;
+        passed.saturating_sub(self.away)
+    }
 }
 
 impl Default for Patience {

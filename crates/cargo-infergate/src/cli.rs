@@ -66,6 +66,7 @@ const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 pub fn main(args: ArgsOs) -> i32 {
     let (program, args) = program_and_args(args.collect());
     output::set_program_name(program);
+    infergate::process::outlive_file_limits();
     if std::env::var_os(VIRTUAL_CLOCK).is_some() {
         infergate::worker::trust_virtual_clocks();
     }
@@ -78,7 +79,7 @@ pub fn main(args: ArgsOs) -> i32 {
         }
     };
     match dispatch(&matches) {
-        Ok(code) => code,
+        Ok(code) => output::code(code),
         Err(error) => {
             output::error(&error);
             Outcome::Failed.exit_code()

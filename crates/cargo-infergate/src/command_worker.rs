@@ -20,7 +20,7 @@ use infergate::case::{BenchName, Case};
 use infergate::engine::EngineInfo;
 use infergate::measure::InvariantBroken;
 use infergate::process::Group;
-use infergate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, hello, to_answer};
+use infergate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, ending, hello, to_answer};
 use serde_json::Value;
 
 /// The hidden command that runs this.
@@ -153,7 +153,7 @@ impl Worker {
         let words = words.with_context(|| format!("{name}: something that it started holds its output open"))?;
         let Printed { sha256, last } = words.with_context(|| format!("{name}: its output cannot be read"))?;
         if !status.success() {
-            return Err(anyhow!("{name}: the command failed ({status}); run it by hand to see why"));
+            return Err(anyhow!("{name}: the command failed ({}); run it by hand to see why", ending(status)));
         }
         let took = last.map_or(ended, |last| last.max(ended)) - start;
         let words = sha256.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();

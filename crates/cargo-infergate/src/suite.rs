@@ -75,25 +75,31 @@ pub fn fitting(
     Ok(cases)
 }
 
-/// Runs the suite. When `cancelled` becomes true, or a worker is interrupted with it, what was measured so far comes back
-/// as a partial receipt.
+/// Runs the suite. `keep` gets what there is after each process, and before an error, as a partial receipt. When `cancelled`
+/// becomes true, or a worker is interrupted with it, what was measured so far comes back as one.
 ///
 /// # Errors
-/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context, a worker that dies or hangs.
+/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context. A worker that dies or hangs.
 pub fn run(
     request: &SuiteRequest,
+    keep: &mut dyn FnMut(&Receipt),
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Receipt, WorkerError> {
     check(request)?;
     let mut suite = Suite::new(request, cancelled)?;
-    let outcome = suite.measure(progress);
+    let outcome = suite.measure(keep, progress);
     // The worker may hear of Ctrl-C before we do.
     let interrupted = matches!(outcome, Err(WorkerError::Interrupted(_)));
     let stopped = interrupted || cancelled.load(Ordering::Relaxed);
     match outcome {
-        Err(error) if !stopped => Err(error),
-        _ => suite.into_receipt(stopped),
+        Err(error) if !stopped => {
+            if !suite.cases.is_empty() {
+                keep(&suite.receipt(true)?);
+            }
+            Err(error)
+        }
+        _ => suite.receipt(stopped),
     }
 }
 
@@ -153,7 +159,11 @@ impl<'a> Suite<'a> {
         })
     }
 
-    fn measure(&mut self, progress: &mut dyn FnMut(&Progress)) -> Result<(), WorkerError> {
+    fn measure(
+        &mut self,
+        keep: &mut dyn FnMut(&Receipt),
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<(), WorkerError> {
         let mut report = |label: &str, done_steps: usize, total_steps: usize| {
             progress(&Progress { label: label.to_owned(), done_steps, total_steps });
         };
@@ -179,6 +189,7 @@ impl<'a> Suite<'a> {
             }
             self.patience = client.patience().clone();
             drop(client);
+            keep(&self.receipt(true)?);
             // Once a process, so that a slow moment of the machine is not taken for its limit.
             report("probing the hardware", (run + 1) * cases.len(), self.steps(&cases));
             let probed = self.probe()?;
@@ -199,7 +210,7 @@ impl<'a> Suite<'a> {
 
     fn probe(&mut self) -> Result<Option<Probes>, WorkerError> {
         let Some(program) = &self.request.prober else { return Ok(None) };
-        let probed = probes::in_process(program, self.request.load.threads)?;
+        let probed = probes::in_process(program, self.request.load.threads, self.cancelled)?;
         self.best = Some(self.best.map_or(probed, |best| best.best_of(probed)));
         Ok(Some(probed))
     }
@@ -334,25 +345,26 @@ impl<'a> Suite<'a> {
         }
     }
 
-    fn into_receipt(self, partial: bool) -> Result<Receipt, WorkerError> {
-        let Some(engine) = self.engine else {
+    /// What there is so far.
+    fn receipt(&self, partial: bool) -> Result<Receipt, WorkerError> {
+        let Some(engine) = self.engine.clone() else {
             return Err(WorkerError::Failed(anyhow!("interrupted before a model was loaded; nothing was measured")));
         };
         Ok(Receipt {
             schema: RECEIPT_SCHEMA.into(),
-            created: self.created,
+            created: self.created.clone(),
             partial,
-            invalid: self.invalid,
-            tool: self.tool,
-            machine: self.machine,
-            build: self.build,
+            invalid: self.invalid.clone(),
+            tool: self.tool.clone(),
+            machine: self.machine.clone(),
+            build: self.build.clone(),
             engine,
             threads: self.request.load.threads,
             seed: self.request.load.seed,
             probes: self.before.map(|before| ProbePair { before, after: self.after, best: self.best }),
-            cases: self.cases,
-            cold: self.cold,
-            warm: self.warm,
+            cases: self.cases.clone(),
+            cold: self.cold.clone(),
+            warm: self.warm.clone(),
             memory: None,
         })
     }

@@ -30,7 +30,7 @@ fn request(worker: &str, model: &str) -> SuiteRequest {
 
 fn run(request: &SuiteRequest) -> anyhow::Result<Receipt> {
     worker::trust_virtual_clocks();
-    Ok(suite::run(request, &mut |_| {}, &AtomicBool::new(false))?)
+    Ok(suite::run(request, &mut |_| {}, &mut |_| {}, &AtomicBool::new(false))?)
 }
 
 #[test]
@@ -76,9 +76,22 @@ fn an_interrupted_suite_keeps_what_it_has_and_is_partial() {
         }
     };
     worker::trust_virtual_clocks();
-    let receipt = suite::run(&request("fake_engine", "fake"), &mut cancel_at_third_step, &cancelled).expect("keeps");
+    let receipt = suite::run(&request("fake_engine", "fake"), &mut |_| {}, &mut cancel_at_third_step, &cancelled);
+    let receipt = receipt.expect("keeps");
     assert!(receipt.partial);
     assert!(receipt.cases.len() >= 2 && receipt.cases.iter().all(|case| case.processes.len() == 1));
+}
+
+/// Whoever ends a run does not wait for its probes, whatever became of them.
+#[cfg(unix)]
+#[test]
+fn probes_that_hang_hold_nothing_up() {
+    let hangs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/silent.sh");
+    let request = SuiteRequest { prober: Some(hangs), ..request("fake_engine", "fake") };
+    let cancelled = AtomicBool::new(false);
+    let mut cancel = |_: &Progress| cancelled.store(true, Ordering::Relaxed);
+    let error = suite::run(&request, &mut |_| {}, &mut cancel, &cancelled).expect_err("interrupted");
+    assert!(error.to_string().contains("nothing was measured"), "{error}");
 }
 
 #[test]

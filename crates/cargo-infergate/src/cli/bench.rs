@@ -92,14 +92,23 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         memory_case: is_followed.then_some(config.measured.memory.case),
     };
     let line = progress::Line::new();
-    let receipt = suite::run(&request, &mut |progress| line.show(progress), &cancelled);
+    let kept = Kept::at(&out);
+    let receipt =
+        suite::run(&request, &mut |receipt| kept.keep(receipt), &mut |progress| line.show(progress), &cancelled);
     line.finish();
-    let mut receipt = receipt?;
+    let mut receipt = receipt.inspect_err(|_| kept.say_where(""))?;
     let memory_worker = memory_worker.filter(|_| !receipt.partial);
     if let Some(worker) = memory_worker {
         // On disk it is partial until its last phase is in it.
-        Kept::at(&out).keep(&Receipt { partial: true, ..receipt.clone() });
-        memory::attach(config, worker, memory_runs, &mut receipt)?;
+        kept.keep(&Receipt { partial: true, ..receipt.clone() });
+        if let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt) {
+            // Who ends the run wants what there was before.
+            if !progress::is_cancelled() {
+                kept.say_where("");
+                return Err(error);
+            }
+            receipt.partial = true;
+        }
     }
     Ok(Measured { receipt, out })
 }

@@ -16,7 +16,7 @@ use crate::watcher::{self, watched};
 use infergate::case::BenchName;
 use infergate::process::Group;
 use infergate::relay::Relay;
-use infergate::worker::WorkerError;
+use infergate::worker::{WorkerError, ending};
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -71,7 +71,7 @@ pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Resu
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
-    ensure!(status.success(), "{side}: {key} failed ({status}); its words are above");
+    ensure!(status.success(), "{side}: {key} failed ({}); its words are above", ending(status));
     Ok(())
 }
 

@@ -74,11 +74,12 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Loads::All(loads) => loads.len(),
         Loads::UntilSlo { most } => most.ilog2() as usize + 1,
     };
+    let kept = Kept::at(&out);
     let mut run = Run {
         settings: &settings,
         target: target.as_mut(),
         receipt: &mut receipt,
-        kept: Kept::at(&out),
+        kept: &kept,
         drawer: &drawer,
         cancelled: &cancelled,
         room: MAX_KEPT,
@@ -87,7 +88,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let outcome = run.measure();
     drop(drawer);
-    outcome?;
+    outcome.inspect_err(|_| kept.say_where(""))?;
     if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }
@@ -162,7 +163,7 @@ struct Run<'a> {
     settings: &'a Settings,
     target: &'a mut dyn Target,
     receipt: &'a mut LoadReceipt,
-    kept: Kept<'a>,
+    kept: &'a Kept<'a>,
     drawer: &'a Drawer,
     cancelled: &'a Arc<AtomicBool>,
     /// What the receipt still has room for, in pieces of output.

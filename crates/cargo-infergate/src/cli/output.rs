@@ -2,13 +2,19 @@
 
 use std::io::Write;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use infergate::printable::{printable, printable_report};
+
+use crate::receipt::Outcome;
 
 /// As every text here is written.
 const USUAL_NAME: &str = "cargo xtask";
 
 static NAME: OnceLock<&str> = OnceLock::new();
+
+/// A part of a report was not taken by a full disk.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// From now on every text names this program as it was started, `cargo infergate` in other repositories.
 pub fn set_program_name(name: &'static str) {
@@ -20,17 +26,24 @@ pub fn named(text: &str) -> String {
     text.replace(USUAL_NAME, NAME.get().unwrap_or(&USUAL_NAME))
 }
 
-/// Prints a report to stdout. A closed pipe is not an error of ours; what a full disk does not take is said.
+/// Prints a report to stdout. A closed pipe is not an error of ours; what a full disk does not take is said, and is no success.
 pub fn report(text: &str) {
     let mut stdout = anstream::stdout();
     let written = stdout.write_all(named(&printable_report(text)).as_bytes()).and_then(|()| stdout.flush());
     if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
+        IS_LOST.store(true, Ordering::Relaxed);
         self::error(
             &anyhow::Error::new(error).context("stdout: cannot be written, and what it should have said is lost"),
         );
     }
+}
+
+/// The exit code of a command whose own is `code`. One that fails fails by its own reason.
+pub fn code(code: i32) -> i32 {
+    let is_lost = IS_LOST.load(Ordering::Relaxed) && code == Outcome::Pass.exit_code();
+    if is_lost { Outcome::Failed.exit_code() } else { code }
 }
 
 /// Says something about what is going on, to stderr.

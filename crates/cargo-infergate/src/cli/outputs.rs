@@ -89,20 +89,28 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
 pub struct Kept<'a> {
     path: &'a Path,
     said: Cell<bool>,
+    has_some: Cell<bool>,
 }
 
 impl<'a> Kept<'a> {
     /// In this file.
     pub fn at(path: &'a Path) -> Self {
-        Self { path, said: Cell::new(false) }
+        Self { path, said: Cell::new(false), has_some: Cell::new(false) }
     }
 
     /// Writes what there is.
     pub fn keep<T: Serialize>(&self, document: &T) {
-        if let Err(error) = write_json(self.path, document)
-            && !self.said.replace(true)
-        {
-            output::say(&format!("not kept yet: {error:#}"));
+        match write_json(self.path, document) {
+            Ok(()) => self.has_some.set(true),
+            Err(_) if self.said.replace(true) => {}
+            Err(error) => output::say(&format!("not kept yet: {error:#}")),
+        }
+    }
+
+    /// Says where it is what a run that failed had measured, and `how` it goes on, unless that is nothing.
+    pub fn say_where(&self, how: &str) {
+        if self.has_some.get() {
+            output::say(&format!("what was measured before is kept in {}{how}", self.path.display()));
         }
     }
 }

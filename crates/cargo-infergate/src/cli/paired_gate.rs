@@ -229,20 +229,28 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         line.finish();
         measured
     };
-    let (mut receipt, own_errors) = measure_once()?;
+    let say_where = || kept.say_where("; the same command goes on with it by --resume");
+    let (mut receipt, own_errors) = measure_once().inspect_err(|_| say_where())?;
     if config.undecided == Undecided::Again
         && let Some(note) = undecided::again(&receipt, &policy, &out)
     {
         output::say(&words::note(&note));
         notes.push(note);
-        receipt = measure_once()?.0;
+        receipt = measure_once().inspect_err(|_| say_where())?.0;
     }
     receipt.notes = notes.into_iter().chain(layouts.note().into_iter().chain(own_errors).map(Note::from)).collect();
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
     if more {
         kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-        memory::attach_to_pair(config, base_memory, head_memory, &mut receipt)?;
+        if let Err(error) = memory::attach_to_pair(config, base_memory, head_memory, &mut receipt) {
+            // Who ends the run wants what there was before.
+            if !progress::is_cancelled() {
+                say_where();
+                return Err(error);
+            }
+            receipt.partial = true;
+        }
     }
     let verdict = undecided::judged(&receipt, &policy);
     // Before anything is written, which may fail.

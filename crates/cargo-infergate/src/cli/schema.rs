@@ -1,15 +1,14 @@
 //! `schema`: the JSON Schemas of the file formats, and `infergate.toml` with its defaults.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::{flags, output};
 use crate::config::keys;
-use crate::receipt::{json_schemas, write_json};
+use crate::receipt::{json_schemas, write_json, write_text};
 
 /// Its flags.
 pub fn command() -> Command {
@@ -32,10 +31,6 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         output::report(&keys::commented_file());
         return Ok(0);
     };
-    let cannot = || format!("{}: the schemas cannot be written", folder.display());
-    fs::create_dir_all(folder).with_context(cannot)?;
-    for (name, schema) in json_schemas() {
-        fs::write(folder.join(name), schema).with_context(cannot)?;
-    }
+    json_schemas().into_iter().try_for_each(|(name, schema)| write_text(&folder.join(name), &schema))?;
     Ok(0)
 }

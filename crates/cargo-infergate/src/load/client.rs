@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use infergate::load::{Failure, FailureClass, RequestRecord};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::answer_text::{AnswerText, Room};
 use super::body::Wanted;
@@ -24,7 +24,7 @@ use super::url::Url;
 
 /// Bytes of an error's body that are read, to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// After `[DONE]` an answer should end at once. One that does not within this keeps its connection for itself.
+/// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
 const AFTER_DONE: Duration = Duration::from_millis(500);
 /// The longest wait that a server may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -251,9 +251,13 @@ async fn read_body(
     record: &mut RequestRecord,
     live: &Live,
 ) -> Result<bool, Failure> {
+    let mut end: Option<Instant> = None;
     loop {
         let frame = if completion.is_done() {
-            let Ok(frame) = timeout(AFTER_DONE, body.frame()).await else { return Ok(false) };
+            let end = *end.get_or_insert_with(|| Instant::now() + AFTER_DONE);
+            // What is there already is given even behind the end.
+            let frame = timeout_at(end, body.frame()).await.ok().filter(|_| Instant::now() < end);
+            let Some(frame) = frame else { return Ok(false) };
             frame
         } else {
             body.frame().await

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use infergate::printable::printable_within;
 use infergate::process::Group;
+use infergate::worker::ending;
 
 use crate::watcher::end_children;
 
@@ -95,7 +96,7 @@ impl Server {
             return None;
         }
         let status = self.process.end().ok()?;
-        Some(format!("({status}){}", last_line(&mut self.log)))
+        Some(format!("({}){}", ending(status), last_line(&mut self.log)))
     }
 
     /// The id of its process group.

@@ -1,20 +1,23 @@
 //! What was measured is kept: a full disk costs no verdict, and a gate that was killed is gone on with.
 
+use std::fs::Permissions;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read, write_json};
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Receipt, Verdict, read, write_json};
 
 use crate::interrupt::pair;
 use crate::paired::program;
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::sandbox::{QUICK, Sandbox, decision, error, stderr, stdout};
 use crate::turns::until;
 
-/// The same command where no file can be longer than so many blocks of 512 bytes, as on a disk that is full then.
+/// The same command where no file can be longer than so many blocks of 512 bytes, as on a disk that is full then. By itself a signal
+/// would end it.
 fn on_a_disk_of(blocks: u32, command: &Command) -> Assert {
     let mut limited = Command::new("sh");
-    limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
+    limited.args(["-c", &format!("ulimit -f {blocks}; exec \"$@\""), "sh"]);
     limited.arg(command.get_program()).args(command.get_args());
     limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     limited.current_dir(command.get_current_dir().expect("a sandbox"));
@@ -56,7 +59,7 @@ fn a_file_that_cannot_be_written_stops_no_other() {
         engine.display()
     );
     let head = sandbox.write("head.sh", &script);
-    std::fs::set_permissions(&head, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    std::fs::set_permissions(&head, Permissions::from_mode(0o755)).expect("a program");
     let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
     gate.arg("--base-bin").arg(engine).arg("--head-bin").arg(head);
     gate.args(["--out=paired.json", "--json=verdict.json", "--report=report"]);
@@ -76,6 +79,68 @@ fn a_suite_that_cannot_be_kept_is_shown() {
     assert!(decision(&said).starts_with("verdict: "), "{}", stdout(&said));
     assert!(stderr(&said).contains("error: verdict.json: cannot be written"), "{}", stderr(&said));
     assert_eq!(sandbox.files(), [""; 0], "nothing half written");
+}
+
+#[test]
+fn a_suite_whose_worker_ends_is_kept_as_far_as_it_came() {
+    let sandbox = Sandbox::new();
+    let mut bench = sandbox.process(&["bench", "--model=fake", "--out=receipt.json"]);
+    bench.arg("--worker").arg(program(&sandbox, "fake+dies-later")).args(QUICK);
+    let said = assert_cmd::Command::from_std(bench).assert();
+    assert!(stderr(&said).contains("what was measured before is kept in receipt.json"), "{}", stderr(&said));
+    assert!(error(said).contains("the worker ended early (exit status: 9)"));
+    let receipt = read::<Receipt>(&sandbox.path("receipt.json")).expect("kept");
+    // It ends at the first token behind a prompt.
+    let processes: Vec<usize> = receipt.cases.iter().map(|case| case.processes.len()).collect();
+    assert_eq!((receipt.partial, processes), (true, vec![2, 1]));
+}
+
+#[test]
+fn a_worker_that_the_system_ends_costs_no_block_before() {
+    let sandbox = Sandbox::new();
+    let (engine, started, lives) = (program(&sandbox, "fake"), sandbox.path("started"), sandbox.path("lives"));
+    // The pilot's is the first process, and that of the second block the third.
+    let script = format!(
+        "#!/bin/sh\necho >>'{0}'\n[ -e '{1}' ] || [ $(wc -l <'{0}') -lt 3 ] || kill -KILL $$\nexec '{2}' \"$@\"\n",
+        started.display(),
+        lives.display(),
+        engine.display()
+    );
+    let head = sandbox.write("head.sh", &script);
+    std::fs::set_permissions(&head, Permissions::from_mode(0o755)).expect("a program");
+    let gate = |to: &str| {
+        let mut gate =
+            sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code", to]);
+        gate.arg("--base-bin").arg(&engine).arg("--head-bin").arg(&head);
+        assert_cmd::Command::from_std(gate).assert()
+    };
+    let said = gate("--out=paired.json");
+    assert!(stderr(&said).contains("the same command goes on with it by --resume"), "{}", stderr(&said));
+    assert!(error(said).contains("(signal: 9 (SIGKILL); if nobody killed it, the system was out of memory)"));
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    assert_eq!((receipt.partial, receipt.blocks.len()), (true, 1));
+    sandbox.write("lives", "");
+    let said = gate("--resume=paired.json").success();
+    assert!(stdout(&said).contains("was cut short after 1 blocks and gone on with"), "{}", stdout(&said));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_full_disk_does_not_take_of_stdout_is_no_success() {
+    let sandbox = Sandbox::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a device");
+    let said = sandbox.process(&["schema"]).stdout(full).output().expect("runs");
+    let words = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(2), "{words}");
+    assert!(words.starts_with("error: stdout: cannot be written"), "{words}");
+}
+
+#[test]
+fn no_schema_is_half_written() {
+    let sandbox = Sandbox::new();
+    let line = error(on_a_disk_of(2, &sandbox.process(&["schema", "--out=schemas"])));
+    assert!(line.contains("schemas/") && line.contains("cannot be written"), "{line}");
+    assert_eq!(sandbox.files(), [""; 0]);
 }
 
 /// A gate that was killed in its second block, and the receipt that it left.

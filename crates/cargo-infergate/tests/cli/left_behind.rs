@@ -83,6 +83,22 @@ fn a_command_that_is_waited_for_ends_with_all_it_started_when_the_run_does() {
     holders.end();
 }
 
+/// It alone knows all that it watches.
+#[test]
+fn a_watcher_that_is_suspended_ends_what_it_watches_all_the_same() {
+    static CANCELLED: AtomicBool = AtomicBool::new(false);
+    let sandbox = Sandbox::new();
+    let holders = Holders::of(&sandbox);
+    // The watcher is the parent of the worker that runs this.
+    let stops = format!("set -- \"$1\" $(cat /proc/$PPID/stat); kill -STOP \"$5\"; {LEAVES}; wait");
+    let (mut client, case) = launched_until("/bin/sh", &["-c", &stops, "it", holders.pipe()], true, &CANCELLED);
+    let run = thread::spawn(move || client.prepare(case, None).expect_err("cancelled"));
+    holders.begin();
+    CANCELLED.store(true, Ordering::Relaxed);
+    assert!(matches!(run.join().expect("ends"), WorkerError::Interrupted(_)));
+    holders.end();
+}
+
 #[test]
 fn a_worker_of_another_language_ends_with_what_it_started() {
     static GOES_ON: AtomicBool = AtomicBool::new(false);

@@ -116,6 +116,17 @@ fn an_answer_that_does_not_end_behind_done_costs_its_connection_alone() {
 }
 
 #[test]
+fn what_goes_on_behind_done_is_not_waited_for_either() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let mut acts = vec![send(HEAD), send(last)];
+    acts.extend((0..100).flat_map(|_| [wait_ms(100), send(chunk("\n"))]));
+    let script = Script::new([acts]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    assert_eq!((all[1].0.scheduled_ns, script.dials.get()), (500 * MS, 2));
+}
+
+#[test]
 fn retry_after_is_kept_to_and_the_start_does_not_move() {
     let full = send("HTTP/1.1 429 Too Many\r\nRetry-After: 2\r\nContent-Length: 6\r\n\r\nSECRET");
     let script = Script::new([vec![full], answer(10, 10, 4)]);
