@@ -54,8 +54,12 @@ impl<'a, 'data> Contents<'a, 'data> {
             bounds.extend([symbol.address, symbol.address.saturating_add(symbol.size)]);
             named.insert(symbol.address, (symbol.size, readable(symbol.name)));
         }
-        let tables: HashMap<u64, Vec<u64>> =
-            bounds.iter().filter_map(|address| Some((*address, distances(image, &bounds, *address)?))).collect();
+        // Else numbers that happen to lead somewhere would be taken for a table.
+        let readers = functions.iter().filter(|function| function.reads_distances);
+        let read = readers.flat_map(|function| &function.references).filter(|reference| reference.bytes == 0);
+        let tables: HashMap<u64, Vec<u64>> = read
+            .filter_map(|reference| Some((reference.address, distances(image, &bounds, reference.address)?)))
+            .collect();
         bounds.extend(tables.values().flatten());
         Self { image, functions, keys, ambiguous, bounds, named, tables }
     }

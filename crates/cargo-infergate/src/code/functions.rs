@@ -14,7 +14,7 @@ pub struct Function<'data> {
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// Its names, mangled, in order.
+    /// Its names, mangled, in order, without what tells copies of it apart.
     pub names: Vec<&'data [u8]>,
     /// A hash of its instructions, addresses masked, and jumps within it relative to its beginning.
     pub shape: u64,
@@ -22,6 +22,8 @@ pub struct Function<'data> {
     pub references: Vec<Reference>,
     /// Whether it jumps to an address that it computes, as a `match` does that became a table.
     pub jumps_by_table: bool,
+    /// Whether it reads numbers of four bytes, with a sign, at an address that it computes, as from a table of distances.
+    pub reads_distances: bool,
     /// Bytes that are no instruction: nothing is known of it then.
     pub is_broken: bool,
 }
@@ -52,9 +54,22 @@ pub fn all<'data>(image: &Image<'data>) -> Vec<Function<'data>> {
         let (address, size) = (symbols[0].address, symbols.iter().map(|symbol| symbol.size).max()?);
         let is_code = image.section(address)?.is_code();
         let bytes = image.bytes(address, size).filter(|_| is_code)?;
-        Some(read(address, bytes, symbols.iter().map(|symbol| symbol.name).collect()))
+        Some(read(address, bytes, symbols.iter().map(|symbol| stem(symbol.name)).collect()))
     };
     by_address.into_values().filter_map(of).collect()
+}
+
+/// The name of Rust that a symbol has: where whole programs are optimised, LLVM numbers the copies of one function, anew in each build,
+/// as in `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages keep theirs: two files of C may each have
+/// a function of one name.
+fn stem(name: &[u8]) -> &[u8] {
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let stem = name[..name.len() - digits].strip_suffix(b".").filter(|_| digits > 0);
+    let stem = stem.map(|stem| stem.strip_suffix(b".llvm").unwrap_or(stem));
+    // The hash that ends a name of the older kind.
+    let is_hashed =
+        |stem: &[u8]| stem.len() > 20 && stem.ends_with(b"E") && stem[stem.len() - 20..].starts_with(b"17h");
+    stem.filter(|stem| stem.starts_with(b"_R") || is_hashed(stem)).unwrap_or(name)
 }
 
 /// Code that belongs to no function of a name, by its instructions without addresses: of each stretch between two functions what
@@ -94,6 +109,7 @@ fn read<'data>(address: u64, bytes: &[u8], names: Vec<&'data [u8]>) -> Function<
         shape: 0,
         references: Vec::new(),
         jumps_by_table: false,
+        reads_distances: false,
         is_broken: false,
     };
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
@@ -126,6 +142,9 @@ fn read<'data>(address: u64, bytes: &[u8], names: Vec<&'data [u8]>) -> Function<
             }
         }
         function.jumps_by_table |= instruction.flow_control() == FlowControl::IndirectBranch;
+        function.reads_distances |= instruction.mnemonic() == Mnemonic::Movsxd
+            && instruction.op1_kind() == OpKind::Memory
+            && !instruction.is_ip_rel_memory_operand();
         code[..length].hash(&mut shape);
     }
     function.shape = shape.finish();

@@ -169,6 +169,17 @@ fn what_only_moves_is_not_counted_among_the_changed() {
     assert!(found.len() < 5, "{found:?}");
 }
 
+/// Where the whole program is optimised at once, each build numbers the copies of the standard library's functions anew.
+#[test]
+fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
+    let padding = "#[used] static KEPT: fn(u64) -> u64 = padding;\n#[inline(never)] fn padding(by: u64) -> u64 { by.rotate_left(9) }\n";
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &["-Clto=fat"]);
+    let head = folder.build("head", &format!("{PROGRAM}{padding}"), &["-Clto=fat"]);
+    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    assert_eq!((names(&found), found.is_all), (vec!["program::padding".to_owned()], true));
+}
+
 /// What no function holds is not missed: what a thread begins with, and what the loader loads.
 #[test]
 fn what_is_in_no_function_is_said_to_be_missing() {
