@@ -80,8 +80,8 @@ from_release() {
         fail "$archive of $tag has another SHA-256 sum than its release lists; nothing was installed"
     tar -xzf "$scratch/$archive" -C "$scratch" "$name/cargo-infergate" || return 1
     # It does not start on a system that is older than those it was built for.
-    version=$("$scratch/$name/cargo-infergate" --version) || return 1
-    say "the release $tag: $version"
+    "$scratch/$name/cargo-infergate" --version > "$scratch/version" || return 1
+    say "the release $tag: $(head -n 1 "$scratch/version")"
     mv "$scratch/$name/cargo-infergate" "$folder/bin/cargo-infergate"
 }
 

@@ -114,7 +114,8 @@ impl Tree {
                 && git(&self.files, &["clean", "-ffdxq"]).is_ok()
         };
         let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
-        if !turn() && !(adopt() && turn()) {
+        let is_turned = turn() || (adopt() && turn());
+        if !is_turned {
             // What a killed run or a moved repository left behind.
             checkout_folder::remove(&self.files)?;
             // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.

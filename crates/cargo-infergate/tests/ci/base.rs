@@ -66,7 +66,9 @@ fn a_revision_that_is_not_known_is_one_line() {
 fn the_key_names_all_that_a_build_is_of() {
     let (place, [first, ..]) = Place::with_repository();
     place.write("work/Cargo.lock", "one");
-    place.write("work/member/Cargo.toml", "");
+    for folder in ["member", "other"] {
+        place.write(&format!("work/{folder}/Cargo.toml"), "");
+    }
     let key = |place: &Place, folder: &str, against: &str| {
         let mut sh = place.script("gate/base.sh");
         sh.current_dir(place.path(folder)).env("GATE_AGAINST", against);
@@ -76,12 +78,15 @@ fn the_key_names_all_that_a_build_is_of() {
     assert_eq!(keys[0], key(&place, "work", "HEAD"));
     keys.push(key(&place, "work", &first));
     keys.push(key(&place, "work/member", "HEAD"));
-    place.write("rustc.txt", "rustc 1.96.0\n");
-    keys.push(key(&place, "work", "HEAD"));
+    keys.push(key(&place, "work/other", "HEAD"));
+    // The workspace's is the member's, too, and a package can have one of its own.
     place.write("work/Cargo.lock", "two");
     keys.push(key(&place, "work", "HEAD"));
-    // Of a member, too.
     keys.push(key(&place, "work/member", "HEAD"));
+    place.write("work/member/Cargo.lock", "three");
+    keys.push(key(&place, "work/member", "HEAD"));
+    place.write("rustc.txt", "rustc 1.96.0\n");
+    keys.push(key(&place, "work", "HEAD"));
     place.program("bin/uname", "#!/bin/sh\ncase $1 in -s) echo Linux ;; -m) echo aarch64 ;; esac\n");
     keys.push(key(&place, "work", "HEAD"));
     assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "{keys:?}");

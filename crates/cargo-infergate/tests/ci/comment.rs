@@ -74,7 +74,8 @@ impl Pull {
         self.write("artifacts.json", &json!({"artifacts": list}));
     }
 
-    fn run(&self) -> Job<'_> {
+    /// A job by the settings in `folder`.
+    fn run(&self, folder: &str) -> Job<'_> {
         // Each job starts with an empty one.
         fs::remove_dir_all(self.path("runner")).unwrap_or_default();
         let mut job = Job::new(&self.0, "");
@@ -86,6 +87,7 @@ impl Pull {
             ("github.event.workflow_run.html_url", "https://github.com/o/r/actions/runs/9"),
             ("github.event.workflow_run.head_repository.owner.login", "o"),
             ("github.event.workflow_run.head_branch", "b"),
+            ("inputs.working-directory", folder),
         ]);
         job.run("comment");
         job
@@ -93,7 +95,11 @@ impl Pull {
 
     /// What was posted.
     fn comment(&self) -> String {
-        let job = self.run();
+        self.comment_by(".")
+    }
+
+    fn comment_by(&self, folder: &str) -> String {
+        let job = self.run(folder);
         let asked = fs::read_to_string(self.path("asked.txt")).unwrap_or_else(|_| panic!("{}", job.said));
         assert!(asked.contains("--method PATCH repos/o/r/issues/comments/7"), "{asked}");
         let body: Value = serde_json::from_str(&self.0.read("posted.json")).expect("JSON");
@@ -168,7 +174,7 @@ fn a_commit_that_is_no_longer_the_head_gets_no_comment() {
     let pull = Pull::new();
     pull.artifacts(&json!([]));
     pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": "f".repeat(40)}}]));
-    let job = pull.run();
+    let job = pull.run(".");
     assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
 }
 
@@ -178,7 +184,7 @@ fn the_settings_of_the_default_branch_judge() {
     let pull = Pull::new();
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
     assert!(pull.comment().contains("| +2.0 % |"), "{}", pull.comment());
-    pull.0.write("work/infergate.toml", "threshold = '20%'\nmean_threshold = '20%'\n");
-    let comment = pull.comment();
+    pull.0.write("work/engine/infergate.toml", "threshold = '20%'\nmean_threshold = '20%'\n");
+    let comment = pull.comment_by("engine");
     assert!(comment.contains("| +20.0 % |") && !comment.contains("| +2.0 % |"), "{comment}");
 }
