@@ -46,6 +46,40 @@ pub fn is_worktree(files: &Path) -> bool {
     is_marked(files) && !files.is_symlink() && files.join(".git").is_file() && top().unwrap_or(false)
 }
 
+/// Takes over `files`, which another clone of `repository` checked out, as a CI has them that restores this folder for each run. What
+/// git finds to be as `commit` has it keeps its time, so that cargo builds nothing of it anew; to check it out again changes the rest.
+///
+/// # Errors
+/// What is no folder, or has submodules; when git cannot. `files` may be gone then.
+pub fn adopt(files: &Path, repository: &Path, commit: &str) -> Result<()> {
+    ensure!(is_marked(files) && files.is_dir() && !files.is_symlink(), "there is nothing to take over");
+    ensure!(!files.join(".gitmodules").exists(), "submodules are checked out anew");
+    let aside = files.with_extension("aside");
+    remove(&aside)?;
+    let adopted = with_a_worktrees_mark(files, &aside, repository, commit);
+    remove(&aside)?;
+    adopted
+}
+
+/// git marks a worktree by the file `.git` in it: one is made in an empty folder and laid over the one that is there.
+fn with_a_worktrees_mark(files: &Path, aside: &Path, repository: &Path, commit: &str) -> Result<()> {
+    fs::rename(files, aside)?;
+    let place = files.to_string_lossy().into_owned();
+    let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--force", "--force", &place, commit];
+    git(repository, &add)?;
+    let mark = aside.join(".git");
+    if mark.is_dir() && !mark.is_symlink() {
+        fs::remove_dir_all(&mark)?;
+    }
+    fs::rename(files.join(".git"), mark)?;
+    fs::remove_dir(files)?;
+    fs::rename(aside, files)?;
+    git(files, &["read-tree", commit])?;
+    // Its exit code says whether files differ, which is no failure here.
+    let _ = git(files, &["update-index", "-q", "--refresh"]);
+    Ok(())
+}
+
 /// Removes `files` and all below it; a link to elsewhere is removed itself.
 ///
 /// # Errors

@@ -108,10 +108,14 @@ impl Tree {
 
     fn go_to(&self, commit: &str) -> Result<()> {
         let place = self.files.to_string_lossy().into_owned();
-        let known = checkout_folder::is_worktree(&self.files)
-            && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
-            && git(&self.files, &["clean", "-ffdxq"]).is_ok();
-        if !known {
+        let turn = || {
+            checkout_folder::is_worktree(&self.files)
+                && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
+                && git(&self.files, &["clean", "-ffdxq"]).is_ok()
+        };
+        let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
+        let is_turned = turn() || (adopt() && turn());
+        if !is_turned {
             // What a killed run or a moved repository left behind.
             checkout_folder::remove(&self.files)?;
             // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.

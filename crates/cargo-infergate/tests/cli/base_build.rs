@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::process::Command as Process;
+use std::time::{Duration, SystemTime};
 
 use assert_cmd::assert::Assert;
 use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, read};
 
-use crate::revisions::{MANIFEST, commit, gate, git, repository};
+use crate::revisions::{MANIFEST, WORKER, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.
@@ -148,6 +149,28 @@ fn a_lock_file_that_is_a_link_is_neither_followed_nor_emptied() {
     std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("cache/base")).expect("a link");
     let line = error(gate(&sandbox, "HEAD", &[]));
     assert!(line.contains("cache/base: is a link"), "{line}");
+}
+
+/// A CI restores the folder for a clone that knows nothing of it. What cargo built there counts for files with the times that it saw.
+#[test]
+fn a_checkout_of_another_clone_is_taken_over_as_far_as_it_is_the_commit() {
+    let sandbox = repository();
+    gate(&sandbox, "HEAD", &[]).success();
+    fs::remove_dir_all(sandbox.path(".git/worktrees")).expect("what the other clone knew");
+    let file = |name: &str| sandbox.path(&format!("cache/base/tree/{name}"));
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::File::options()
+        .write(true)
+        .open(file("engine.rs"))
+        .and_then(|file| file.set_modified(long_ago))
+        .expect("a time");
+    fs::write(file("bench.rs"), "fn main() {}").expect("a file");
+    fs::write(file("evil.rs"), "").expect("a file");
+    gate(&sandbox, "HEAD", &[]).success();
+    assert_eq!(fs::metadata(file("engine.rs")).and_then(|file| file.modified()).expect("a time"), long_ago);
+    assert_eq!(fs::read_to_string(file("bench.rs")).expect("a file"), WORKER);
+    assert!(!file("evil.rs").exists() && !file("").with_extension("aside").exists());
+    assert!(git(&sandbox, &["worktree", "list"]).contains("cache/base/tree"));
 }
 
 #[test]
