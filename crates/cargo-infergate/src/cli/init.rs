@@ -1,7 +1,8 @@
-//! `init`: a bench target, settings and a workflow for the package in the current folder.
+//! `init`: a bench target, settings and a CI's files for the package in the current folder.
 //!
 //! What is there stays as it is: files are made, lines are added, nothing is overwritten. Once more changes nothing.
 
+mod ci;
 mod manifest;
 
 use std::env;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::git::{commit_of, git};
-use super::{flags, output, outputs};
+use super::git::git;
+use super::{flags, output};
 use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_new, write_text};
 use crate::report::init;
 use crate::report::words::command;
-use infergate::printable::printable;
+use ci::CiFile;
 use infergate::text_file::read_text;
 use manifest::Manifest;
 
@@ -26,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("init")
-        .about("Add bench targets, settings and a workflow to the package in this folder; nothing is overwritten")
+        .about("Add bench targets, settings and a CI's files to the package in this folder; nothing is overwritten")
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
@@ -39,15 +40,19 @@ pub fn command() -> Command {
                 .value_name("PATH|URL|VERSION")
                 .help("Where Cargo.toml takes infergate from [default: where this command was built from]"),
         )
+        .arg(ci::arg())
         .arg(flags::json("Write what was done here"))
-        .after_help("Examples:\n  cargo infergate init --dry-run\n  cargo infergate init")
+        .after_help(
+            "Examples:\n  cargo infergate init --dry-run\n  cargo infergate init\n  cargo infergate init --ci gitlab",
+        )
 }
 
 /// Shows, then writes.
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     let folder = env::current_dir().context("the current folder cannot be read")?;
     let from = Source::of(matches.get_one::<String>("from").map(String::as_str))?;
-    let plan = plan(&folder, &from)?;
+    let ci = matches.get_one::<String>("ci").map_or("none", String::as_str);
+    let plan = plan(&folder, &from, ci)?;
     let dry_run = matches.get_flag("dry-run");
     let found =
         Init { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
@@ -142,7 +147,7 @@ struct Plan {
     notes: Vec<String>,
 }
 
-fn plan(folder: &Path, from: &Source) -> Result<Plan> {
+fn plan(folder: &Path, from: &Source, ci: &str) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
     ensure!(
         flags::is_there(&path),
@@ -176,10 +181,7 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     if let Some(root) = root {
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
         let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
-        let path = ".github/workflows/infergate.yml";
-        let place = root.join(path);
-        let text = if flags::is_there(&place) { String::new() } else { workflow(&below)? };
-        files.push(File::whole(path, place, text));
+        add_ci(ci::files(ci), &root, &below, &mut files, &mut notes)?;
         if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
             let path = folder.join(".gitignore");
             let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
@@ -207,26 +209,23 @@ fn plan(folder: &Path, from: &Source) -> Result<Plan> {
     Ok(Plan { files, notes })
 }
 
-/// What `cargo install` installs in the workflow: the revision that this command was built from, or its release. Both stay what
-/// they are; a branch would be another program tomorrow.
-fn installed() -> String {
-    let top = |root: &Path| git(root, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
-    let own = own_source().filter(|root| top(root).is_some_and(|top| outputs::same_file(&top, root)));
-    match own.and_then(|root| commit_of(&root, "HEAD").ok()) {
-        Some(commit) => format!("--git {} --rev {commit} cargo-infergate", env!("CARGO_PKG_REPOSITORY")),
-        None => concat!("cargo-infergate@", env!("CARGO_PKG_VERSION")).into(),
+/// Adds the files of a CI, whose first one runs the gate. Where somebody has one of that name, the others would speak of a gate that
+/// they know nothing of.
+fn add_ci(wanted: &[CiFile], root: &Path, below: &str, files: &mut Vec<File>, notes: &mut Vec<String>) -> Result<()> {
+    let is_taken = wanted.first().is_some_and(|(path, _)| flags::is_there(&root.join(path)));
+    for &(path, template) in wanted {
+        let place = root.join(path);
+        let text = match (flags::is_there(&place), is_taken) {
+            (true, _) => {
+                notes.extend(ci::advice(path, &place)?);
+                String::new()
+            }
+            (false, true) => continue,
+            (false, false) => ci::fill((path, template), below)?,
+        };
+        files.push(File::whole(path, place, text));
     }
-}
-
-/// The workflow, whose steps run in the folder `below` the repository's root.
-fn workflow(below: &str) -> Result<String> {
-    // GitHub evaluates an expression inside quotes, too; and quotes do not keep line ends.
-    ensure!(
-        !below.contains("${{") && printable(below) == below,
-        "{below}: the workflow cannot name a folder with ${{{{ or a control character in its path; rename it"
-    );
-    let template = include_str!("../../templates/init/workflow.yml");
-    Ok(template.replace("INSTALLED", &installed()).replace("FOLDER", &below.replace('\'', "''")))
+    Ok(())
 }
 
 /// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that

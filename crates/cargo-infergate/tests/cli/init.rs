@@ -11,7 +11,8 @@ use crate::sandbox::{Sandbox, error, stdout};
 const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
                         tempfile = \"3\"\n\n[[bench]]\nname = \"sorting\"\nharness = false\n";
 
-const MADE: [&str; 6] = [
+const MADE: [&str; 7] = [
+    ".github/workflows/infergate-comment.yml",
     ".github/workflows/infergate.yml",
     ".gitignore",
     "benches/engine/mod.rs",
@@ -59,7 +60,7 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
         assert!(manifest.contains(&format!("[[bench]]\nname = \"{name}\"\nharness = false\n")), "{manifest}");
     }
     let said: Value = serde_json::from_str(&after["init.json"]).expect("JSON");
-    assert_eq!((said["schema"].as_str(), said["files"].as_array().map(Vec::len)), (Some("infergate.init/1"), Some(7)));
+    assert_eq!((said["schema"].as_str(), said["files"].as_array().map(Vec::len)), (Some("infergate.init/1"), Some(8)));
 
     let again = stdout(&sandbox.run(&["init"]).success());
     assert!(!again.contains("new") && !again.contains('+') && again.contains("Cargo.toml: as it is"), "{again}");
@@ -89,7 +90,7 @@ fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
     process.current_dir(sandbox.path("engines/mine"));
     assert!(process.status().expect("it starts").success());
     let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
-    assert!(workflow.contains("working-directory: 'engines/mine'"), "{workflow}");
+    assert!(workflow.contains("          working-directory: 'engines/mine'\n"), "{workflow}");
     assert!(sandbox.path("engines/mine/benches/inference.rs").is_file());
 }
 
@@ -109,30 +110,58 @@ fn a_package_of_edition_2015_declares_the_crates_of_its_benches() {
 
 /// A branch would be another program tomorrow.
 #[test]
-fn the_workflow_installs_what_stays_what_it_is() {
-    let sandbox = package(MANIFEST);
-    sandbox.run(&["init"]).success();
-    let workflow = files(&sandbox)[".github/workflows/infergate.yml"].clone();
-    let line = workflow.lines().find_map(|line| line.trim().strip_prefix("run: cargo install --locked "));
-    let words: Vec<&str> = line.expect("it is installed").split(' ').collect();
-    match words[..] {
-        ["--git", url, "--rev", commit, "cargo-infergate"] => {
-            assert!(url.starts_with("https://") && commit.len() == 40, "{words:?}");
-            assert!(commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
+fn what_a_ci_runs_stays_what_it_is() {
+    let mut revisions = Vec::new();
+    for (ci, pins) in [
+        (
+            "github",
+            vec![
+                (".github/workflows/infergate.yml", "        uses: infergate/infergate@"),
+                (".github/workflows/infergate-comment.yml", "        uses: infergate/infergate/comment@"),
+            ],
+        ),
+        ("gitlab", vec![(".gitlab-ci.yml", "    GATE_REVISION: ")]),
+    ] {
+        let sandbox = package(MANIFEST);
+        sandbox.run(&["init", "--ci", ci]).success();
+        let made = files(&sandbox);
+        assert_eq!(made.keys().any(|name| name.starts_with(".github")), ci == "github", "{ci}");
+        for (name, pin) in pins {
+            let revision = made[name].lines().find_map(|line| line.strip_prefix(pin)).expect("it is pinned");
+            revisions.push(revision.trim_matches('"').to_owned());
+            assert!(!made[name].contains("FOLDER") && !made[name].contains(&"0".repeat(40)), "{}", made[name]);
         }
-        // Outside git, as from a package.
-        [release] => assert_eq!(release, concat!("cargo-infergate@", env!("CARGO_PKG_VERSION"))),
-        _ => panic!("{words:?}"),
     }
-    assert!(!workflow.contains("INSTALLED") && !workflow.contains("FOLDER"), "{workflow}");
+    let is_commit = |text: &str| text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // The tag is for a build that knows no commit.
+    let tag = concat!("v", env!("CARGO_PKG_VERSION"));
+    assert!(revisions.iter().all(|revision| *revision == revisions[0]), "{revisions:?}");
+    assert!(is_commit(&revisions[0]) || revisions[0] == tag, "{revisions:?}");
+
+    let sandbox = package(MANIFEST);
+    sandbox.run(&["init", "--ci", "none"]).success();
+    assert!(!files(&sandbox).keys().any(|name| name.starts_with(".git") && name != ".gitignore"));
+}
+
+/// The comment would speak of a gate that it knows nothing of.
+#[test]
+fn who_has_a_workflow_of_that_name_gets_none_of_the_others() {
+    let sandbox = package(MANIFEST);
+    sandbox.write(".github/workflows/infergate.yml", "name: mine\n");
+    sandbox.run(&["init"]).success();
+    assert!(!sandbox.path(".github/workflows/infergate-comment.yml").exists());
+    sandbox.write(".gitlab-ci.yml", "mine:\n  script: make\n");
+    let shown = stdout(&sandbox.run(&["init", "--ci", "gitlab"]).success());
+    assert!(shown.contains(".gitlab-ci.yml does not run the gate; add the job that stands in"), "{shown}");
+    assert_eq!(files(&sandbox)[".gitlab-ci.yml"], "mine:\n  script: make\n");
 }
 
 /// `init` in a package in this folder of a repository.
 #[cfg(unix)]
-fn init_in(folder: &str) -> (Sandbox, assert_cmd::assert::Assert) {
+fn init_in(folder: &str, ci: &str) -> (Sandbox, assert_cmd::assert::Assert) {
     let sandbox = empty_repository();
     sandbox.write(&format!("{folder}/Cargo.toml"), MANIFEST);
-    let mut process = sandbox.process(&["init"]);
+    let mut process = sandbox.process(&["init", "--ci", ci]);
     process.current_dir(sandbox.path(folder));
     (sandbox, assert_cmd::Command::from_std(process).assert())
 }
@@ -148,17 +177,33 @@ fn a_workflow_names_a_folder_as_it_is_called() {
         ("true", "'true'"),
         ("a\\nb", "'a\\nb'"),
     ] {
-        let (sandbox, said) = init_in(folder);
+        let (sandbox, said) = init_in(folder, "github");
         said.success();
         let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
-        assert!(workflow.contains(&format!("        working-directory: {line}\n")), "{folder}: {workflow}");
+        assert!(workflow.contains(&format!("          working-directory: {line}\n")), "{folder}: {workflow}");
     }
     for folder in ["${{ secrets.TOKEN }}", "two\nlines", "bell\u{7}"] {
-        let (sandbox, said) = init_in(folder);
+        let (sandbox, said) = init_in(folder, "github");
         let before = files(&sandbox);
         let line = error(said);
         assert!(line.contains("the workflow cannot name a folder with ${{ or a control character"), "{line}");
         assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), [&*format!("{folder}/Cargo.toml")]);
+    }
+}
+
+/// GitLab reads variables and patterns in the names of folders, and a shell reads them, too.
+#[cfg(unix)]
+#[test]
+fn gitlab_is_told_a_folder_that_nothing_else_is_read_in() {
+    let (sandbox, said) = init_in("engines/my own", "gitlab");
+    said.success();
+    let job = fs::read_to_string(sandbox.path(".gitlab-ci.yml")).expect("a job");
+    for line in ["    - cd 'engines/my own'\n", "      - engines/my own/target/gate\n"] {
+        assert!(job.contains(line), "{job}");
+    }
+    for folder in ["$HOME", "a*", "it's", "-x", "a: b", "x #1"] {
+        let line = error(init_in(folder, "gitlab").1);
+        assert!(line.contains(".gitlab-ci.yml can name a folder of letters"), "{folder}: {line}");
     }
 }
 

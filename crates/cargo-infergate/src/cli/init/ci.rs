@@ -1,0 +1,107 @@
+//! What a CI is told: files that gate each pull request. They name one revision of infergate, that of this command: a branch would
+//! be another program tomorrow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+use clap::Arg;
+use infergate::printable::printable;
+use infergate::text_file::read_text;
+
+use super::{MAX_FILE_BYTES, own_source};
+use crate::cli::git::{commit_of, git};
+use crate::cli::outputs;
+
+/// What stands for the revision in the templates. It looks like one, so that linters read them as they are.
+const REVISION: &str = "0000000000000000000000000000000000000000";
+/// What stands for the package's folder.
+const FOLDER: &str = "FOLDER";
+
+/// A file's path below the repository's root, and its template.
+pub type CiFile = (&'static str, &'static str);
+
+const GITHUB: [CiFile; 2] = [
+    (".github/workflows/infergate.yml", include_str!("../../../templates/init/infergate.yml")),
+    (".github/workflows/infergate-comment.yml", include_str!("../../../templates/init/infergate-comment.yml")),
+];
+const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
+
+/// `--ci`.
+pub fn arg() -> Arg {
+    Arg::new("ci")
+        .long("ci")
+        .value_name("NAME")
+        .value_parser(["github", "gitlab", "none"])
+        .default_value("github")
+        .help("The CI that runs the gate on each pull request")
+}
+
+/// The files that `ci` reads, the one that runs the gate first.
+pub fn files(ci: &str) -> &'static [CiFile] {
+    match ci {
+        "github" => &GITHUB,
+        "gitlab" => &GITLAB,
+        _ => &[],
+    }
+}
+
+/// What to do where somebody has a file of this name, `place`, that does not run the gate.
+///
+/// # Errors
+/// One that cannot be read.
+pub fn advice(path: &str, place: &Path) -> Result<Option<String>> {
+    if path != GITLAB[0].0 || read_text(place, MAX_FILE_BYTES)?.contains("gate/run.sh") {
+        return Ok(None);
+    }
+    let page = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/CI.md");
+    Ok(Some(format!("{path} does not run the gate; add the job that stands in {page} to it")))
+}
+
+/// The file of a package in the folder `below` the repository's root.
+///
+/// # Errors
+/// A folder that the CI would not read as it is called.
+pub fn fill((path, template): CiFile, below: &str) -> Result<String> {
+    let is_gitlab = path == GITLAB[0].0;
+    // Both evaluate expressions inside quotes, too; and quotes do not keep line ends.
+    if below.contains("${{") || printable(below) != below {
+        bail!("{below}: the workflow cannot name a folder with ${{{{ or a control character in its path; rename it");
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/ ".contains(c);
+    ensure!(
+        !is_gitlab || (below.chars().all(is_plain) && !below.starts_with('-')),
+        "{below}: {path} can name a folder of letters, digits, spaces, dots, underscores and hyphens; rename it, or see --ci none"
+    );
+    let template = match below {
+        "." if is_gitlab => template.replace(&format!("{FOLDER}/"), ""),
+        _ => template.to_owned(),
+    };
+    Ok(template.replace(REVISION, &revision()).replace(FOLDER, &below.replace('\'', "''")))
+}
+
+/// The commit that this command was built from; where that is not known, the tag of its release.
+fn revision() -> String {
+    let given = option_env!("INFERGATE_COMMIT").and_then(commit);
+    given.or_else(of_checkout).or_else(of_package).unwrap_or_else(|| concat!("v", env!("CARGO_PKG_VERSION")).into())
+}
+
+/// `text`, where it is a commit's name in full.
+fn commit(text: &str) -> Option<String> {
+    let is_one = [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| text.to_owned())
+}
+
+/// Of the clone that this command was built in.
+fn of_checkout() -> Option<String> {
+    let top = |root: &Path| git(root, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    let root = own_source().filter(|root| top(root).is_some_and(|top| outputs::same_file(&top, root)))?;
+    commit_of(&root, "HEAD").ok()
+}
+
+/// Of the package that it was built of: `cargo publish` writes it down there.
+fn of_package() -> Option<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".cargo_vcs_info.json")).ok()?;
+    let info: serde_json::Value = serde_json::from_str(&text).ok()?;
+    info["git"]["sha1"].as_str().and_then(commit)
+}
