@@ -1,7 +1,6 @@
-//! What others get of this repository: packages that build alone, archives where `cargo binstall` looks, workflows that run
-//! nothing but what was looked at.
+//! What others get of this repository: packages that build alone, archives where `cargo binstall` looks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -46,33 +45,6 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     }
     assert!(!found.is_empty(), "nothing in {}", folder.display());
     found
-}
-
-/// The workflows of this repository, and the one that `init` writes.
-fn workflows() -> Vec<(String, String)> {
-    let mut paths = files(&root().join(".github/workflows"), &["yml", "yaml"]);
-    paths.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/init/workflow.yml"));
-    let named = |path: PathBuf| (path.display().to_string(), fs::read_to_string(&path).expect("a workflow"));
-    paths.into_iter().map(named).collect()
-}
-
-#[test]
-fn workflows_name_their_actions_by_commit_and_say_what_they_may_do() {
-    // A commit that is pinned here is pinned everywhere, also in the file that `init` writes, which no bot looks at.
-    let mut pinned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, workflow) in workflows() {
-        assert!(workflow.lines().any(|line| line.starts_with("permissions:")), "{name}: says nothing of permissions");
-        for line in workflow.lines() {
-            let Some(uses) = line.trim_start().trim_start_matches("- ").strip_prefix("uses:") else { continue };
-            let (action, rest) = uses.trim().split_once('@').unwrap_or_else(|| panic!("{name}: {line}: has no commit"));
-            let (commit, version) = rest.split_once(" # v").unwrap_or_else(|| panic!("{name}: {line}: has no version"));
-            let full = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-            assert!(full, "{name}: {line}: is no full commit");
-            pinned.entry(action.to_owned()).or_default().insert(format!("{commit} {version}"));
-        }
-    }
-    assert!(pinned.contains_key("actions/checkout"), "{pinned:?}");
-    assert!(pinned.values().all(|commits| commits.len() == 1), "{pinned:?}");
 }
 
 /// A person may start it for a tag, to see whether the archives still build.

@@ -14,7 +14,7 @@ is_sound() {
 if ! is_sound "$comment"; then
     scratch=$(mktemp)
     trap 'rm -f "$scratch"' EXIT
-    bash "$(dirname "$0")/no-verdict" "the workflow that makes this comment failed" > "$scratch"
+    bash "$(dirname "$0")/no-verdict.sh" "the workflow that makes this comment failed" > "$scratch"
     comment=$scratch
 fi
 
