@@ -38,8 +38,8 @@ class Campaign:
         self.can_mount = os.environ.get(APART) == "1"
 
     def chosen(self, names):
-        """Those that were asked for."""
-        return [name for name in names if self.commands is None or name in self.commands]
+        """Those that were asked for. A gate of two servers takes a minute or more."""
+        return [name for name in names if (not self.short or name != "server") and (self.commands is None or name in self.commands)]
 
     def place(self, name):
         return Place(self.folder / name, self.build)

@@ -12,7 +12,7 @@ import sys
 import time
 
 from faults import subjects
-from faults.place import Row, Said, how, last_line, sentence
+from faults.place import SOON_S, Row, Said, how, last_line, sentence
 from faults.subjects import flag, resumed, same, usual
 
 RELAY = pathlib.Path(__file__).with_name("relay.py")
@@ -192,13 +192,16 @@ def end_program(place):
 
 
 def stop_server(place):
-    for process in place.processes():
-        try:
-            if pathlib.Path(f"/proc/{process}/exe").resolve().name == "serve":
-                os.kill(process, signal.SIGSTOP)
-                return process
-        except OSError:
-            continue
+    """The first server of the block, once it is there."""
+    end = time.monotonic() + SOON_S
+    while time.monotonic() < end:
+        for process in place.processes():
+            try:
+                if pathlib.Path(f"/proc/{process}/exe").resolve().name == "serve":
+                    os.kill(process, signal.SIGSTOP)
+                    return process
+            except OSError:
+                continue
     return None
 
 
