@@ -26,6 +26,7 @@ mod shard;
 mod summary;
 mod target;
 mod verdict;
+mod verdict_file;
 mod vllm;
 mod window;
 
@@ -67,6 +68,7 @@ pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
+pub use verdict_file::VerdictFile;
 pub use vllm::{VllmResult, is_vllm, read_vllm};
 pub use window::{LoadCase, WindowRecord, WindowTimes};
 
@@ -138,7 +140,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
     vec![
         ("receipt-1.schema.json", schema::<Receipt>()),
         ("baseline-1.schema.json", schema::<Baseline>()),
-        ("verdict-2.schema.json", schema::<Verdict>()),
+        ("verdict-2.schema.json", schema::<VerdictFile>()),
         ("paired-1.schema.json", schema::<PairedReceipt>()),
         ("calibration-1.schema.json", schema::<Calibration>()),
         ("memory-1.schema.json", schema::<MemoryReceipt>()),

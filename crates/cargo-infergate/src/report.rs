@@ -20,4 +20,5 @@ pub mod svg;
 pub mod table;
 pub mod terminal;
 pub mod units;
+pub mod verdict_file;
 pub mod words;

@@ -48,7 +48,7 @@ prefill/p8                        —               128
 - shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup
 - generate/p128-o64: the heap grows by 20480 bytes a run in 1 allocation
 
-verdict: leak (exit 1), generate/p128-o64: the heap grows by 20480 bytes a run in 1 allocation
+verdict: leak (exit 1): the heap grows by 20.0 KiB a run over 40 runs
 ";
 
 const VERDICT: &str = "
@@ -66,8 +66,8 @@ criterion:fib/20   1.00 µs   1.05 µs      +5.0 % (+1.0 % to +9.0 %)       +10.
 - prefill/p8: the baseline has no output of this case: nothing to compare; bless a session
 - rustc differs: 'rustc 1.95.0' here, 'rustc 1.94.0' in 1 of 2 sessions
 
-verdict: regressed (exit 1), decode/p8: itl_ns +30.0 %, and it fails above +10.0 %; CV 25 % is above the limit of 20 %; \
-also target missed: prefill/p8: target prefill/* ttft_ms < 1 is missed with 1.21
+verdict: regressed (exit 1): decode 30 % slower (300 to 390 µs; 99.6 %: +21 to +40 %); prefill misses its target \
+(prefill/* ttft_ms < 1) with 1.21. 1 other case passes
 ";
 
 fn golden(name: &str) -> PathBuf {
@@ -106,10 +106,10 @@ fn a_verdict_shows_each_case_then_remarks_then_the_decision() {
 fn the_decision_is_the_last_line_and_has_its_colour() {
     let mut verdict = verdict();
     let last = |verdict: &Verdict| terminal::verdict(verdict, "").lines().last().unwrap_or_default().to_owned();
-    assert!(last(&verdict).starts_with("verdict: \u{1b}[31mregressed\u{1b}[0m (exit 1), "), "{}", last(&verdict));
+    assert!(last(&verdict).starts_with("verdict: \u{1b}[31mregressed\u{1b}[0m (exit 1): "), "{}", last(&verdict));
     verdict.rows.truncate(1);
     (verdict.verdict, verdict.exit_code) = (Outcome::Pass, 0);
-    assert_eq!(last(&verdict), "verdict: \u{1b}[32mpass\u{1b}[0m (exit 0), time is shown and not judged");
+    assert_eq!(last(&verdict), "verdict: \u{1b}[32mpass\u{1b}[0m (exit 0): 1 case with the same output");
 }
 
 #[test]
@@ -152,6 +152,10 @@ fn units_leave_three_digits() {
     assert_eq!(units::percent(Some(0.62)), "62 %");
     assert_eq!(units::signed_percent(-0.017), "-1.7 %");
     assert_eq!(units::tokens_per_s(Some(44.44)), "44.4 tok/s");
+    assert_eq!(units::durations(15.5e6, 16.2e6), "15.5 to 16.2 ms");
+    assert_eq!(units::durations(980e3, 1.02e6), "980 µs to 1.02 ms");
+    assert_eq!(units::signed_range(0.048, 0.065), "+4.8 to +6.5 %");
+    assert_eq!(units::signed_range(-0.02, 0.397), "-2 to +40 %");
 }
 
 /// A phase of 20 runs, and 20 that confirm, whose heap takes 20 KiB more each time.

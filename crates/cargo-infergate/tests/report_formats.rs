@@ -15,6 +15,8 @@ mod agree;
 mod commands;
 #[path = "report_formats/every_field.rs"]
 mod every_field;
+#[path = "report_formats/headline.rs"]
+mod headline;
 #[path = "report_formats/hostile.rs"]
 mod hostile;
 #[path = "report_formats/load.rs"]

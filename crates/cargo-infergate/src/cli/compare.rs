@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::outputs::Written;
-use super::{flags, load_gate, output};
+use super::{flags, load_gate, output, report};
 use crate::gate::compare;
 use crate::receipt::{ReceiptOrBaseline, read_receipt_or_baseline};
+use crate::report::inputs::Inputs;
 use crate::report::terminal;
 
 /// Its flags.
@@ -46,7 +47,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         }
     };
     output::report(&terminal::verdict(&verdict, &subject));
-    let mut written = Written::default();
-    written.json(flags::path(matches, "json").as_deref(), &verdict);
-    Ok(written.code(verdict.exit_code))
+    let (code, mut written) = (verdict.exit_code, Written::default());
+    let inputs = Inputs { verdict: Some(verdict), ..report::inputs() };
+    report::verdict(&inputs, flags::path(matches, "json").as_deref(), &mut written);
+    Ok(written.code(code))
 }

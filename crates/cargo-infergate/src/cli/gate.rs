@@ -10,6 +10,7 @@ use super::{bench, early, flags, load_gate, output, paired_gate, report, turn};
 use crate::config::Config;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, read};
+use crate::report::inputs::Inputs;
 use crate::report::terminal;
 
 /// Its flags.
@@ -73,9 +74,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);
     }
-    written.json(json.as_deref(), &verdict);
+    let base = baseline.as_ref().and_then(|baseline| gate::newest_session(baseline).ok());
+    let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..report::inputs() };
+    report::verdict(&inputs, json.as_deref(), &mut written);
     if let Some(folder) = folder {
-        written.note(report::stored(&folder, baseline.as_ref(), receipt, verdict));
+        written.note(report::usual(&folder, &inputs));
     }
     Ok(written.code(code))
 }

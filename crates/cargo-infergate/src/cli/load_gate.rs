@@ -11,6 +11,7 @@ use super::{bless, flags, output, report as pages};
 use crate::config::Config;
 use crate::gate::load::{compare as compare_runs, judge};
 use crate::receipt::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
+use crate::report::inputs::Inputs;
 use crate::report::{self, blessing};
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
@@ -48,7 +49,8 @@ pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Optio
     let mut written = Written::default();
     let code = show(&verdict, Some(&receipt), flags::path(matches, "json").as_deref(), &mut written);
     if let Some(folder) = folder {
-        written.note(pages::of_load(folder, receipt, verdict));
+        let inputs = Inputs { load: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+        written.note(pages::usual(folder, &inputs));
     }
     Ok(written.code(code))
 }
@@ -155,7 +157,7 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
 fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
     let header = measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::load::header(receipt)));
     output::report(&(header + &report::load::verdict::text(verdict)));
-    written.json(json, verdict);
+    pages::verdict(&Inputs { verdict: Some(verdict.clone()), ..pages::inputs() }, json, written);
     verdict.exit_code
 }
 

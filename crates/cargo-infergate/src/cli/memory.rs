@@ -9,12 +9,13 @@ use infergate::memory::{self, MemoryRequest};
 use infergate::worker::WorkerError;
 
 use super::outputs::{Kept, Written};
-use super::{bench_target, early, flags, output, outputs, progress, turn};
+use super::{bench_target, early, flags, output, outputs, progress, report as pages, turn};
 use crate::config::Config;
 use crate::gate::memory::judge;
 use crate::paired::Program;
 use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, write_json};
-use crate::report;
+use crate::report::inputs::Inputs;
+use crate::report::memory::verdict as text;
 
 /// Its flags.
 pub fn command() -> Command {
@@ -46,14 +47,16 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
-    output::report(&report::memory::verdict(&receipt, &verdict));
+    output::report(&text(&receipt, &verdict));
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
         output::say(&format!("{kept} {}", out.display()));
     }
-    written.json(json.as_deref(), &verdict);
-    Ok(written.code(verdict.exit_code))
+    let code = verdict.exit_code;
+    let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    pages::verdict(&inputs, json.as_deref(), &mut written);
+    Ok(written.code(code))
 }
 
 /// Who is followed beside the workers that are timed.

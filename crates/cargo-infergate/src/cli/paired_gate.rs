@@ -21,6 +21,7 @@ use crate::config::{Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
 use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
+use crate::report::inputs::Inputs;
 use crate::report::{paired, words};
 use infergate::worker::WorkerError;
 
@@ -238,7 +239,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         notes.push(note);
         receipt = measure_once().inspect_err(|_| say_where())?.0;
     }
-    receipt.notes = notes.into_iter().chain(layouts.note().into_iter().chain(own_errors).map(Note::from)).collect();
+    receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
     let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
     // On disk it is partial until its last phase is in it.
     if more {
@@ -259,9 +260,10 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     if written.note(write_json(&out, &receipt)) {
         output::say(&kept_words(&out, receipt.partial));
     }
-    written.json(json.as_deref(), &verdict);
+    let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
+    report::verdict(&inputs, json.as_deref(), &mut written);
     if let Some(folder) = folder {
-        written.note(report::paired(&folder, receipt, verdict));
+        written.note(report::usual(&folder, &inputs));
     }
     Ok(written.code(code))
 }

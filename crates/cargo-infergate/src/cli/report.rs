@@ -8,13 +8,13 @@ use infergate::text_file::read_text;
 
 use super::outputs::Written;
 use super::{flags, output, outputs};
-use crate::gate;
-use crate::receipt::{Baseline, LoadReceipt, PairedReceipt, Receipt, Verdict, write_bytes, write_text};
+use crate::receipt::{write_bytes, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
 use crate::report::sections;
 use crate::report::splice::splice;
+use crate::report::verdict_file::verdict_file;
 use crate::report::words::command::file;
 
 mod load;
@@ -115,35 +115,24 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     Ok(written.code(0))
 }
 
-/// Writes the usual formats of a run that was judged against a baseline, or none.
-///
-/// # Errors
-/// As [`write`].
-pub fn stored(folder: &Path, baseline: Option<&Baseline>, receipt: Receipt, verdict: Verdict) -> Result<()> {
-    let base = baseline.and_then(|baseline| gate::newest_session(baseline).ok());
-    let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..inputs() };
-    write(folder, &inputs, &[], &[])
-}
-
-/// Writes the usual formats of a paired run.
-///
-/// # Errors
-/// As [`write`].
-pub fn paired(folder: &Path, receipt: PairedReceipt, verdict: Verdict) -> Result<()> {
-    write(folder, &Inputs { paired: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
-}
-
-/// Writes the usual formats of a load run that was judged.
-///
-/// # Errors
-/// As [`write`].
-pub fn of_load(folder: &Path, receipt: LoadReceipt, verdict: Verdict) -> Result<()> {
-    write(folder, &Inputs { load: Some(receipt), verdict: Some(verdict), ..inputs() }, &[], &[])
-}
-
 /// No files yet, and this program's name.
-fn inputs() -> Inputs {
+pub fn inputs() -> Inputs {
     Inputs::new(output::named("cargo xtask"))
+}
+
+/// Writes the verdict, if that was asked for, with what its comment says.
+pub fn verdict(inputs: &Inputs, json: Option<&Path>, written: &mut Written) {
+    if let Some(verdict) = inputs.verdict.as_ref().filter(|_| json.is_some()) {
+        written.json(json, &verdict_file(verdict, inputs));
+    }
+}
+
+/// Writes the usual formats.
+///
+/// # Errors
+/// The first file that cannot be written, after all others were.
+pub fn usual(folder: &Path, inputs: &Inputs) -> Result<()> {
+    write(folder, inputs, &[], &[])
 }
 
 /// Writes the files of these formats, each as a whole.

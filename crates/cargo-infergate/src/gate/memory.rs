@@ -13,6 +13,7 @@ pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<VerdictRow> {
 fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
     let evidence = Evidence::Memory(MemoryEvidence {
         witness: finding.witness,
+        runs: Some(record.runs.len()),
         slope_bytes: finding.per_run_bytes,
         floor_bytes: finding.floor_per_run_bytes,
         p_rising: finding.p_rising,

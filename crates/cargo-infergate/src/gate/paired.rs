@@ -22,7 +22,7 @@ mod verdict;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
-    Compared, Known, OwnErrors, block_noise, design_level, false_alarms, judged_cases, known, layout_of, layout_spread,
+    Compared, Known, block_noise, design_level, false_alarms, judged_cases, known, layout_of, layout_spread,
     own_errors, sides, summarise,
 };
 pub use coverage::asks;

@@ -38,7 +38,7 @@ pub enum OutputComparison {
 /// What the model said on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputEvidence {
-    /// How they relate.
+    /// How the two outputs relate.
     pub comparison: OutputComparison,
     /// The first output token that differs, the first of all being 0; `null` where none does.
     pub position: Option<usize>,
@@ -124,9 +124,9 @@ impl Statistic {
 /// An interval of the ratio head / base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// Chance that an interval made this way, wherever the looking stopped, holds the true ratio: at least 0.95. On the stored channel, that it holds
     /// the ratio of one more session of an unchanged program.
@@ -149,7 +149,7 @@ pub struct TimeEvidence {
     /// Paired channel: which number of each block was compared.
     #[serde(default, skip_serializing_if = "Statistic::is_median")]
     pub statistic: Statistic,
-    /// What with.
+    /// What head's time is compared with.
     pub against: Against,
     /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
     pub counted: bool,
@@ -160,7 +160,7 @@ pub struct TimeEvidence {
     pub head_ns: Option<f64>,
     /// head / base; `null` where either is missing.
     pub ratio: Option<f64>,
-    /// Where the ratio lies.
+    /// Where the true ratio lies; `null` where that is not known.
     pub interval: Option<Interval>,
     /// Whether head was shown to be slower or faster at the suite's level; `null` where neither was.
     pub shown: Option<Shown>,
@@ -182,7 +182,7 @@ pub struct TimeEvidence {
     /// Paired channel: fresh processes of each side.
     #[serde(default)]
     pub blocks: Option<usize>,
-    /// Paired channel: the smallest slowdown (a ratio above 1) that a run with this noise calls 19 times of 20; `null` when
+    /// Paired channel: the smallest slowdown (a ratio above 1) that a run with this noise calls in 19 of 20 runs; `null` when
     /// none up to a doubling is.
     #[serde(default)]
     pub smallest_slowdown: Option<f64>,
@@ -237,7 +237,7 @@ impl Unit {
 /// An exact counter of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterEvidence {
-    /// Its name: `allocations_per_token`, `weight_bytes`.
+    /// Name of the counter: `allocations_per_token`, `weight_bytes`.
     pub name: String,
     /// What it counts.
     pub unit: Unit,
@@ -269,7 +269,7 @@ pub struct TargetEvidence {
     /// As it was given: `decode/* itl_ms < 50`.
     #[schemars(with = "String")]
     pub target: Target,
-    /// What it limits.
+    /// The metric that it limits.
     pub metric: TargetMetric,
     /// The limit, in the unit of that metric.
     pub limit: f64,
@@ -280,8 +280,11 @@ pub struct TargetEvidence {
 /// Memory over many runs of one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryEvidence {
-    /// Who says so.
+    /// Whose growth it is: the heap's, as the worker's allocator counts it, or the resident set's.
     pub witness: Witness,
+    /// Runs that were followed after those that warm up; `null` in an older file.
+    #[serde(default)]
+    pub runs: Option<usize>,
     /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
     pub slope_bytes: Option<f64>,
     /// Resident set: growth from which on it counts, bytes a run.

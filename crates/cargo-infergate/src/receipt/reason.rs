@@ -12,7 +12,7 @@ use super::accept::{Accept, NoEffect, UpTo};
 pub enum Reason {
     /// The run breaks an invariant.
     Broken {
-        /// Which, in one sentence.
+        /// Which invariant, in one sentence.
         what: String,
     },
     /// The run was cut short.
@@ -33,70 +33,70 @@ pub enum Reason {
     NoSession,
     /// Sides ran on platforms between which exactness cannot be asked for.
     OtherPlatform {
-        /// What differs: `instruction set`.
+        /// What differs between the platforms: `instruction set`.
         what: String,
-        /// Base's.
+        /// What it is for base.
         base: String,
-        /// Head's.
+        /// What it is for head.
         head: String,
     },
     /// Sides ran on different machine classes.
     OtherMachine {
-        /// The ratio is one of fractions of what the hardware gives.
+        /// Whether the ratio is one of fractions of what the hardware gives.
         normalised: bool,
     },
     /// Sessions of fewer days than it takes to judge.
     TooFewSessions {
-        /// There are.
+        /// Sessions that the baseline has of this subject.
         sessions: usize,
-        /// They are of so many days, in UTC; `null` in an older file, which counted sessions.
+        /// Days, in UTC, that these sessions are of; `null` in an older file, which counted sessions.
         #[serde(default)]
         days: Option<usize>,
-        /// It takes so many days.
+        /// Days that it takes.
         needed: usize,
     },
     /// The process medians vary too much.
     Noisy {
-        /// Their coefficient of variation.
+        /// Coefficient of variation of head's process medians.
         cv: f64,
-        /// The limit.
+        /// The coefficient of variation above which nothing is judged.
         limit: f64,
     },
     /// Too few processes for a coefficient of variation.
     TooFewProcesses {
-        /// There are.
+        /// Processes of the run.
         processes: usize,
     },
     /// The run has fewer processes than the baseline's sessions.
     ShorterThanSessions {
-        /// There are.
+        /// Processes of the run.
         processes: usize,
-        /// Each session has at least.
+        /// Processes that each of the baseline's sessions has at least.
         usual: usize,
     },
     /// The run has far fewer requests than the baseline's sessions.
     FewerRequests {
-        /// There are.
+        /// Measured requests of the run.
         requests: u64,
-        /// Each session has at least.
+        /// Measured requests that each of the baseline's sessions has at least.
         usual: u64,
     },
     /// The load is another one than the baseline's.
     OtherLoad {
-        /// What differs: `output tokens`.
+        /// What differs between the loads: `output tokens`.
         what: String,
-        /// Base's.
+        /// What it is in the baseline.
         base: String,
-        /// Head's.
+        /// What it is in this run.
         head: String,
     },
     /// More requests failed than before.
     MoreFail {
-        /// So many.
+        /// Requests of head that failed.
         failed: u64,
-        /// Of so many.
+        /// Requests of head that were sent.
         issued: u64,
-        /// The largest share of any session.
+        /// The largest share of requests that failed in base, or in any session of the baseline.
         most_before: f64,
     },
     /// The mean rose by more than its limit, and by much more than the median: few samples take much longer.
@@ -105,26 +105,26 @@ pub enum Reason {
     MedianRegressed,
     /// The last look came, and the interval is too wide.
     TooNoisy {
-        /// Blocks.
+        /// Blocks that were measured.
         blocks: usize,
     },
     /// The time given ended.
     OutOfTime {
         /// Blocks that were measured.
         blocks: usize,
-        /// Blocks that may settle it.
+        /// Blocks more that may settle it, at most.
         more: usize,
     },
     /// Too few blocks to judge.
     TooFewBlocks {
-        /// There are.
+        /// Blocks that were measured.
         blocks: usize,
     },
     /// Too few servers of each side, each of which was started once: their luck cannot be told from a change.
     FewServers {
-        /// There are.
+        /// Servers of each side.
         servers: usize,
-        /// It takes.
+        /// Servers of each side that it takes.
         needed: usize,
     },
     /// Pairs of servers differ too much to carry what their blocks show.
@@ -143,21 +143,21 @@ pub enum Reason {
     },
     /// Not one of the functions that changed runs in this case, so its time is where the linker put the code.
     RunsNothingChanged {
-        /// So many changed.
+        /// Functions that differ between base and head.
         changed: usize,
     },
     /// Functions that changed run in this case.
     RunsChanged {
-        /// So many of them.
+        /// Functions that changed and run in this case.
         functions: usize,
-        /// So many changed.
+        /// Functions that differ between base and head.
         changed: usize,
-        /// The names of some that run.
+        /// The names of some of those that run.
         named: Vec<String>,
     },
     /// Whether a function that changed runs in this case is not known.
     NotWatched {
-        /// Why, as a clause.
+        /// Why it is not known, as a clause.
         why: String,
     },
     /// The subject has no such metric, or it was not counted.
@@ -166,23 +166,23 @@ pub enum Reason {
     NotMeasured,
     /// Head's infergate.toml declares a change of this size as intended.
     Accepted {
-        /// How far; `null` for an output.
+        /// The largest change that is declared; `null` for an output.
         #[serde(default)]
         #[schemars(with = "Option<String>")]
         up_to: Option<UpTo>,
-        /// Why, in head's words.
+        /// Why it is meant, in head's words.
         reason: String,
     },
     /// Head's infergate.toml declares a change as intended, and this one is larger.
     BeyondAccepted {
-        /// How far; `null` for an output.
+        /// The largest change that is declared; `null` for an output.
         #[serde(default)]
         #[schemars(with = "Option<String>")]
         up_to: Option<UpTo>,
     },
     /// What the leak rule says of itself, which `cargo bench` says in the same words.
     Observed {
-        /// One sentence.
+        /// What it found, in one sentence.
         text: String,
     },
 }
@@ -213,37 +213,37 @@ pub enum Remedy {
 pub enum Note {
     /// An invariant is broken.
     Broken {
-        /// Which, in one sentence.
+        /// Which invariant, in one sentence.
         what: String,
     },
     /// The run, or the base run, was cut short.
     CutShort {
-        /// It is the base run.
+        /// Whether it is the base run.
         base: bool,
     },
     /// There is no baseline for this machine class.
     NoBaseline {
-        /// Which.
+        /// The class of this machine.
         machine_class: String,
     },
     /// The baseline is of another machine class.
     OtherMachine {
-        /// Base's class.
+        /// The machine class of the baseline.
         base: String,
-        /// Head's class.
+        /// The machine class of this run.
         head: String,
     },
     /// One session is compared with one.
     OneSession,
     /// The sides differ in something besides the code.
     Differs {
-        /// What: `rustc`.
+        /// What differs: `rustc`.
         what: String,
-        /// Base's.
+        /// What it is for base.
         base: String,
-        /// Head's.
+        /// What it is for head.
         head: String,
-        /// Stored channel: in how many of how many sessions.
+        /// Stored channel: in how many of the sessions, and how many there are.
         #[serde(default)]
         sessions: Option<(usize, usize)>,
         /// Whether base is a revision, not a baseline.
@@ -251,14 +251,14 @@ pub enum Note {
     },
     /// What the hardware gave moved during the run.
     Drift {
-        /// What: `memory read`.
+        /// What was probed: `memory read`.
         what: String,
-        /// By this fraction.
+        /// By which fraction it moved: -0.1 is 10 % less.
         change: f64,
     },
     /// The baseline has subjects that were not run.
     NotRun {
-        /// Which.
+        /// The subjects that are missing.
         #[schemars(with = "Vec<String>")]
         subjects: Vec<Subject>,
     },
@@ -268,7 +268,7 @@ pub enum Note {
         key: String,
         /// Its value in base's file, as TOML.
         was: String,
-        /// Its value in head's file.
+        /// Its value in head's file, as TOML.
         is: String,
         /// Base's value holds here, and head's does once it is merged. `false`: head's value holds already.
         #[serde(default)]
@@ -276,25 +276,39 @@ pub enum Note {
     },
     /// A table `[[accept]]` of head's infergate.toml has no effect.
     NotAccepted {
-        /// The table.
+        /// The table that has no effect.
         accept: Accept,
-        /// Why not.
+        /// Why it has none.
         why: NoEffect,
     },
     /// Base and head load the same code and constants, so nothing was timed.
     SameCode,
     /// So many functions differ between base and head.
     CodeChanged {
-        /// How many.
+        /// How many functions differ, at most.
         functions: usize,
-        /// The names of some.
+        /// The names of some of them.
         named: Vec<String>,
     },
     /// Base's allocations were not counted.
     BaseNotCounted,
-    /// A sentence of the command's own: how often this gate is wrong here.
+    /// How often gates like this one were wrong on this machine class, by its calibration.
+    OwnErrors {
+        /// The day of the calibration, in UTC: `2026-11-20`.
+        calibrated: String,
+        /// Settled gates between two builds that do the same.
+        gates: u64,
+        /// Those of them that called a case regressed.
+        regressed: u64,
+    },
+    /// How often gates like this one are wrong was not measured.
+    OwnErrorsUnknown {
+        /// Why it was not measured, as a clause.
+        why: String,
+    },
+    /// A sentence of the command's own.
     Said {
-        /// The sentence.
+        /// What is said, in one sentence.
         text: String,
     },
 }

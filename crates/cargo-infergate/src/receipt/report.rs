@@ -28,7 +28,7 @@ pub struct ReportVerdict {
     pub outcome: Outcome,
     /// The process's exit code.
     pub exit_code: i32,
-    /// Why, in one sentence; `null` where nothing is to be added.
+    /// What happened, in one sentence; `null` in an older file where nothing was to be added.
     pub why: Option<String>,
 }
 

@@ -31,11 +31,11 @@ pub struct VerdictRow {
     /// What it is about: `decode/p128`, `model`, `bench:fib/20`.
     #[schemars(with = "String")]
     pub subject: Subject,
-    /// How it ended.
+    /// How the comparison ended.
     pub outcome: Outcome,
     /// What was compared, and the numbers.
     pub evidence: Evidence,
-    /// Why, where the numbers do not say it.
+    /// Why it ended so, where the numbers do not say it.
     #[serde(default)]
     pub reasons: Vec<Reason>,
     /// What mends it; `null` where nothing is to be done, or nothing but the program itself.
@@ -79,12 +79,12 @@ impl VerdictRow {
     }
 }
 
-/// The gate's decision.
+/// The gate's decision, and what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// [`VERDICT_SCHEMA`].
     pub schema: String,
-    /// The worst row decides.
+    /// How the whole gate ended: the worst row decides.
     pub verdict: Outcome,
     /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also where the key `undecided` says `warn` and nothing
     /// but noise kept it from a verdict.

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use super::table::{Style, Table};
 use super::terminal;
-use super::units::{self, MISSING};
-use crate::gate::paired::{OwnErrors, POWER_ASKED, design_level, own_errors};
-use crate::receipt::{Calibration, FalseAlarms, LiveGates, PairedReceipt, Share, Summary};
-use crate::stats::clopper_pearson;
+use super::units::{self, MISSING, fine};
+use crate::gate::paired::POWER_ASKED;
+use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
 
 /// The calibration as text.
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
@@ -22,33 +21,6 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
         let _ = writeln!(text, "\n{} the calibration was cut short", Style::Warn.paint("partial:"));
     }
     text
-}
-
-/// One sentence for a later gate: how often such gates were wrong here, or that nobody knows. The level by design is another
-/// number, and is said apart.
-pub fn quote(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Option<String> {
-    let design = format!("by design at most {} of suites where nothing changed", units::level(design_level()));
-    let Some(calibration) = calibration else {
-        return Some(format!(
-            "this gate's own error rate was never measured on this machine class, {design}; find it with the command `calibrate`"
-        ));
-    };
-    Some(match own_errors(calibration, receipt) {
-        OwnErrors::Measured { gates, regressed } => format!(
-            "this gate's own error rate here, calibrated {}: {regressed} of {gates} settled gates between two builds that do the \
-             same called regressed (at most {} with 95 % confidence); {design}",
-            calibration.created.get(..10).unwrap_or(&calibration.created),
-            fine(at_most(regressed, gates)?)
-        ),
-        OwnErrors::NotMeasured(why) => {
-            format!("this gate's own error rate was not measured for a run like this one: {why}; {design}")
-        }
-    })
-}
-
-/// The exact upper bound, one-sided, 95 %. `None` without trials.
-fn at_most(hits: u64, trials: u64) -> Option<f64> {
-    clopper_pearson(hits, trials, 0.90).map(|(_, high)| high)
 }
 
 fn alarms(alarms: &FalseAlarms) -> String {
@@ -172,9 +144,4 @@ fn found(summary: &Summary) -> String {
         ]);
     }
     format!("\ncheck: slowdowns injected into head, and what was measured of them\n{}", table.render())
-}
-
-/// A percentage with the two digits that small shares need.
-fn fine(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
 }

@@ -67,8 +67,8 @@ pub struct Headline {
     pub outcome: Outcome,
     /// The process's exit code.
     pub exit_code: i32,
-    /// Why, in one sentence; `None` where it passed and nothing is to be added.
-    pub why: Option<String>,
+    /// What happened, in one sentence.
+    pub said: String,
 }
 
 /// One part of a report.

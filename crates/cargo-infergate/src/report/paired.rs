@@ -10,6 +10,9 @@ use crate::receipt::{PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate::case::Case;
 use infergate::printable::printable;
 
+/// Tables of intended changes on a terminal; whoever means more of them copies the first.
+const MOST_TABLES: usize = 5;
+
 /// How a bisection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
@@ -24,8 +27,9 @@ pub enum Found {
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let subject = terminal::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
-    let intended = words::accept::tables(receipt, verdict);
-    let intended = intended.map_or_else(String::new, |tables| format!("{}\n\n{tables}\n", words::accept::HOW));
+    let tables = words::accept::tables(receipt, verdict);
+    let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
+    let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };
     let sides = look::sides(&receipt.base.build, &receipt.head.build);
     terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &intended)
 }
@@ -54,7 +58,7 @@ pub fn power(
     smallest: impl Fn(&PairedCase, f64, usize) -> Option<f64>,
 ) -> String {
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut text = format!("\nsmallest slowdown that {blocks} blocks call 19 times of 20\n");
+    let mut text = format!("\nsmallest slowdown that {blocks} blocks call 19 times out of 20\n");
     let mut table = Table::new(&["case", "fails from", "expected noise", "pairs a block", "calls from"]);
     for case in &timed {
         let smallest = case.expected_std.and_then(|std| smallest(case, std, timed.len()));

@@ -21,7 +21,7 @@ use infergate::printable::printable;
 
 use super::inputs::Inputs;
 use super::model::{Block, Headline, Report, Section};
-use super::{pictures, terminal};
+use super::{pictures, terminal, words};
 use crate::receipt::Verdict;
 
 /// In the order they are read.
@@ -89,6 +89,5 @@ fn make_printable(block: &mut Block) {
 }
 
 fn headline(verdict: &Verdict) -> Headline {
-    let why = terminal::reason(verdict).map(|why| printable(&why).into_owned());
-    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, why }
+    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, said: words::headline::of(verdict) }
 }

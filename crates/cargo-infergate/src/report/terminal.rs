@@ -9,7 +9,7 @@ use super::units::{self, MISSING};
 use super::{load, words};
 use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{
-    Against, CaseRecord, Evidence, Machine, Note, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence,
+    Against, CaseRecord, Evidence, Machine, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence,
     TtftParts, Verdict, VerdictRow,
 };
 use crate::stats::percentile;
@@ -115,9 +115,8 @@ pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
         text.push('\n');
     }
     text += more;
-    let words = style(verdict.verdict).paint(verdict.verdict.words());
-    let why = reason(verdict).map_or_else(String::new, |why| format!(", {why}"));
-    let _ = writeln!(text, "verdict: {words} (exit {}){}", verdict.exit_code, printable(&why));
+    let ending = style(verdict.verdict).paint(verdict.verdict.words());
+    let _ = writeln!(text, "verdict: {ending} (exit {}): {}", verdict.exit_code, words::headline::of(verdict));
     text
 }
 
@@ -136,40 +135,6 @@ pub(super) fn remarks(rows: &[VerdictRow]) -> Vec<String> {
     }
     let names = |subjects: Vec<&Subject>| subjects.into_iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
     grouped.into_iter().map(|(subjects, said)| format!("{}: {said}", names(subjects))).collect()
-}
-
-/// Why, where the decision was not to pass: the first row that decided, and the first of each other failure; or what broke the
-/// whole run.
-pub(super) fn reason(verdict: &Verdict) -> Option<String> {
-    if verdict.exit_code == 0 {
-        if let intended @ 1.. = words::accept::accepted(verdict).len() {
-            return Some(format!("{} that head declares as intended", units::many(intended, "change")));
-        }
-        let judged = verdict.rows.iter().any(|row| row.time().is_some() && row.outcome != Outcome::Advisory);
-        let is_memory = |row: &VerdictRow| matches!(row.evidence, Evidence::Memory(_));
-        let memory_alone = !verdict.rows.is_empty() && verdict.rows.iter().all(is_memory);
-        return (!judged && !memory_alone).then(|| "time is shown and not judged".into());
-    }
-    if let Some(row) = verdict.deciding() {
-        return Some(format!("{}{}", words::decided(row), other_failures(verdict)));
-    }
-    let is_broken = |note: &&Note| matches!(note, Note::Broken { .. });
-    let broken = verdict.notes.iter().filter(|_| verdict.verdict == Outcome::Invalid).find(is_broken);
-    let note = broken.or(verdict.notes.last());
-    note.map(words::note)
-}
-
-/// What else fails the build beside the outcome that named the verdict: the first row of each.
-fn other_failures(verdict: &Verdict) -> String {
-    let mut text = String::new();
-    let mut said = vec![verdict.verdict];
-    for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1) {
-        if !said.contains(&row.outcome) {
-            let _ = write!(text, "; also {}: {}", row.outcome.words(), words::decided(row));
-            said.push(row.outcome);
-        }
-    }
-    text
 }
 
 /// How an outcome looks.

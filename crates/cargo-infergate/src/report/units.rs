@@ -17,6 +17,15 @@ pub fn duration(ns: Option<f64>) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// From one time to another, a unit that both have once: `15.5 to 16.2 ms`.
+pub fn durations(from_ns: f64, to_ns: f64) -> String {
+    let (from, to) = (duration(Some(from_ns)), duration(Some(to_ns)));
+    match (from.rsplit_once(' '), to.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {to}"),
+        _ => format!("{from} to {to}"),
+    }
+}
+
 /// Tokens per second.
 pub fn tokens_per_s(rate: Option<f64>) -> String {
     rate.map_or_else(|| MISSING.into(), |rate| format!("{} tok/s", three_digits(rate)))
@@ -47,6 +56,17 @@ pub fn percent(fraction: Option<f64>) -> String {
         Some(fraction) if fraction < 0.1 => format!("{:.1} %", fraction * 100.0),
         Some(fraction) => format!("{:.0} %", fraction * 100.0),
     }
+}
+
+/// A percentage with the two digits that small shares need: `13.91 %`.
+pub fn fine(fraction: f64) -> String {
+    format!("{:.2} %", fraction * 100.0)
+}
+
+/// The ends of a change, their unit once: `+4.8 to +6.5 %`.
+pub fn signed_range(low: f64, high: f64) -> String {
+    let digits = usize::from(low.abs().max(high.abs()) < 0.1);
+    format!("{:+.digits$} to {:+.digits$} %", low * 100.0, high * 100.0)
 }
 
 /// A fraction of what the hardware gives. Above 1 a probe saw less than the hardware gives, and the number means nothing: an

@@ -4,7 +4,9 @@
 pub mod accept;
 mod code;
 pub mod command;
+mod errors;
 pub mod findings;
+pub mod headline;
 pub mod load;
 pub mod look;
 mod memory;
@@ -128,7 +130,7 @@ pub fn decided(row: &VerdictRow) -> String {
         let from = if time.against == Against::Baseline { "above" } else { "from" };
         let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
         let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
-        let (name, change) = (time.metric.name(), units::signed_percent(change));
+        let (name, change) = (metric(time.metric), units::signed_percent(change));
         Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
@@ -369,6 +371,7 @@ pub fn note(note: &Note) -> String {
         Note::SameCode => code::SAME.into(),
         Note::CodeChanged { functions, named } => code::changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
+        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => errors::noted(note).unwrap_or_default(),
         Note::Said { text } => text.clone(),
     }
 }

@@ -84,7 +84,7 @@ fn a_slower_working_tree_is_regressed_against_its_own_commit_and_left_as_it_is()
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let before = left_behind(&sandbox);
     let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1), decode/p8: itl_ns +5.0 %"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
     let commit = git(&sandbox, &["rev-parse", "HEAD"]);
     assert!(stdout(&said).contains(&format!("base {}, head {} with changes", &commit[..10], &commit[..10])));
     assert_eq!(left_behind(&sandbox), before);
@@ -168,7 +168,7 @@ fn head_is_compared_with_an_older_revision_too_and_bases_own_commit_is_not_measu
     sandbox.write("engine.rs", &step(1_055_000));
     gate(&sandbox, "HEAD", &[]).success();
     let said = gate(&sandbox, "HEAD", &["--anchor=HEAD~1"]).code(1);
-    assert!(decision(&said).contains("decode/p8: itl_ns +5.5 % against the anchor"), "{}", stdout(&said));
+    assert!(decision(&said).contains("decode 5.5 % slower than the anchor"), "{}", stdout(&said));
 
     let said = gate(&sandbox, "HEAD", &["--anchor=HEAD", "--out=paired.json"]).success();
     assert!(stdout(&said).contains("decode/p8 (anchor)"), "{}", stdout(&said));

@@ -14,7 +14,7 @@ pub fn commands(comment: &str) -> Vec<&str> {
 }
 
 /// A paired run of a bench of this name that got slower.
-fn bench(name: &str) -> Inputs {
+pub fn bench(name: &str) -> Inputs {
     let case: Case = format!("bench:{name}").parse().expect("a name");
     let mut inputs = paired();
     let receipt = inputs.paired.as_mut().expect("a pair");

@@ -265,7 +265,7 @@ fn a_run_that_cannot_be_used_says_so_first() {
     let report = of(receipt.clone());
     let headline = report.headline.as_ref().expect("a headline");
     assert_eq!((headline.outcome, headline.exit_code), (Outcome::Invalid, 3));
-    assert!(!headline.why.as_deref().unwrap_or_default().contains('\u{1b}'));
+    assert!(!headline.said.contains('\u{1b}'));
     receipt.partial = true;
     assert_eq!(of(receipt.clone()).headline.map(|headline| headline.outcome), Some(Outcome::Invalid));
     receipt.invalid.clear();

@@ -8,10 +8,10 @@ use super::super::layouts::Chooser;
 use super::super::outputs::Kept;
 use super::super::{calibrate, flags, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, fewest_to_pass, known, open, smallest_slowdown};
+use crate::gate::paired::{MAX_BLOCKS, fewest_to_pass, known, open, own_errors, smallest_slowdown};
 use crate::paired::{PairedRequest, PairedRun};
-use crate::receipt::{Calibration, PairedReceipt, read};
-use crate::report::{calibration, paired};
+use crate::receipt::{Calibration, Note, PairedReceipt, read};
+use crate::report::paired;
 
 /// What a run goes on with, and where it is kept.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub fn measure(
     course: Course<'_>,
     line: &progress::Line,
     cancelled: &AtomicBool,
-) -> Result<(PairedReceipt, Option<String>)> {
+) -> Result<(PairedReceipt, Option<Note>)> {
     let mut show = |step: &infergate::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     if request.is_same_code() {
@@ -75,8 +75,8 @@ pub fn measure(
         open(receipt)
     };
     let receipt = run.run(&look, &mut show)?;
-    let said = calibration::quote(calibrated.as_ref(), &receipt);
-    Ok((receipt, said))
+    let errors = own_errors(calibrated.as_ref(), &receipt);
+    Ok((receipt, Some(errors)))
 }
 
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.

@@ -8,7 +8,7 @@ mod resample;
 use std::collections::BTreeMap;
 
 pub use builds::{Compared, layout as layout_of, layout_spread, sides};
-pub use quoted::{OwnErrors, own_errors};
+pub use quoted::own_errors;
 
 use infergate::case::Case;
 

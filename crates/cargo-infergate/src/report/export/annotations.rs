@@ -34,7 +34,7 @@ impl Exporter for Annotations {
         no_verdict(inputs)
     }
 
-    fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
+    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
         let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
         let mut text = String::new();
         let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
@@ -44,8 +44,7 @@ impl Exporter for Annotations {
                 writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
         }
         if text.is_empty() {
-            let why = report.headline.as_ref().and_then(|headline| headline.why.clone());
-            let said = why.unwrap_or_else(|| words::look::nothing_changed(verdict));
+            let said = words::headline::of(verdict);
             let title = format!("infergate: {}", verdict.verdict.words());
             let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
         }

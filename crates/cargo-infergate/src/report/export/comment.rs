@@ -1,16 +1,19 @@
-//! The comment on a pull request, and the summary of a workflow's step: the verdict first, what changed below it, the rest
-//! folded. It stays below GitHub's limit whatever the number of cases.
+//! The comment on a pull request, and the summary of a workflow's step: what happened first, what changed below it, the rest
+//! folded, nothing twice. It stays below GitHub's limit whatever the number of cases.
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::markup::{columns, inline, prose};
+use infergate::printable::printable_within;
+
+use super::markup::{code, columns, inline, prose};
 use super::{Exporter, File, no_verdict};
-use crate::receipt::Verdict;
+use crate::receipt::{Build, Note, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Block, Report, Row, Section, Table, Tone};
-use crate::report::words::{accept, look};
+use crate::report::model::{Report, Row, Section, Table, Tone};
+use crate::report::words::{accept, headline, look};
+use crate::report::{terminal, words};
 
 /// Whoever updates the comment in place finds it by this line.
 pub const MARKER: &str = "<!-- infergate comment -->";
@@ -23,6 +26,12 @@ const MOST_ROWS: usize = 40;
 const CHANGED_BYTES: usize = 30_000;
 /// Bytes of where to look.
 const PLACES_BYTES: usize = 8_000;
+/// Bytes of tables that declare a change as intended.
+const ACCEPTS_BYTES: usize = 8_000;
+/// Bytes around what is folded.
+const FOLD_BYTES: usize = 100;
+/// Characters of a word of someone else's.
+const MAX_WORD_CHARS: usize = 200;
 /// Columns of a table of what changed, in the order a reader needs them.
 const COLUMNS: &[&str] = &[
     "case",
@@ -62,8 +71,8 @@ impl Exporter for Comment {
     }
 
     fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let (Some(verdict), Some(headline)) = (&inputs.verdict, &report.headline) else { return Ok(Vec::new()) };
-        let sign = match Tone::of(headline.outcome) {
+        let (Some(verdict), Some(decision)) = (&inputs.verdict, &report.headline) else { return Ok(Vec::new()) };
+        let sign = match Tone::of(decision.outcome) {
             // A pass that somebody has to look at.
             Tone::Good if !accept::accepted(verdict).is_empty() => "⚠️",
             Tone::Good => "✅",
@@ -71,21 +80,19 @@ impl Exporter for Comment {
             Tone::Bad => "❌",
             Tone::Plain => "ℹ️",
         };
-        let words = headline.outcome.words();
-        let mut text = format!("{MARKER}\n### {sign} infergate: {words}\n");
-        if let Some(said) = look::summary(verdict).or_else(|| headline.why.clone()) {
-            let _ = write!(text, "\n{}\n", prose(&said));
-        }
+        let ends: Vec<&str> = headline::outcomes(verdict).into_iter().map(Outcome::words).collect();
+        let mut text = format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", ends.join(", "), prose(&decision.said));
         if inputs.pull_request {
             let _ = write!(text, "\n{}\n", prose(look::OWN_RUN));
         }
         text += &intended(verdict);
-        text += &changed(report, verdict);
+        text += &changed(report);
         text += &looks(verdict, inputs);
-        text += &declared(verdict, inputs);
         text += &compared(inputs, report);
         text += &commands(inputs);
-        text += &folded(report, MOST_BYTES.saturating_sub(text.len()));
+        text += &declared(verdict, inputs);
+        let room = MOST_BYTES.saturating_sub(text.len());
+        text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
         Ok(vec![File::text("comment.md", text)])
     }
 }
@@ -110,9 +117,15 @@ fn intended(verdict: &Verdict) -> String {
 
 /// The tables that would let pass what failed.
 fn declared(verdict: &Verdict, inputs: &Inputs) -> String {
-    let tables = inputs.paired.as_ref().and_then(|receipt| accept::tables(receipt, verdict));
+    let tables = inputs.paired.as_ref().map_or_else(Vec::new, |receipt| accept::tables(receipt, verdict));
+    let (shown, left) = accept::shown(&tables, ACCEPTS_BYTES);
+    if shown.is_empty() {
+        return String::new();
+    }
+    let more = if left > 0 { format!("\nand {left} more, likewise\n") } else { String::new() };
+    let how = prose(accept::HOW);
     // No line of theirs can begin with what ends the block.
-    tables.map_or_else(String::new, |tables| format!("\n{}\n\n```toml\n{tables}```\n", prose(accept::HOW)))
+    format!("\n<details><summary>If it is intended</summary>\n\n{how}\n\n```toml\n{shown}```\n{more}\n</details>\n")
 }
 
 /// The sections whose tables can change something.
@@ -121,16 +134,13 @@ fn judged(report: &Report) -> impl Iterator<Item = &Table> {
 }
 
 /// What changed, as many rows as there is room for.
-fn changed(report: &Report, verdict: &Verdict) -> String {
+fn changed(report: &Report) -> String {
     let mut text = String::new();
     for table in judged(report) {
         let notable: Vec<&Row> = table.rows.iter().filter(|row| row.notable).collect();
         if !notable.is_empty() {
             text += &within(table, COLUMNS, &notable, MOST_ROWS, CHANGED_BYTES.saturating_sub(text.len()));
         }
-    }
-    if text.is_empty() {
-        let _ = write!(text, "\n{}\n", prose(&look::nothing_changed(verdict)));
     }
     text
 }
@@ -153,12 +163,22 @@ fn compared(inputs: &Inputs, report: &Report) -> String {
         let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.title));
     }
     if let Some((base, subject)) = inputs.base_build().zip(inputs.subject()) {
-        let _ = writeln!(text, "{}", inline(&look::sides(base, subject.build)));
+        let _ = writeln!(text, "{}{}", inline(&look::sides(base, subject.build)), built(base, subject.build));
     }
     if let Some(sure) = look::how_sure(inputs) {
         let _ = write!(text, "\n{}\n", prose(&sure));
     }
     text
+}
+
+/// What built both sides, where that was the same; a note says what differs.
+fn built(base: &Build, head: &Build) -> String {
+    if (&base.rustc, &base.flags) != (&head.rustc, &head.flags) || head.rustc.is_empty() {
+        return String::new();
+    }
+    let word = |word: &str| code(&printable_within(word, MAX_WORD_CHARS), false);
+    let flags = if head.flags.is_empty() { String::new() } else { format!(", {}", word(&head.flags)) };
+    format!("; both by {}{flags}", word(&head.rustc))
 }
 
 fn commands(inputs: &Inputs) -> String {
@@ -172,48 +192,57 @@ fn commands(inputs: &Inputs) -> String {
     text
 }
 
-/// Everything else, as much of it as fits into `room` bytes.
-fn folded(report: &Report, room: usize) -> String {
-    let mut text = String::new();
-    for section in &report.sections {
-        if !["verdict", "compared", "targets", "findings"].contains(&section.id) {
-            continue;
-        }
-        let head = format!("\n<details><summary>{}</summary>\n", section.title);
-        let tail = "\n</details>\n";
-        let spent = text.len() + head.len() + tail.len();
-        let body = fitting(section, room.saturating_sub(spent));
-        if !body.is_empty() {
-            text += &head;
-            text += &body;
-            text += tail;
+/// What was said nowhere above, as much of it as fits into `room` bytes.
+fn rest(report: &Report, remarks: &[String], room: usize) -> String {
+    let mut body = String::new();
+    let mut is_all = true;
+    for table in judged(report) {
+        let rows: Vec<&Row> = table.rows.iter().filter(|row| !row.notable).collect();
+        is_all &= rows.len() == table.rows.len();
+        if !rows.is_empty() {
+            let ids: Vec<&str> = table.columns.iter().map(|column| column.id).collect();
+            body += &within(table, &ids, &rows, rows.len(), room.saturating_sub(body.len() + FOLD_BYTES));
         }
     }
-    text
+    let mut lines = String::new();
+    for said in remarks {
+        let line = format!("- {}\n", prose(said));
+        if body.len() + lines.len() + line.len() + FOLD_BYTES <= room {
+            lines += &line;
+        }
+    }
+    if !lines.is_empty() {
+        let _ = write!(body, "\n{lines}");
+    }
+    if body.is_empty() {
+        return body;
+    }
+    let title = if is_all { "Everything that was compared" } else { "Everything else that was compared" };
+    format!("\n<details><summary>{title}</summary>\n{body}\n</details>\n")
 }
 
-/// The blocks of a section, rows left out where there is no room for all.
-fn fitting(section: &Section, room: usize) -> String {
-    let mut text = String::new();
-    for block in &section.blocks {
-        let part = match block {
-            Block::Table(table) => {
-                let rows: Vec<&Row> = table.rows.iter().collect();
-                let ids: Vec<&str> = table.columns.iter().map(|column| column.id).collect();
-                within(table, &ids, &rows, rows.len(), room.saturating_sub(text.len()))
-            }
-            // How sure the numbers are was said above.
-            Block::Chart(_) | Block::Said(_) => continue,
-            other => {
-                let alone = Section { blocks: vec![other.clone()], ..section.clone() };
-                super::markdown::body(&alone, false)
-            }
-        };
-        if text.len() + part.len() <= room {
-            text += &part;
-        }
+/// What rows and notes say beside their numbers, without what stands above already, `headline` first.
+fn remarks(inputs: &Inputs, verdict: &Verdict, headline: &str) -> Vec<String> {
+    let is_news = |row: &VerdictRow| words::sentence(row).is_none_or(|said| !headline.contains(&said));
+    let rows: Vec<VerdictRow> = verdict.rows.iter().filter_map(left_to_say).filter(is_news).collect();
+    let is_sure = look::how_sure(inputs).is_some();
+    let is_said = |note: &Note| look::is_said_by_places(note, verdict) || (is_sure && look::is_of_errors(note));
+    let notes = verdict.notes.iter().filter(|note| !is_said(note)).map(words::note);
+    terminal::remarks(&rows).into_iter().chain(notes.filter(|said| !headline.contains(said.as_str()))).collect()
+}
+
+/// A row without the reasons that are said above; `None` where one that failed or was accepted has no other.
+fn left_to_say(row: &VerdictRow) -> Option<VerdictRow> {
+    if row.outcome.exit_code() != 1 && row.outcome != Outcome::Accepted {
+        return Some(row.clone());
     }
-    text
+    let is_said = |reason: &Reason| match reason {
+        Reason::RunsChanged { .. } | Reason::SomeSlower | Reason::MoreFail { .. } | Reason::Accepted { .. } => true,
+        Reason::Observed { .. } => row.outcome == Outcome::Leak,
+        _ => false,
+    };
+    let reasons: Vec<Reason> = row.reasons.iter().filter(|reason| !is_said(reason)).cloned().collect();
+    (!reasons.is_empty()).then(|| VerdictRow { reasons, remedy: None, ..row.clone() })
 }
 
 /// The first of these rows, at most `most` and as many as fit into `room` bytes, and how many are left out.

@@ -59,7 +59,7 @@ struct Decision {
     tone: &'static str,
     words: &'static str,
     exit_code: i32,
-    why: Option<String>,
+    said: String,
 }
 
 #[derive(Serialize)]
@@ -121,7 +121,7 @@ fn page(report: &Report) -> Page {
         tone: Tone::of(headline.outcome).name(),
         words: headline.outcome.words(),
         exit_code: headline.exit_code,
-        why: headline.why.as_deref().map(line),
+        said: line(&headline.said),
     });
     Page {
         title: line(&report.title),

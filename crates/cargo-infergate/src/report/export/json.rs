@@ -36,7 +36,7 @@ pub fn document(report: &Report) -> ReportFile {
     let verdict = report.headline.as_ref().map(|headline| ReportVerdict {
         outcome: headline.outcome,
         exit_code: headline.exit_code,
-        why: headline.why.clone(),
+        why: Some(headline.said.clone()),
     });
     let sections = report.sections.iter().map(section).collect();
     ReportFile { schema: REPORT_SCHEMA.into(), title: report.title.clone(), verdict, sections }

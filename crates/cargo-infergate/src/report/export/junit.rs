@@ -9,7 +9,7 @@ use super::{Exporter, File, no_verdict};
 use crate::receipt::{Outcome, Subject, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
-use crate::report::{terminal, words};
+use crate::report::words;
 
 /// `junit.xml`.
 pub struct Junit;
@@ -72,18 +72,20 @@ fn suite(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result<()> {
     let failures = codes.iter().filter(|code| **code == 1).count();
     let errors = codes.iter().filter(|code| ![0, 1].contains(*code)).count();
     let counts = [codes.len(), failures, errors].map(|count| count.to_string());
+    let said = words::headline::of(verdict);
     let attributes = [("name", "infergate"), ("tests", &counts[0]), ("failures", &counts[1]), ("errors", &counts[2])];
     writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
         for (subject, rows) in &tests {
             test(writer, verdict, subject, rows)?;
         }
         if let Some(code) = whole {
-            let why = terminal::reason(verdict).unwrap_or_default();
             let attributes = [("classname", "infergate"), ("name", "the whole run")];
-            writer.create_element("testcase").with_attributes(attributes).write_inner_content(|writer| {
-                failed(writer, (code, verdict.verdict), &[printable(&why).into_owned()])
-            })?;
+            writer
+                .create_element("testcase")
+                .with_attributes(attributes)
+                .write_inner_content(|writer| failed(writer, (code, verdict.verdict), std::slice::from_ref(&said)))?;
         }
+        writer.create_element("system-out").write_text_content(BytesText::new(&said))?;
         Ok(())
     })?;
     Ok(())

@@ -43,8 +43,8 @@ impl Exporter for Markdown {
 
 /// The decision in one line: `**verdict: regressed** (exit 1): decode/p128 ...`.
 pub fn decision(headline: &Headline) -> String {
-    let why = headline.why.as_deref().map_or_else(String::new, |why| format!(": {}", inline(why)));
-    format!("**verdict: {}** (exit {}){why}", headline.outcome.words(), headline.exit_code)
+    let Headline { outcome, exit_code, said } = headline;
+    format!("**verdict: {}** (exit {exit_code}): {}", outcome.words(), inline(said))
 }
 
 /// What a section holds, without its heading.

@@ -76,10 +76,11 @@ pub fn table(table: &Table) -> String {
     rows_of(table, &all, &rows)
 }
 
-/// These columns, by their ids, of these rows of a table.
+/// These columns, by their ids, of these rows of a table; a column in which nothing stands is left out.
 pub fn columns(table: &Table, ids: &[&str], rows: &[&Row]) -> String {
     let known = ids.iter().filter_map(|id| table.columns.iter().position(|column| column.id == *id));
-    rows_of(table, &known.collect::<Vec<usize>>(), rows)
+    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.shown().is_empty()));
+    rows_of(table, &known.filter(is_said).collect::<Vec<usize>>(), rows)
 }
 
 fn rows_of(table: &Table, columns: &[usize], rows: &[&Row]) -> String {

@@ -1,11 +1,12 @@
 //! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say.
 
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, TimeEvidence,
-    Unit as Counts, Verdict, VerdictRow, Witness,
+    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence,
+    TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
+use crate::report::words::look;
 use crate::report::{terminal, units, words};
 
 /// What the gate decided, and on what.
@@ -18,7 +19,10 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         }
     }
     let mut said = terminal::remarks(&verdict.rows);
-    said.extend(verdict.notes.iter().map(words::note));
+    // How often the gate is wrong stands with what was compared.
+    let is_sure = look::how_sure(inputs).is_some();
+    let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
+    said.extend(notes.map(words::note));
     if !said.is_empty() {
         section = section.with(Block::List(said));
     }
@@ -64,7 +68,8 @@ fn times(verdict: &Verdict) -> Table {
     ];
     if paired {
         columns.push(
-            Column::numbers("shows_from", "shows from").about("the smallest slowdown this run calls 19 times of 20"),
+            Column::numbers("shows_from", "shows from")
+                .about("the smallest slowdown this run calls 19 times out of 20"),
         );
         columns.push(
             Column::numbers("blocks", "blocks")
@@ -136,7 +141,7 @@ fn exact(verdict: &Verdict) -> Table {
     );
     for row in &verdict.rows {
         let (what, base, head) = match &row.evidence {
-            Evidence::Output(output) => ("output", token(output, output.base_id), token(output, output.head_id)),
+            Evidence::Output(output) => ("output", token(output, output.base_id), other(output)),
             Evidence::Counter(counter) => {
                 (counter.name.as_str(), counted(counter, counter.base), counted(counter, counter.head))
             }
@@ -158,6 +163,15 @@ fn token(output: &OutputEvidence, id: Option<u32>) -> Cell {
         (Some(position), Some(id)) => Cell::text(format!("token {} is {id}", position + 1)),
         (Some(position), None) => Cell::text(format!("no token {}", position + 1)),
         (None, _) => Cell::text(""),
+    }
+}
+
+/// Head's token there, or by how much its numbers differ where the tokens are the same.
+fn other(output: &OutputEvidence) -> Cell {
+    let is_other = matches!(output.comparison, OutputComparison::Changed | OutputComparison::Drifted);
+    match output.max_abs_logit_delta.filter(|_| is_other && output.position.is_none()) {
+        Some(delta) => Cell::text(format!("a logit differs by {delta:.1e}")),
+        None => token(output, output.head_id),
     }
 }
 

@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use infergate::printable::printable;
 
 use super::decided;
-use crate::receipt::{Accept, Against, Evidence, NoEffect, OUTPUT, Outcome, PairedReceipt, UpTo, Verdict, VerdictRow};
-
-/// Tables that are made ready; whoever means more of them copies the first.
-const MOST_TABLES: usize = 5;
+use crate::receipt::{
+    Accept, Against, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, UpTo, Verdict, VerdictRow,
+};
 
 /// Said above the tables.
 pub const HOW: &str = "Is it intended? Then add to infergate.toml, which holds for this comparison alone:";
@@ -41,23 +40,40 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
     verdict.rows.iter().filter(|row| row.outcome == Outcome::Accepted).map(decided).collect()
 }
 
-/// The tables that would let pass what failed, as TOML; `None` where none would, or where no revision was compared with.
-pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Option<String> {
-    receipt.terms.as_ref().filter(|_| verdict.exit_code != 0)?;
+/// The tables that would let pass what failed; none where none would, or where no revision was compared with.
+pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
     let mut tables: Vec<Accept> = Vec::new();
+    if receipt.terms.is_none() || verdict.exit_code == 0 {
+        return tables;
+    }
     for wanted in verdict.rows.iter().filter_map(table) {
         let is_same = |known: &&mut Accept| {
             (&known.case, &known.metric, known.against) == (&wanted.case, &wanted.metric, wanted.against)
         };
+        let has_room = tables.len() < MAX_ACCEPTS;
         match tables.iter_mut().find(is_same) {
             // A median and its mean: one table is for both.
             Some(known) => known.up_to = larger(known.up_to, wanted.up_to),
-            None => tables.push(wanted),
+            None if has_room => tables.push(wanted),
+            None => {}
         }
     }
-    tables.truncate(MOST_TABLES);
-    let text: Vec<String> = tables.iter().map(toml).collect();
-    (!text.is_empty()).then(|| text.join("\n"))
+    tables
+}
+
+/// The first of `tables` as TOML, as many as fit into `room` bytes, and how many are left out.
+pub fn shown(tables: &[Accept], room: usize) -> (String, usize) {
+    let mut text = String::new();
+    for (at, table) in tables.iter().enumerate() {
+        let gap = if at > 0 { "\n" } else { "" };
+        let table = toml(table);
+        if text.len() + gap.len() + table.len() > room {
+            return (text, tables.len() - at);
+        }
+        text += gap;
+        text += &table;
+    }
+    (text, 0)
 }
 
 fn larger(one: Option<UpTo>, other: Option<UpTo>) -> Option<UpTo> {

@@ -1,14 +1,15 @@
-//! How sure a verdict is, where to look, and how to repeat it.
+//! How sure a verdict is, what was measured about its cause, and how to repeat it.
 
-use infergate::case::Phase;
+use std::collections::HashMap;
+
 use infergate::printable::printable_within;
 
-use crate::gate::paired::LEVEL;
 use crate::receipt::{
-    Against, Build, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
+    Build, Evidence, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
 use crate::report::words::command::flag;
+use crate::report::words::{code, errors};
 use crate::report::{units, words};
 
 /// Characters of a place in the code.
@@ -37,12 +38,11 @@ const MOST_SUBJECTS: usize = 8;
 
 /// How the numbers came about, and what their intervals mean.
 pub fn how_sure(inputs: &Inputs) -> Option<String> {
-    match (&inputs.paired, &inputs.head, &inputs.verdict) {
-        (Some(paired), ..) if paired.blocks.is_empty() => None,
-        (Some(paired), ..) => Some(paired_words(paired, inputs.verdict.as_ref())),
-        (None, Some(_), Some(verdict)) => stored_words(verdict),
-        (None, None, Some(verdict)) if inputs.load.is_some() => stored_words(verdict),
-        _ => None,
+    match (&inputs.paired, &inputs.verdict) {
+        (Some(paired), _) if paired.blocks.is_empty() => None,
+        (Some(paired), verdict) => Some(paired_words(paired, verdict.as_ref())),
+        (None, Some(verdict)) => stored_words(verdict),
+        (None, None) => None,
     }
 }
 
@@ -58,11 +58,11 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
         );
     }
     let luck = if paired.layouts.is_some() { "" } else { ", but for the luck of where the linker put the code" };
+    let notes = verdict.map_or(paired.notes.as_slice(), |verdict| verdict.notes.as_slice());
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
-         within each block, so it can differ from the ratio of the two times.{level} The rule calls at most {} of suites \
-         regressed where nothing changed{luck}.",
-        units::level(LEVEL)
+         within each block, so it can differ from the ratio of the two times.{level} {}",
+        errors::said(notes, luck)
     )
 }
 
@@ -83,11 +83,12 @@ pub fn level(verdict: &Verdict) -> Option<f64> {
     verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
 }
 
-/// Where a reader begins to search, the same words of several subjects once.
+/// What was measured about the cause of each failure, the same words of several subjects once. Nothing where nothing was.
 pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    let parts = parts(verdict);
     let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
-    for row in &verdict.rows {
-        let Some(text) = place(row, inputs) else { continue };
+    for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0) {
+        let Some(text) = place(row, parts.get(&row.subject), inputs) else { continue };
         let subject = row.subject.to_string();
         match grouped.iter_mut().find(|(_, known)| *known == text) {
             Some((subjects, _)) if subjects.contains(&subject) => {}
@@ -100,110 +101,68 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
     };
-    grouped.into_iter().map(line).collect()
+    let changed = verdict.notes.iter().filter(|note| is_said_by_places(note, verdict)).map(words::note);
+    grouped.into_iter().map(line).chain(changed).collect()
 }
 
-/// Where a reader begins to search for the cause of a row that failed. `None` where the row passed.
-fn place(row: &VerdictRow, inputs: &Inputs) -> Option<String> {
-    if row.outcome.exit_code() == 0 {
-        return None;
+/// Whether a note is among the [`places`]: which functions changed, where something failed.
+pub fn is_said_by_places(note: &Note, verdict: &Verdict) -> bool {
+    matches!(note, Note::CodeChanged { .. }) && verdict.rows.iter().any(|row| row.outcome.exit_code() == 1)
+}
+
+/// Whether a note says how often the gate is wrong, as [`how_sure`] does.
+pub fn is_of_errors(note: &Note) -> bool {
+    matches!(note, Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. })
+}
+
+/// Times of a subject that are shown beside the one that counts: TTFT and ITL of a generation.
+fn parts(verdict: &Verdict) -> HashMap<&Subject, Vec<&TimeEvidence>> {
+    let mut parts: HashMap<&Subject, Vec<&TimeEvidence>> = HashMap::new();
+    for row in &verdict.rows {
+        if let Some(time) = row.time().filter(|time| !time.counted && time.ratio.is_some()) {
+            parts.entry(&row.subject).or_default().push(time);
+        }
     }
-    let text = match &row.evidence {
-        Evidence::Time(_) if row.reasons.contains(&Reason::SomeSlower) => {
-            "what runs in some of its steps only: memory that is allocated or given back, a table that grows, a lock, a flush"
-                .into()
-        }
-        Evidence::Time(time) if row.outcome == Outcome::Regressed => match (time.metric, row.subject.case()) {
-            (Metric::TtftNs, _) => {
-                "what runs once for the whole prompt: attention over it, the large matrix products".into()
-            }
-            (Metric::ItlNs, _) => "what runs for each token: weights and cache as they are read, sampling".into(),
-            (Metric::E2eNs, Some(case)) if case.phase() == Phase::Generate => {
-                "its TTFT and ITL in the table: the one that moved says whether prompt or tokens are slower".into()
-            }
-            (Metric::E2eNs | Metric::TimeNs, _) => "what runs in it".into(),
-            (Metric::SystemTokenNs, _) => "what requests share: batch size, scheduler, queue".into(),
-            (Metric::TtftP90Ns, _) => "how requests wait: the queue, when a batch takes a further one, prompts".into(),
-            (Metric::ItlP90Ns, _) => {
-                "what a step does for all requests: the batch, prompts that are read between".into()
-            }
-            (Metric::LongestGapNs, _) => {
-                "what stops every request for a moment: a lock, a cache that is cleared".into()
-            }
-        },
-        Evidence::Output(output) if row.outcome == Outcome::OutputChanged => match output.position {
-            Some(0) => "what changes numbers while the prompt is read".into(),
-            Some(position) => format!("what changes numbers before output token {}", position + 1),
-            None => "what changes the numbers behind the tokens".into(),
-        },
-        Evidence::Counter(counter)
-            if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
-        {
-            "the failures of the load run, which its report lists by class".into()
-        }
-        Evidence::Counter(_) if row.outcome == Outcome::CounterRegressed => {
-            "what is allocated for each prompt or token".into()
+    parts
+}
+
+/// What was measured about the cause of a row that failed, beside its own numbers.
+fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) -> Option<String> {
+    let ran = row.reasons.iter().find_map(|reason| match reason {
+        Reason::RunsChanged { functions, changed, named } => Some(code::runs(*functions, *changed, named)),
+        _ => None,
+    });
+    match &row.evidence {
+        Evidence::Time(time) if row.outcome == Outcome::Regressed => {
+            let some =
+                row.reasons.contains(&Reason::SomeSlower).then(|| "a few samples take much longer, most do not".into());
+            let moved = parts.filter(|_| time.statistic == Statistic::Median).map(|parts| moved(parts));
+            let found: Vec<String> = [moved, some, ran].into_iter().flatten().collect();
+            (!found.is_empty()).then(|| found.join("; "))
         }
         Evidence::Memory(_) => {
             let site = inputs.memory_record()?.sites.first()?;
             let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
-            format!(
+            Some(format!(
                 "memory that outlives its run is allocated in {}",
                 printable_within(&frames.join(", called by "), MAX_PLACE_CHARS)
-            )
+            ))
         }
-        _ => return None,
-    };
-    Some(text)
-}
-
-/// What decided, in one sentence for whoever sees nothing else; `None` where the verdict is good.
-pub fn summary(verdict: &Verdict) -> Option<String> {
-    if verdict.exit_code == 0 {
-        return None;
+        Evidence::Counter(counter)
+            if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
+        {
+            Some("the report of the load run lists its failures by class".into())
+        }
+        _ => None,
     }
-    let row = verdict.deciding()?;
-    let others: Vec<_> =
-        verdict.rows.iter().filter(|other| other.outcome.exit_code() != 0 && !std::ptr::eq(*other, row)).collect();
-    let more = match others.as_slice() {
-        [] => String::new(),
-        [other] => format!("; {} failed, too", other.subject),
-        more => format!("; {} more are below", more.len()),
-    };
-    let slower = row.time().filter(|_| row.outcome == Outcome::Regressed).and_then(|time| slower(row, time));
-    Some(format!("{}{more}", slower.unwrap_or_else(|| words::decided(row))))
 }
 
-/// `decode/p128 is slower: ITL 34.4 ms instead of 33.0 ms, +4.3 % (+2.9 % to +5.8 %), and it fails from +2.0 %`.
-fn slower(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
-    let (base, head, limit) = (time.base_ns?, time.head_ns?, time.threshold?);
-    let from = if time.against == Against::Baseline { "above" } else { "from" };
-    Some(format!(
-        "{} is slower: {} {} instead of {}, {}, and it fails {from} {}",
-        words::compared(row, time),
-        words::measure(time),
-        units::duration(Some(head)),
-        units::duration(Some(base)),
-        words::change(time),
-        units::signed_percent(limit - 1.0)
-    ))
-}
-
-/// What is said where no table has anything to show.
-pub fn nothing_changed(verdict: &Verdict) -> String {
-    let mut subjects: Vec<_> = verdict.rows.iter().map(|row| &row.subject).collect();
-    subjects.sort();
-    subjects.dedup();
-    let said = match subjects.len() {
-        0 => return "Nothing was compared".into(),
-        1 => format!("{}: no change beyond its limits", subjects[0]),
-        count => format!("{count} subjects were compared: no change beyond their limits"),
-    };
-    let unjudged = |row: &&VerdictRow| row.outcome == Outcome::Advisory && row.time().is_some_and(|time| time.counted);
-    match verdict.rows.iter().filter(unjudged).count() {
-        0 => said,
-        times => format!("{said}; {} shown and not judged", units::many(times, "time")),
-    }
+/// `its ITL +6.0 % (+5.0 % to +7.3 %), its TTFT +1.9 % (-0.7 % to +5.0 %)`: the one that moved most first.
+fn moved(parts: &[&TimeEvidence]) -> String {
+    let mut parts = parts.to_vec();
+    parts.sort_by(|a, b| b.ratio.unwrap_or(1.0).total_cmp(&a.ratio.unwrap_or(1.0)));
+    let part = |time: &&TimeEvidence| format!("its {} {}", words::metric(time.metric), words::change(time));
+    parts.iter().map(part).collect::<Vec<String>>().join(", ")
 }
 
 /// The command that gives this verdict again; `None` where it cannot be known, as for a model that is a file somewhere.

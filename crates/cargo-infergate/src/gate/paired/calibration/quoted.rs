@@ -4,42 +4,34 @@ use infergate::case::Case;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
-use crate::receipt::{Calibration, Outcome, PairedCase, PairedReceipt};
+use crate::receipt::{Calibration, Note, Outcome, PairedCase, PairedReceipt};
 use crate::stats::sample_std;
 
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
 const TIMES_AS_NOISY: f64 = 2.0;
 
-/// How often gates like this one were wrong.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OwnErrors {
-    /// Of so many settled gates between two builds that do the same, so many called a case regressed.
-    Measured {
-        /// Gates.
-        gates: u64,
-        /// Those that were wrong.
-        regressed: u64,
-    },
-    /// None was measured under the conditions of this one: why, in a clause.
-    NotMeasured(String),
-}
-
-/// Of the question that a change asks, "do these two builds differ?", and not of one file against itself, which has no luck of
-/// layout in it; where this gate drew several layouts a side, of gates that did. The gates are judged by the limits of `receipt`.
-pub fn own_errors(calibration: &Calibration, receipt: &PairedReceipt) -> OwnErrors {
+/// How often gates like the one of `receipt` were wrong here. Of the question that a change asks, "do these two builds differ?", and
+/// not of one file against itself, which has no luck of layout in it; where this gate drew several layouts a side, of gates that did.
+/// The gates are judged by the limits of `receipt`.
+pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
+    let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
+    let Some(calibration) = calibration else {
+        return unknown("this machine class has no calibration, which the command `calibrate` makes");
+    };
     if let Some(why) = other_conditions(calibration, receipt) {
-        return OwnErrors::NotMeasured(why);
+        return unknown(&why);
     }
     let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
     let ends = of_kind(calibration, kind).map(|gate| ended(&receipt.cases, gate));
     let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
     if settled.is_empty() {
-        return OwnErrors::NotMeasured(
-            "no settled gate between two builds that do the same is in its calibration".into(),
-        );
+        return unknown("no settled gate between two builds that do the same is in its calibration");
     }
-    let regressed = settled.iter().filter(|end| any_regressed(end)).count() as u64;
-    OwnErrors::Measured { gates: settled.len() as u64, regressed }
+    Note::OwnErrors {
+        calibrated: calibration.created.get(..10).unwrap_or(&calibration.created).to_owned(),
+        gates: settled.len() as u64,
+        regressed: settled.iter().filter(|end| any_regressed(end)).count() as u64,
+    }
 }
 
 fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {

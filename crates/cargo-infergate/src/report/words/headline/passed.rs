@@ -1,0 +1,165 @@
+//! What a pass rests on: how many cases, their output, the slowdown and the leak that would have shown. Or why less was looked at.
+
+use std::collections::HashSet;
+
+use super::{and_more, failed, name, noun};
+use crate::receipt::{
+    Against, Evidence, MemoryEvidence, Outcome, OutputComparison, OutputEvidence, Reason, Shown, Statistic, Subject,
+    TimeEvidence, Verdict, VerdictRow, Witness,
+};
+use crate::report::{units, words};
+
+type Timed<'a> = (&'a VerdictRow, &'a TimeEvidence);
+
+/// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B a run would show)`;
+/// before it what head declares as intended, and what is faster.
+pub fn sentence(verdict: &Verdict) -> String {
+    let of = |outcome: Outcome| verdict.rows.iter().filter(|row| row.outcome == outcome).collect::<Vec<&VerdictRow>>();
+    let accepted = failed::clauses(verdict, &of(Outcome::Accepted));
+    let accepted = (!accepted.is_empty()).then(|| format!("head declares as intended: {}", accepted.join("; ")));
+    let faster = failed::times(verdict, &of(Outcome::Improved));
+    let parts: Vec<String> = [cases(verdict), memory(verdict), targets(verdict)].into_iter().flatten().collect();
+    let whole = (!parts.is_empty()).then(|| parts.join(", "));
+    let said: Vec<String> = [accepted, faster, whole].into_iter().flatten().collect();
+    if said.is_empty() { "nothing was compared".into() } else { said.join("; ") }
+}
+
+fn cases(verdict: &Verdict) -> Option<String> {
+    let subjects: HashSet<&Subject> = super::cases(verdict).map(|row| &row.subject).collect();
+    if subjects.is_empty() {
+        return None;
+    }
+    let counted = units::many(subjects.len(), noun(verdict));
+    let (output, time) = (output(verdict, subjects.len()), time(verdict));
+    let is_counted = super::cases(verdict).any(|row| matches!(row.evidence, Evidence::Counter(_)));
+    let counters = (output.is_none() && time.is_none() && is_counted).then(|| "no counter is worse".to_owned());
+    let begin = output.map_or_else(|| counted.clone(), |output| format!("{counted}{output}"));
+    Some([Some(begin), time, counters].into_iter().flatten().collect::<Vec<String>>().join(", "))
+}
+
+/// ` with the same output`: what is said of the outputs of `cases` cases; `None` where none was given.
+fn output(verdict: &Verdict, cases: usize) -> Option<String> {
+    let given: Vec<(Outcome, &OutputEvidence)> = verdict.rows.iter().filter_map(given).collect();
+    let count =
+        |comparison: OutputComparison| given.iter().filter(|(_, output)| output.comparison == comparison).count();
+    let (unknown, drifted) = (count(OutputComparison::Unknown), count(OutputComparison::Drifted));
+    let accepted = given.iter().filter(|(outcome, _)| *outcome == Outcome::Accepted).count();
+    let changed = count(OutputComparison::Changed).saturating_sub(accepted);
+    let whose = if given.len() == cases { String::new() } else { format!(", {} of them", given.len()) };
+    let said: String = match given.len() {
+        0 => return None,
+        // Said before, as what head declares.
+        all if accepted == all => return None,
+        all if unknown == all => "without an output to compare with".into(),
+        _ if changed > 0 => format!("with another output in {changed}, which is shown and not judged"),
+        _ if accepted > 0 => "with the same output in the others".into(),
+        _ if unknown > 0 => "with the same output where there is one to compare with".into(),
+        _ if drifted > 0 => "with the same output but for rounding".into(),
+        _ => "with the same output".into(),
+    };
+    Some(format!("{whose} {said}"))
+}
+
+/// The output of a row, unless it is one of a bench that says nothing of what it computed.
+fn given(row: &VerdictRow) -> Option<(Outcome, &OutputEvidence)> {
+    let Evidence::Output(output) = &row.evidence else { return None };
+    let is_silent = output.comparison == OutputComparison::Same && output.positions == Some(0);
+    (!is_silent).then_some((row.outcome, output))
+}
+
+/// What is said of the times that count.
+fn time(verdict: &Verdict) -> Option<String> {
+    let timed = verdict.rows.iter().filter_map(|row| Some((row, row.time()?)));
+    let counted: Vec<Timed<'_>> = timed.filter(|(_, time)| time.counted).collect();
+    let of = |is: fn(Outcome) -> bool| counted.iter().copied().filter(|(row, _)| is(row.outcome)).collect::<Vec<_>>();
+    let same_code = of(|outcome| outcome == Outcome::SameCode);
+    if !same_code.is_empty() && same_code.len() == counted.len() {
+        return Some("nothing timed, as base and head are the same machine code".into());
+    }
+    let judged = of(|outcome| matches!(outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
+    let shown = subjects(&of(|outcome| outcome == Outcome::Advisory), Statistic::Median);
+    let is_any = counted.iter().any(|(row, _)| row.outcome != Outcome::Advisory);
+    let shown = match shown {
+        0 => None,
+        _ if !is_any => Some("time is shown and not judged".to_owned()),
+        some => Some(format!("time of {some} shown and not judged")),
+    };
+    let parts = [slower(verdict, &judged), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Of how many subjects these times are, by the median or the mean.
+fn subjects(times: &[Timed<'_>], statistic: Statistic) -> usize {
+    let own = times.iter().filter(|(_, time)| time.statistic == statistic);
+    own.map(|(row, _)| &row.subject).collect::<HashSet<_>>().len()
+}
+
+/// `none slower (a slowdown from 2.6 % on would show)`, or what is, by less than its limit.
+fn slower(verdict: &Verdict, judged: &[Timed<'_>]) -> Option<String> {
+    let is_slower =
+        |(row, time): &&Timed<'_>| row.outcome == Outcome::WithinLimit && words::tendency(time) == Some(Shown::Slower);
+    let slower: Vec<Timed<'_>> = judged.iter().filter(is_slower).copied().collect();
+    let ratio = |time: &TimeEvidence| time.ratio.unwrap_or(1.0);
+    let largest = slower.iter().max_by(|(_, a), (_, b)| ratio(a).total_cmp(&ratio(b)));
+    if let Some((row, time)) = largest {
+        let all: HashSet<&Subject> = slower.iter().map(|(row, _)| &row.subject).collect();
+        let more = and_more(all.len() - 1);
+        return Some(format!("{}{more}, within the limit", failed::moved(verdict, row, time)));
+    }
+    (!judged.is_empty()).then(|| format!("none slower{}", would_show(judged)))
+}
+
+/// The largest slowdown that a case could have had unseen; of a baseline's sessions the largest limit.
+fn would_show(judged: &[Timed<'_>]) -> String {
+    let medians = || judged.iter().map(|(_, time)| time).filter(|time| time.statistic == Statistic::Median);
+    let largest = |ratios: Option<Vec<f64>>| ratios?.into_iter().reduce(f64::max);
+    if medians().all(|time| time.against == Against::Baseline) {
+        let limit = largest(medians().map(|time| time.threshold).collect());
+        return limit.map_or_else(String::new, |limit| format!(" by more than {}", units::percent(Some(limit - 1.0))));
+    }
+    match largest(medians().map(|time| time.smallest_slowdown).collect()) {
+        Some(ratio) => format!(" (a slowdown from {} on would show)", units::percent(Some(ratio - 1.0))),
+        None => " beyond its limit".into(),
+    }
+}
+
+/// Times that differ and whose cases run nothing that changed.
+fn layout(verdict: &Verdict, times: &[Timed<'_>]) -> Option<String> {
+    let ((row, _), _) = times.split_first()?;
+    let all: HashSet<&Subject> = times.iter().map(|(row, _)| &row.subject).collect();
+    let (run, differ) = if all.len() == 1 { ("runs", "differs") } else { ("run", "differ") };
+    Some(format!(
+        "{}{} {run} nothing that changed and {differ} in time by layout alone",
+        name(verdict, &row.subject),
+        and_more(all.len() - 1)
+    ))
+}
+
+/// `no leak in 100 runs (1 B a run would show)`: by the heap, which is counted, or by what is resident.
+fn memory(verdict: &Verdict) -> Option<String> {
+    let followed = verdict.rows.iter().filter(|row| matches!(row.outcome, Outcome::Pass | Outcome::Plateau));
+    let followed: Vec<(&VerdictRow, &MemoryEvidence)> = followed
+        .filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
+        .collect();
+    let (row, memory) = followed.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(followed.first())?;
+    let observed = |reason: &Reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None };
+    // How far a plateau is one stands in its own words.
+    let plateau = || row.reasons.iter().find_map(observed).unwrap_or_else(|| "memory grew and levelled off".into());
+    Some(if row.outcome == Outcome::Plateau { plateau() } else { unleaked(memory) })
+}
+
+fn unleaked(memory: &MemoryEvidence) -> String {
+    let runs = memory.runs.map_or_else(String::new, |runs| format!(" in {}", units::many(runs, "run")));
+    let resident = if memory.witness == Witness::Resident { " of resident memory" } else { "" };
+    let seen = memory
+        .smallest_leak_bytes
+        .map_or_else(String::new, |bytes| format!(" ({}{resident} a run would show)", units::bytes(Some(bytes))));
+    format!("no leak{runs}{seen}")
+}
+
+fn targets(verdict: &Verdict) -> Option<String> {
+    let is_met = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
+    let met = verdict.rows.iter().filter(is_met).count();
+    (met > 0).then(|| format!("{} met", units::many(met, "target")))
+}
