@@ -13,4 +13,9 @@ if [ -f "$incoming/no-verdict.txt" ]; then
 elif ! "$GATE_COMMAND" infergate report "$incoming/paired.json" --pull-request --format comment --out "$outgoing"; then
     # Why stands in this workflow's log. That line may hold words of the file, and none of those is said here.
     bash "$(dirname "$0")/no-verdict.sh" "what the gate's run wrote cannot be read as a verdict" > "$outgoing/comment.md"
+else
+    [[ $RUN_URL =~ ^https://[A-Za-z0-9./_-]+$ ]] || { echo "error: RUN_URL is no address" >&2; exit 1; }
+    # The command leaves room for this line below what GitHub takes.
+    printf '\n[The run](%s), and [its files](%s#artifacts): `paired.json`, `verdict.json`, the whole report\n' \
+        "$RUN_URL" "$RUN_URL" >> "$outgoing/comment.md"
 fi

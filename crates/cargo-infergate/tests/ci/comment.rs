@@ -126,6 +126,8 @@ fn a_verdict_is_what_the_comment_says() {
     let comment = pull.comment();
     assert!(comment.starts_with("<!-- infergate comment -->\n###") && !comment.contains("no verdict"), "{comment}");
     assert!(comment.contains("decode/p8") && !comment.contains("evil"), "{comment}");
+    let run = "https://github.com/o/r/actions/runs/9";
+    assert!(comment.contains(&format!("\n[The run]({run}), and [its files]({run}#artifacts)")), "{comment}");
 }
 
 #[test]
