@@ -9,7 +9,7 @@ use infergate::printable::printable_within;
 
 use super::markup::{code, columns, inline, prose};
 use super::{Exporter, File, no_verdict};
-use crate::receipt::{Build, Note, Outcome, Reason, Verdict, VerdictRow};
+use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Report, Row, Section, Table, Tone};
 use crate::report::words::{accept, headline, look};
@@ -125,7 +125,7 @@ fn declared(verdict: &Verdict, inputs: &Inputs) -> String {
     let more = if left > 0 { format!("\nand {left} more, likewise\n") } else { String::new() };
     let how = prose(accept::HOW);
     // No line of theirs can begin with what ends the block.
-    format!("\n<details><summary>If it is intended</summary>\n\n{how}\n\n```toml\n{shown}```\n{more}\n</details>\n")
+    format!("\n<details><summary>To accept this change</summary>\n\n{how}\n\n```toml\n{shown}```\n{more}\n</details>\n")
 }
 
 /// The sections whose tables can change something.
@@ -226,9 +226,10 @@ fn remarks(inputs: &Inputs, verdict: &Verdict, headline: &str) -> Vec<String> {
     let is_news = |row: &VerdictRow| words::sentence(row).is_none_or(|said| !headline.contains(&said));
     let rows: Vec<VerdictRow> = verdict.rows.iter().filter_map(left_to_say).filter(is_news).collect();
     let is_sure = look::how_sure(inputs).is_some();
-    let is_said = |note: &Note| look::is_said_by_places(note, verdict) || (is_sure && look::is_of_errors(note));
-    let notes = verdict.notes.iter().filter(|note| !is_said(note)).map(words::note);
-    terminal::remarks(&rows).into_iter().chain(notes.filter(|said| !headline.contains(said.as_str()))).collect()
+    let places = look::places(verdict, inputs);
+    let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note))).map(words::note);
+    let is_news = |said: &String| !headline.contains(said.as_str()) && !places.contains(said);
+    terminal::remarks(&rows).into_iter().chain(notes.filter(is_news)).collect()
 }
 
 /// A row without the reasons that are said above; `None` where one that failed or was accepted has no other.

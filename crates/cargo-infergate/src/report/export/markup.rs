@@ -76,10 +76,11 @@ pub fn table(table: &Table) -> String {
     rows_of(table, &all, &rows)
 }
 
-/// These columns, by their ids, of these rows of a table; a column in which nothing stands is left out.
+/// These columns, by their ids, of these rows of a table; a column that has nothing in any of them is left out.
 pub fn columns(table: &Table, ids: &[&str], rows: &[&Row]) -> String {
     let known = ids.iter().filter_map(|id| table.columns.iter().position(|column| column.id == *id));
-    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.shown().is_empty()));
+    let is_empty = |cell: &Cell| matches!(cell, Cell::Missing(_)) || cell.shown().is_empty();
+    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !is_empty(cell)));
     rows_of(table, &known.filter(is_said).collect::<Vec<usize>>(), rows)
 }
 

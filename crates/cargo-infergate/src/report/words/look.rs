@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use infergate::printable::printable_within;
 
 use crate::receipt::{
-    Build, Evidence, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
+    Build, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict,
+    VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
 use crate::report::words::command::flag;
@@ -88,26 +89,25 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
     let parts = parts(verdict);
     let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
     for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0) {
-        let Some(text) = place(row, parts.get(&row.subject), inputs) else { continue };
-        let subject = row.subject.to_string();
-        match grouped.iter_mut().find(|(_, known)| *known == text) {
-            Some((subjects, _)) if subjects.contains(&subject) => {}
-            Some((subjects, _)) => subjects.push(subject),
-            None => grouped.push((vec![subject], text)),
+        for text in place(row, parts.get(&row.subject), inputs) {
+            let subject = row.subject.to_string();
+            match grouped.iter_mut().find(|(_, known)| *known == text) {
+                Some((subjects, _)) if subjects.contains(&subject) => {}
+                Some((subjects, _)) => subjects.push(subject),
+                None => grouped.push((vec![subject], text)),
+            }
         }
     }
+    // What changed anywhere is a place to look at where nothing nearer is known.
+    let has_failed = verdict.rows.iter().any(|row| row.outcome.exit_code() == 1);
+    let is_wanted = |note: &&Note| has_failed && grouped.is_empty() && matches!(note, Note::CodeChanged { .. });
+    let changed: Vec<String> = verdict.notes.iter().filter(is_wanted).map(words::note).collect();
     let line = |(subjects, text): (Vec<String>, String)| {
         let more = subjects.len().saturating_sub(MOST_SUBJECTS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
     };
-    let changed = verdict.notes.iter().filter(|note| is_said_by_places(note, verdict)).map(words::note);
     grouped.into_iter().map(line).chain(changed).collect()
-}
-
-/// Whether a note is among the [`places`]: which functions changed, where something failed.
-pub fn is_said_by_places(note: &Note, verdict: &Verdict) -> bool {
-    matches!(note, Note::CodeChanged { .. }) && verdict.rows.iter().any(|row| row.outcome.exit_code() == 1)
 }
 
 /// Whether a note says how often the gate is wrong, as [`how_sure`] does.
@@ -127,34 +127,33 @@ fn parts(verdict: &Verdict) -> HashMap<&Subject, Vec<&TimeEvidence>> {
 }
 
 /// What was measured about the cause of a row that failed, beside its own numbers.
-fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) -> Option<String> {
+fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) -> Vec<String> {
     let ran = row.reasons.iter().find_map(|reason| match reason {
         Reason::RunsChanged { functions, changed, named } => Some(code::runs(*functions, *changed, named)),
         _ => None,
     });
-    match &row.evidence {
+    let found = match &row.evidence {
         Evidence::Time(time) if row.outcome == Outcome::Regressed => {
-            let some =
-                row.reasons.contains(&Reason::SomeSlower).then(|| "a few samples take much longer, most do not".into());
+            let few = row.reasons.contains(&Reason::SomeSlower);
+            let few = few.then(|| "a few samples take much longer, most do not".into());
             let moved = parts.filter(|_| time.statistic == Statistic::Median).map(|parts| moved(parts));
-            let found: Vec<String> = [moved, some, ran].into_iter().flatten().collect();
-            (!found.is_empty()).then(|| found.join("; "))
+            vec![moved, few, ran]
         }
-        Evidence::Memory(_) => {
-            let site = inputs.memory_record()?.sites.first()?;
-            let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
-            Some(format!(
-                "memory that outlives its run is allocated in {}",
-                printable_within(&frames.join(", called by "), MAX_PLACE_CHARS)
-            ))
-        }
+        Evidence::Memory(_) => vec![inputs.memory_record().and_then(|record| record.sites.first()).map(allocated)],
         Evidence::Counter(counter)
             if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
         {
-            Some("the report of the load run lists its failures by class".into())
+            vec![Some("the report of the load run lists its failures by class".into())]
         }
-        _ => None,
-    }
+        _ => Vec::new(),
+    };
+    found.into_iter().flatten().collect()
+}
+
+fn allocated(site: &LeakSite) -> String {
+    let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
+    let frames = frames.join(", called by ");
+    format!("memory that outlives its run is allocated in {}", printable_within(&frames, MAX_PLACE_CHARS))
 }
 
 /// `its ITL +6.0 % (+5.0 % to +7.3 %), its TTFT +1.9 % (-0.7 % to +5.0 %)`: the one that moved most first.

@@ -150,7 +150,8 @@ fn counters(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
         .iter()
         .filter_map(|row| if let Evidence::Counter(counter) = &row.evidence { Some((*row, counter)) } else { None })
         .collect();
-    risen.sort_by(|(_, a), (_, b)| share(b).total_cmp(&share(a)));
+    // What rises from nothing has no share: the more, the larger.
+    risen.sort_by(|(_, a), (_, b)| share(b).total_cmp(&share(a)).then_with(|| b.rise().cmp(&a.rise())));
     let mut names: HashSet<&str> = HashSet::new();
     let firsts: Vec<&(&VerdictRow, &CounterEvidence)> =
         risen.iter().filter(|(_, counter)| names.insert(&counter.name)).collect();
