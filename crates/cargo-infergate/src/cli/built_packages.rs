@@ -49,13 +49,16 @@ pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
 
 /// The target folder, and for each profile's folder below it the hashes of what was built there.
 fn hashes(messages: &[Value], repository: &Path) -> Option<(PathBuf, BTreeMap<PathBuf, BTreeSet<String>>)> {
+    // A folder can be named with `..` or by a link, and what is taken for somebody else's is not built.
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let repository = real(repository);
     let mut others = BTreeSet::new();
     let mut top = None;
     let mut built: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
     for message in messages {
         let package = message["package_id"].as_str().unwrap_or_default();
         if let Some(manifest) = message["manifest_path"].as_str()
-            && !Path::new(manifest).starts_with(repository)
+            && !real(Path::new(manifest)).starts_with(&repository)
         {
             others.insert(package);
         }

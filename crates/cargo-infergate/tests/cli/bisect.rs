@@ -83,7 +83,8 @@ fn bisect_with_another_git(sandbox: &Sandbox, good: &str, pattern: &str, instead
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).expect("a program");
     let folders = [sandbox.path("target/bin")].into_iter().chain(std::env::split_paths(&path));
     let mut process = sandbox.process(&["bisect", "--good", good, "--bad", "HEAD", "--case", "decode/p8"]);
-    process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
+    // As somebody names a folder beside the repository by `..`.
+    process.args(["--model=m", "--threads=1", "--base-folder=.git/../cache"]);
     process.env("PATH", std::env::join_paths(folders).expect("a PATH"));
     assert_cmd::Command::from_std(process).assert()
 }
