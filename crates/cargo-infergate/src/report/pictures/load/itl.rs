@@ -5,7 +5,7 @@ use crate::report::inputs::Inputs;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
-use crate::report::model::{Axis, Chart, Layer, Look};
+use crate::report::model::{Axis, Chart, Layer, Look, Tone};
 
 /// Gaps below this part of what feels instant stand on an axis of their own length.
 const NEAR: f64 = 0.2;
@@ -18,11 +18,11 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let zone = |name: &str, from, to, n| Layer::Zone { name: name.into(), from, to, look: Look::nth(n) };
+    let zone = |name: &str, from, to, tone| Layer::Zone { name: name.into(), from, to, look: Look::of(tone) };
     let zones = [
-        zone("instant, under 20 ms", 0.0, INSTANT_NS, 2),
-        zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, 6),
-        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, 4),
+        zone("instant, under 20 ms", 0.0, INSTANT_NS, Tone::Good),
+        zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, Tone::Warn),
+        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, Tone::Bad),
     ];
     let largest =
         view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
