@@ -28,7 +28,6 @@ const PICTURES: &[(&str, Picture)] = &[
     ("memory", memory::charts),
     ("llama_bench", llama_bench::charts),
     ("load_users", load::users::charts),
-    ("load_users", load::itl::charts),
     ("load_decode", load::decode_speed::charts),
     ("load_scaling", load::scaling::charts),
     ("load_targets", load::targets::charts),

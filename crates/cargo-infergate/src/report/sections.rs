@@ -21,7 +21,8 @@ pub mod vllm;
 use infergate::printable::printable;
 
 use super::inputs::Inputs;
-use super::model::{Block, Finding, Headline, Report, Section, Tone};
+use super::model::{Block, Chart, Finding, Headline, Report, Section, Tone};
+use super::words::pages;
 use super::{pictures, terminal, words};
 use crate::receipt::Verdict;
 
@@ -62,18 +63,32 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
 /// What a reader takes in before the numbers.
 const MOST_FINDINGS: usize = 5;
 
-/// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.
+/// The report of these files. Sections that have nothing to say are left out.
 pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = SECTIONS.iter().filter_map(|section| section(inputs)).collect();
     findings_first(inputs, &mut sections);
     for section in &mut sections {
         section.blocks.iter_mut().for_each(make_printable);
-        section.blocks.extend(pictures::of(section.id, inputs).into_iter().map(Block::Chart));
+        let blocks = std::mem::take(&mut section.blocks);
+        section.blocks = with_charts(blocks, pictures::of(section.id, inputs));
     }
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| load::run::headline(inputs));
     let subject = subject(inputs);
     let title = headline.as_ref().map(|headline| headline.said.clone()).or_else(|| title::of(inputs));
-    Report { title: title.unwrap_or_else(|| subject.clone()), subject, headline, sections }
+    let title = title.map_or_else(|| subject.clone(), |said| pages::sentence(&said));
+    Report { title, subject, headline, sections }
+}
+
+/// Each picture behind the table of its place, so that they stand side by side; what is left of them last.
+fn with_charts(blocks: Vec<Block>, charts: Vec<Chart>) -> Vec<Block> {
+    let mut charts = charts.into_iter().map(Block::Chart);
+    let mut all = Vec::new();
+    for block in blocks {
+        let beside = if matches!(block, Block::Table(_)) { charts.next() } else { None };
+        all.extend([block].into_iter().chain(beside));
+    }
+    all.extend(charts);
+    all
 }
 
 /// The most important findings beside numbers in a section of their own, before everything else; those beyond stand in the sections

@@ -17,8 +17,11 @@ const TEMPLATE: &str = include_str!("../../../templates/report/page.html");
 const STYLE: &str = include_str!("../../../templates/report/page.css");
 const SCRIPT: &str = include_str!("../../../templates/report/page.js");
 
-/// Columns of a table that stands beside a picture.
-const MOST_NARROW: usize = 6;
+/// Characters across a table that stands beside a picture.
+const MOST_NARROW: usize = 76;
+/// Characters across a cell before it is wrapped, and around it.
+const MOST_CELL: usize = 38;
+const AROUND_CELL: usize = 3;
 
 /// `report.html`.
 pub struct Html;
@@ -200,10 +203,20 @@ fn grid(section: &Section, table: &Table, rows: &[Row]) -> Grid {
         note: table.note.as_deref().map(line),
         columns: table.columns.iter().map(head).collect(),
         rows: rows.iter().map(|found| row(&found.cells)).collect(),
-        wide: table.columns.len() > MOST_NARROW,
+        wide: width(table) > MOST_NARROW,
         folded: None,
         reasons: reasons.iter().map(|why| missing::reason(*why)).collect(),
     }
+}
+
+/// About how many characters a table is across.
+fn width(table: &Table) -> usize {
+    let of_column = |(at, column): (usize, &Column)| {
+        let words = column.title.split(' ').map(|word| word.chars().count());
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| cell.shown().chars().count());
+        words.chain(cells).max().unwrap_or(0).min(MOST_CELL) + AROUND_CELL
+    };
+    table.columns.iter().enumerate().map(of_column).sum()
 }
 
 fn entry(cell: &Cell, numeric: bool, reasons: &[Missing]) -> Entry {

@@ -1,7 +1,7 @@
 //! Pictures of a load run: a figure over the number of users, ranges, and targets beside each other.
 
 pub mod decode_speed;
-pub mod itl;
+mod itl;
 pub mod scaling;
 pub mod stability;
 pub mod targets;
@@ -27,7 +27,8 @@ fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> 
         let points: Vec<_> = known.collect();
         longest = longest.max(points.len());
         if !points.is_empty() {
-            layers.push(Layer::Line { name: view.series_name(series), points, look: Look::nth(n), marked: true });
+            let name = if view.series().len() > 1 { view.series_name(series) } else { "measured".into() };
+            layers.push(Layer::Line { name, points, look: Look::nth(n), marked: true });
         }
     }
     if longest < 2 { Vec::new() } else { layers }

@@ -44,7 +44,7 @@ fn chart(request: &Request) -> Option<Chart> {
         let hover = format!("token {} after {}", at + 1, Unit::Ns.show(*x));
         Place { x: *x, y: 4.0, hover }
     });
-    layers.push(Layer::Points { name: "a token".into(), points: points.collect(), look: Look::head() });
+    layers.push(Layer::Points { name: String::new(), points: points.collect(), look: Look::head() });
     Some(Chart {
         id: "timeline".into(),
         title: format!("One request of {}", request.case),

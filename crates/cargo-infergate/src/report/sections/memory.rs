@@ -6,17 +6,17 @@ use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
 use crate::report::sections::verdict::counter_cell;
 use crate::report::words::{self, pages};
 
-/// What the phase saw, in the order it saw it.
+/// What the phase saw: what many runs leave behind first.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let record = inputs.memory_record()?;
     let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
-    let mut section = Section::new("memory", "Memory").with(loading(record, weights));
-    if record.inference.is_some() {
-        section = section.with(one_run(record));
-    }
-    section = section.with(series(record, inputs));
+    let mut section = Section::new("memory", "Memory").with(series(record, inputs));
     if !record.sites.is_empty() {
         section = section.with(places(record, words::sites(inputs.verdict.as_ref())));
+    }
+    section = section.with(loading(record, weights));
+    if record.inference.is_some() {
+        section = section.with(one_run(record));
     }
     let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
     if let Some(counted) = counted.filter(|table| !table.rows.is_empty()) {

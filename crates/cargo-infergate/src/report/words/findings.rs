@@ -15,8 +15,7 @@ const MAX_PLACE_CHARS: usize = 160;
 /// How many targets are met.
 pub fn targets(met: usize, of: usize) -> String {
     match (met, of) {
-        (1, 1) => "The one target is met".into(),
-        (0, 1) => "The one target is not met".into(),
+        (1, 1) => "1 target is met".into(),
         _ if met == of => format!("All {of} targets are met"),
         _ => format!("{met} of {of} targets are met"),
     }

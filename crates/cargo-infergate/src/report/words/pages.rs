@@ -32,6 +32,12 @@ pub fn capital(name: &str) -> String {
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
+/// A sentence as a title; one that begins with the name of a case stays as it is.
+pub fn sentence(said: &str) -> String {
+    let first = said.split(' ').next().unwrap_or_default();
+    if first.chars().all(char::is_alphabetic) { capital(said) } else { said.into() }
+}
+
 /// Rows of a table that are folded.
 pub fn folded(table: &Table, rows: usize) -> String {
     let more = if rows < table.rows.len() { "more " } else { "" };

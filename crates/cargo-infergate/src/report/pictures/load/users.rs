@@ -1,6 +1,6 @@
 //! Each figure over the number of users, a line a scenario and target; and all figures of the only one together.
 
-use super::{left_out, lines, quartiles};
+use super::{itl, left_out, lines, quartiles};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::metric::Metric;
@@ -13,10 +13,13 @@ use crate::report::words::pages::capital;
 /// Series whose bands can be told apart in one picture.
 const MOST_BANDS: usize = 2;
 
-/// A chart a figure, but of ITL, whose picture has the classes of how it feels; and one of all figures.
+/// A chart a figure, and one of all figures.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs) else { return Vec::new() };
-    let each = SHOWN.iter().filter(|metric| **metric != Metric::Itl).filter_map(|metric| of_metric(&view, *metric));
+    let each = SHOWN.iter().filter_map(|metric| match metric {
+        Metric::Itl => itl::chart(&view),
+        metric => of_metric(&view, *metric),
+    });
     each.chain(together(&view)).collect()
 }
 

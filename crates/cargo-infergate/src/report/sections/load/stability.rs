@@ -96,7 +96,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     let place = view.place_name(point);
     let said = words::stability(&place, metric.short(), change, STEADY);
     let quarters = point.quarters.iter().enumerate().filter_map(|(number, quarter)| {
-        Some((format!("{} P50 in quarter {} of {place}", metric.short(), number + 1), quarter.p50[at]?, metric.unit()))
+        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, metric.unit()))
     });
     found(tone, said, &quarters.collect::<Vec<_>>())
 }
