@@ -121,7 +121,7 @@ step_endpoints() {
     load --target "llama-cpp-python=$url" --model llama-cpp-python=smollm2 --target "infergate-serve=$ours" --model "infergate-serve=$name" \
         --api completions --min-tokens --users 1,2,4 --requests 80 --input-tokens 64 --output-tokens 32 \
         --tokenizer "$model" "${worker[@]}" --out docs/gallery/endpoints.json
-    "${command[@]}" report docs/gallery/endpoints.json --out docs/gallery/endpoints --format md,html
+    "${command[@]}" report docs/gallery/endpoints.json --out docs/gallery/endpoints --format md
 }
 
 for step in "${steps[@]}"; do

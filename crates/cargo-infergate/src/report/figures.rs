@@ -168,6 +168,14 @@ impl Spread {
         self.extreme(f64::max)
     }
 
+    /// The number that a case is compared by, where there are samples enough for a median.
+    pub fn median(&self, case: &CaseRecord) -> Cell {
+        match self.percentile(0.5) {
+            Cell::Number(..) => Cell::number(self.figure.summary(case), self.figure.unit(), Missing::Undefined),
+            missing => missing,
+        }
+    }
+
     fn extreme(&self, better: fn(f64, f64) -> f64) -> Cell {
         Cell::number(self.values.iter().copied().reduce(better), self.figure.unit(), self.too_few(1))
     }

@@ -52,8 +52,10 @@ impl Tone {
 /// Everything one report says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What was measured, in one line.
+    /// What came out, in one sentence.
     pub title: String,
+    /// What was measured, in one line; empty where the files do not say.
+    pub subject: String,
     /// The decision, where there is a verdict.
     pub headline: Option<Headline>,
     /// In the order they are read.
@@ -78,6 +80,8 @@ pub struct Section {
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
+    /// Whether it is shown to those alone who ask for it.
+    pub folded: bool,
     /// In the order they are read.
     pub blocks: Vec<Block>,
 }
@@ -85,7 +89,7 @@ pub struct Section {
 impl Section {
     /// A section without anything in it.
     pub fn new(id: &'static str, title: &'static str) -> Self {
-        Self { id, title, blocks: Vec::new() }
+        Self { id, title, folded: false, blocks: Vec::new() }
     }
 
     /// The same with `block` at its end.
@@ -93,6 +97,12 @@ impl Section {
     pub fn with(mut self, block: impl Into<Block>) -> Self {
         self.blocks.push(block.into());
         self
+    }
+
+    /// The same, for those alone who ask for it.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Self { folded: true, ..self }
     }
 
     /// Its tables.
@@ -136,6 +146,14 @@ pub struct Finding {
     pub said: String,
     /// The figures, by name. There is no finding without one.
     pub rests_on: Vec<(String, Quantity)>,
+}
+
+impl Finding {
+    /// The figures that its sentence does not say.
+    pub fn figures(&self) -> Vec<String> {
+        let shown = self.rests_on.iter().map(|(name, quantity)| (name, quantity.shown()));
+        shown.filter(|(_, value)| !self.said.contains(value)).map(|(name, value)| format!("{name} {value}")).collect()
+    }
 }
 
 impl Report {

@@ -2,13 +2,11 @@
 
 mod blocks;
 mod changes;
-mod hardware;
 mod itl;
 mod llama_bench;
 mod load;
 mod memory;
 mod roofline;
-mod starts;
 mod timeline;
 mod ttft;
 mod vllm;
@@ -25,18 +23,13 @@ const PICTURES: &[(&str, Picture)] = &[
     ("blocks", blocks::charts),
     ("request", timeline::charts),
     ("request", itl::charts),
-    ("request", starts::charts),
-    ("latency", hardware::charts),
     ("latency", roofline::charts),
     ("scaling", ttft::charts),
     ("memory", memory::charts),
     ("llama_bench", llama_bench::charts),
     ("load_users", load::users::charts),
     ("load_decode", load::decode_speed::charts),
-    ("load_itl", load::itl::charts),
     ("load_scaling", load::scaling::charts),
-    ("load_decode_range", load::range::decode_speed),
-    ("load_ttft_range", load::range::ttft),
     ("load_targets", load::targets::charts),
     ("load_winners", load::winners::charts),
     ("load_stability", load::stability::charts),

@@ -9,10 +9,11 @@ mod findings;
 mod latency;
 pub mod llama_bench;
 pub mod load;
-mod memory;
+pub mod memory;
 pub mod request;
 mod scaling;
 mod targets;
+mod title;
 mod variance;
 mod verdict;
 pub mod vllm;
@@ -20,26 +21,24 @@ pub mod vllm;
 use infergate::printable::printable;
 
 use super::inputs::Inputs;
-use super::model::{Block, Headline, Report, Section};
+use super::model::{Block, Chart, Finding, Headline, Report, Section, Tone};
+use super::words::pages;
 use super::{pictures, terminal, words};
 use crate::receipt::Verdict;
 
 /// In the order they are read.
 const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     verdict::section,
-    findings::section,
-    compared::section,
     targets::section,
-    configuration::section,
-    request::section,
     latency::section,
+    request::section,
     scaling::section,
     variance::section,
     comparison::section,
     blocks::section,
     memory::section,
     llama_bench::section,
-    load::run::section,
+    load::run::asked,
     load::levels::section,
     load::limits::section,
     load::users::section,
@@ -56,23 +55,79 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     load::failures::section,
     load::audit::section,
     vllm::section,
+    load::run::section,
+    compared::section,
+    configuration::section,
 ];
 
-/// The report of these files. Sections that have nothing to say are left out; pictures stand at the end of theirs.
+/// What a reader takes in before the numbers.
+const MOST_FINDINGS: usize = 5;
+
+/// The report of these files. Sections that have nothing to say are left out.
 pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = SECTIONS.iter().filter_map(|section| section(inputs)).collect();
+    findings_first(inputs, &mut sections);
     for section in &mut sections {
         section.blocks.iter_mut().for_each(make_printable);
-        section.blocks.extend(pictures::of(section.id, inputs).into_iter().map(Block::Chart));
+        let blocks = std::mem::take(&mut section.blocks);
+        section.blocks = with_charts(blocks, pictures::of(section.id, inputs));
     }
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| load::run::headline(inputs));
-    Report { title: title(inputs), headline, sections }
+    let subject = subject(inputs);
+    let title = headline.as_ref().map(|headline| headline.said.clone()).or_else(|| title::of(inputs));
+    let title = title.map_or_else(|| subject.clone(), |said| pages::sentence(&said));
+    Report { title, subject, headline, sections }
+}
+
+/// Each picture behind the table of its place, so that they stand side by side; what is left of them last.
+fn with_charts(blocks: Vec<Block>, charts: Vec<Chart>) -> Vec<Block> {
+    let mut charts = charts.into_iter().map(Block::Chart);
+    let mut all = Vec::new();
+    for block in blocks {
+        let beside = if matches!(block, Block::Table(_)) { charts.next() } else { None };
+        all.extend([block].into_iter().chain(beside));
+    }
+    all.extend(charts);
+    all
+}
+
+/// The most important findings beside numbers in a section of their own, before everything else; those beyond stand in the sections
+/// they are of.
+fn findings_first(inputs: &Inputs, sections: &mut Vec<Section>) {
+    let mut found: Vec<(&str, Finding)> = findings::all(inputs);
+    for section in sections.iter_mut().filter(|section| section.tables().next().is_some()) {
+        let id = section.id;
+        section.blocks.retain(|block| {
+            let Block::Findings(own) = block else { return true };
+            found.extend(own.iter().map(|finding| (id, finding.clone())));
+            false
+        });
+    }
+    found.sort_by_key(|(_, finding)| match finding.tone {
+        Tone::Bad => 0,
+        Tone::Warn => 1,
+        Tone::Good | Tone::Plain => 2,
+    });
+    let mut first = Vec::new();
+    for (at, (id, finding)) in found.into_iter().enumerate() {
+        let own = sections.iter_mut().find(|section| section.id == id).filter(|_| at >= MOST_FINDINGS);
+        match own.map(|section| &mut section.blocks) {
+            None => first.push(finding),
+            Some(blocks) => match blocks.last_mut() {
+                Some(Block::Findings(findings)) => findings.push(finding),
+                _ => blocks.push(Block::Findings(vec![finding])),
+            },
+        }
+    }
+    if !first.is_empty() {
+        sections.insert(0, Section::new("findings", "Findings").with(Block::Findings(first)));
+    }
 }
 
 /// Who was measured, in one line.
-fn title(inputs: &Inputs) -> String {
+fn subject(inputs: &Inputs) -> String {
     let engine = inputs.subject().map(|subject| terminal::engine(subject.engine, subject.threads, subject.machine));
-    engine.or_else(|| load::run::title(inputs)).unwrap_or_else(|| "infergate verdict".into())
+    engine.or_else(|| load::run::title(inputs)).unwrap_or_default()
 }
 
 /// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.

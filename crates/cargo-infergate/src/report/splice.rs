@@ -70,7 +70,8 @@ fn one_table(section: &Section, id: &str) -> Result<String> {
     let known: Vec<&str> = section.tables().map(|table| table.id.as_str()).collect();
     let found =
         found.with_context(|| format!("section '{}' has no table '{id}'; it has {}", section.id, known.join(", ")))?;
-    Ok(format!("\n{}", table(found)))
+    let found = found.for_pages();
+    Ok(format!("\n{}", table(&found, &found.rows)))
 }
 
 /// Which command made it, of what, where.

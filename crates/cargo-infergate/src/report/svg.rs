@@ -1,5 +1,5 @@
-//! Charts as SVG: text that any browser, viewer and [resvg](https://crates.io/crates/resvg) draws the same, with the colours of
-//! Okabe and Ito, and shapes and dashes where there is no colour.
+//! Charts as SVG: text that any browser, viewer and [resvg](https://crates.io/crates/resvg) draws the same. Its colours can be told
+//! apart with each kind of colour blindness, on light and on dark; shapes and dashes say the same where there is no colour.
 
 mod frame;
 mod legend;
@@ -14,14 +14,18 @@ use infergate::printable::printable_within;
 use super::model::Chart;
 use frame::Frame;
 
-/// Width of every picture, px.
-pub const WIDTH: f64 = 800.0;
+/// Width of every picture, px: its words can be read on a telephone, and two of them stand side by side on a desk.
+pub const WIDTH: f64 = 560.0;
 
 /// How pictures look, also inside a page that holds several.
 pub const STYLE: &str = include_str!("../../templates/report/chart.css");
 
 /// Characters of a text in a picture.
 const MAX_CHARS: usize = 160;
+/// Size of the heading, px.
+const TITLE_SIZE: f64 = 17.0;
+/// Left and right of whatever stands outside of the axes, px.
+const MARGIN: f64 = 14.0;
 
 /// A file of its own.
 pub fn file(chart: &Chart) -> String {
@@ -47,7 +51,8 @@ fn draw(chart: &Chart, style: &str) -> String {
         about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS)),
     );
     let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{}\"/>", px(frame.height));
-    let _ = writeln!(svg, "<text class=\"ig-title\" x=\"16\" y=\"28\">{}</text>", text(&chart.title));
+    let heading = fitting(&chart.title, WIDTH - 2.0 * MARGIN, TITLE_SIZE);
+    let _ = writeln!(svg, "<text class=\"ig-title\" x=\"{MARGIN}\" y=\"28\">{heading}</text>");
     svg += &legend;
     svg += &zones::draw(chart, &frame);
     svg += &frame.draw(chart);
@@ -68,6 +73,12 @@ fn text(words: &str) -> String {
     escape(&printable_within(words, MAX_CHARS))
 }
 
+/// As [`text`], cut to a width in px at a font size.
+fn fitting(words: &str, width: f64, size: f64) -> String {
+    let chars = (width / (size * CHAR_WIDTH)).max(1.0) as usize;
+    escape(&printable_within(words, chars.min(MAX_CHARS)))
+}
+
 fn escape(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for c in words.chars() {
@@ -83,7 +94,10 @@ fn escape(words: &str) -> String {
     escaped
 }
 
+/// Width of a character in the mean, as a part of the font's size.
+const CHAR_WIDTH: f64 = 0.56;
+
 /// How wide `words` are about, px, at a font size: no font is asked, so that every machine draws the same.
 fn width_of(words: &str, size: f64) -> f64 {
-    words.chars().count() as f64 * size * 0.56
+    words.chars().count() as f64 * size * CHAR_WIDTH
 }

@@ -143,6 +143,20 @@ pub fn signed_percent(change: f64) -> String {
     format!("{:+.1} %", change * 100.0)
 }
 
+/// A change of which no interval is known: a digit after the point below 10 % alone, `-7.8 %`, `+275 %`.
+pub fn change(change: f64) -> String {
+    if change.abs() < 0.0995 { signed_percent(change) } else { format!("{:+.0} %", change * 100.0) }
+}
+
+/// A count of things that are many: `124 million`.
+pub fn large(count: f64) -> String {
+    match count {
+        count if count < 1e6 => format!("{count:.0}"),
+        count if count < 999.5e6 => format!("{} million", three_digits(count / 1e6)),
+        count => format!("{} billion", three_digits(count / 1e9)),
+    }
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         value if value < 0.0 => format!("-{}", three_digits(-value)),

@@ -11,6 +11,7 @@ pub mod load;
 pub mod look;
 mod memory;
 pub mod missing;
+pub mod pages;
 
 use infergate::case::Phase;
 

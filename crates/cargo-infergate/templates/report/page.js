@@ -35,7 +35,7 @@ for (const grid of document.querySelectorAll(".grid")) {
       body.append(...keyed.map((entry) => entry.row));
     });
   });
-  if (rows.length < 12) continue;
+  if (rows.length < 20) continue;
   const label = document.createElement("label");
   label.className = "filter";
   const input = document.createElement("input");

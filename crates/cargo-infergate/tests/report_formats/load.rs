@@ -2,13 +2,13 @@
 
 use cargo_infergate::receipt::{LoadReceipt, Outcome, Price};
 use cargo_infergate::report::export::chosen;
-use cargo_infergate::report::model::{Block, Cell, Finding, Report, Table};
+use cargo_infergate::report::model::{Block, Cell, Finding, Report, Table, Tone};
 use cargo_infergate::report::sections::report;
 use cargo_infergate::report::svg;
 use infergate::load::{Arrivals, FailureClass, Spacing};
 
 use crate::runs::{self, Answers, MS, fail, level, receipt, server};
-use crate::support::load;
+use crate::support::{all, load};
 use cargo_infergate::load::scenario::Scenario;
 
 pub fn of(receipt: LoadReceipt) -> Report {
@@ -30,10 +30,11 @@ pub fn number(table: &Table, at: usize, id: &str) -> Option<f64> {
     cell(table, at, id).quantity().map(|quantity| quantity.value)
 }
 
-pub fn findings<'a>(report: &'a Report, section: &str) -> Vec<&'a Finding> {
-    let blocks = report.section(section).map_or(&[][..], |section| &section.blocks);
-    let found = blocks.iter().filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
-    found.flatten().collect()
+/// The finding whose sentence begins so, wherever it stands.
+pub fn finding<'a>(report: &'a Report, begins: &str) -> Option<&'a Finding> {
+    let blocks = report.sections.iter().flat_map(|section| &section.blocks);
+    let found = blocks.filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    found.flatten().find(|finding| finding.said.starts_with(begins))
 }
 
 /// One scenario at 1 and 2 users, 100 ms to the first of 4 tokens and 20 ms between them.
@@ -46,8 +47,7 @@ fn even() -> LoadReceipt {
 #[test]
 fn percentiles_by_the_number_of_users() {
     let report = of(even());
-    let quartiles =
-        [("chatbot-ttft", 100e6), ("chatbot-itl", 20e6), ("chatbot-e2e", 160e6), ("chatbot-output_throughput", 25.0)];
+    let quartiles = [("ttft", 100e6), ("itl", 20e6), ("e2e", 160e6), ("output_throughput", 25.0)];
     for (id, expected) in quartiles {
         let table = table(&report, "load_users", id);
         assert_eq!(table.rows.len(), 2);
@@ -59,9 +59,16 @@ fn percentiles_by_the_number_of_users() {
         }
         assert!(table.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
     }
-    assert_eq!(number(table(&report, "load_users", "chatbot-ttft"), 1, "requests"), Some(58.0));
-    let said = &findings(&report, "load_users")[0].said;
-    assert_eq!(said, "No P99 is printed: it takes 368 requests and no level has more than 58; measure longer for one");
+    assert_eq!(number(table(&report, "load_users", "ttft"), 1, "requests"), Some(58.0));
+    let said = "No P99 is printed: it takes 368 requests and no level has more than 58; measure longer for one.";
+    assert!(why_no_p99(&report).contains(&said.to_owned()));
+}
+
+/// What the section says in paragraphs.
+fn why_no_p99(report: &Report) -> Vec<String> {
+    let blocks = &report.section("load_users").expect("it is there").blocks;
+    let said = blocks.iter().filter_map(|block| if let Block::Said(said) = block { Some(said.clone()) } else { None });
+    said.collect()
 }
 
 /// 368 requests have a P99; the level beside them says why it has none.
@@ -70,13 +77,13 @@ fn a_p99_stands_where_a_level_has_requests_enough() {
     let mut receipt = even();
     receipt.levels[1] = level(0, 2, 200, |_| Answers::new(100, 20, 4));
     let report = of(receipt);
-    for (section, id) in [("load_users", "chatbot-itl"), ("load_itl", "levels")] {
+    for (section, id) in [("load_users", "itl"), ("load_itl", "levels")] {
         let table = table(&report, section, id);
         assert_eq!(number(table, 1, "p99"), Some(20e6));
         let why = cell(table, 0, "p99").why().expect("a reason");
         assert!(why.contains("takes 368 requests, there are 29"), "{why}");
     }
-    assert!(findings(&report, "load_users").is_empty());
+    assert!(why_no_p99(&report).is_empty());
 }
 
 #[test]
@@ -109,17 +116,53 @@ fn a_stream_has_a_class_and_its_gaps_have_shares() {
 #[test]
 fn sentences_say_their_figures() {
     let report = of(runs::scenarios());
-    for section in ["load_decode", "load_itl", "load_scaling", "load_decode_range", "load_ttft_range"] {
-        let found = findings(&report, section);
-        assert_eq!(found.len(), 1, "{section}");
-        assert!(found[0].rests_on.len() >= 2, "{section}");
-        for (name, quantity) in &found[0].rests_on {
-            assert!(found[0].said.contains(&quantity.shown()), "{section}: {name} {quantity:?} in {}", found[0].said);
+    for begins in [
+        "The middle decode speed of a user is from",
+        "The middle gap is from",
+        "At 4 users scaling efficiency is from",
+        "The middle decode speed of a user is at most",
+        "The middle TTFT is from",
+    ] {
+        let found = finding(&report, begins).unwrap_or_else(|| panic!("{begins}"));
+        assert!(found.rests_on.len() >= 2, "{begins}");
+        for (name, quantity) in &found.rests_on {
+            assert!(found.said.contains(&quantity.shown()), "{name} {quantity:?} in {}", found.said);
         }
-        assert!(!report.section(section).expect("it is there").charts().collect::<Vec<_>>().is_empty(), "{section}");
+        assert!(found.figures().is_empty(), "nothing is said twice");
     }
-    let said = &findings(&report, "load_ttft_range")[0].said;
+    let said = &finding(&report, "The middle TTFT is").expect("a finding").said;
     assert_eq!(said, "The middle TTFT is from 102 ms (chatbot, 1 user) to 1.00 s (agent, 4 users)");
+}
+
+/// Whatever the sections find, five of it stand before everything else, bad news first, and none stands twice.
+#[test]
+fn findings_come_first_and_once() {
+    let report = of(runs::scenarios());
+    let first = report.sections.first().expect("sections");
+    assert_eq!(first.id, "findings");
+    let blocks = report.sections.iter().flat_map(|section| &section.blocks);
+    let found = blocks.filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    let all: Vec<&str> = found.clone().flatten().map(|finding| finding.said.as_str()).collect();
+    let mut once = all.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), all.len(), "{all:?}");
+    let top: Vec<Tone> = found.clone().next().expect("the first ones").iter().map(|finding| finding.tone).collect();
+    assert_eq!(top.len(), 5);
+    assert!(top.is_sorted_by_key(|tone| *tone != Tone::Warn), "{top:?}");
+}
+
+/// The title is a sentence, who was measured a line below it.
+#[test]
+fn a_title_says_what_came_out() {
+    let report = of(even());
+    assert_eq!(
+        report.title,
+        "At 2 users the first token comes after 100 ms, and all together get 2.0 times the output of one"
+    );
+    assert_eq!(report.subject, "model on http://127.0.0.1:8000/v1/chat/completions under load");
+    let report = of(runs::targets());
+    assert!(report.title.starts_with("2 users: near is faster up to 8 tokens of answer"), "{}", report.title);
 }
 
 #[test]
@@ -130,24 +173,38 @@ fn one_scenario_has_no_range_and_one_level_no_picture_over_users() {
     receipt.levels.pop();
     let report = of(receipt);
     let ids: Vec<&str> = report.charts().map(|chart| chart.id.as_str()).collect();
-    assert_eq!(ids, ["load-stability-chatbot"]);
+    assert_eq!(ids, ["load-stability"]);
 }
 
 #[test]
 fn pictures_label_the_loads_that_ran_and_the_zones() {
     let report = of(runs::scenarios());
     let picture = |id: &str| svg::file(report.charts().find(|chart| chart.id == id).unwrap_or_else(|| panic!("{id}")));
-    for id in ["load-chatbot-e2e", "load-chatbot-all", "load-decode-speed", "load-itl", "load-ttft-range"] {
-        for users in [">1</text>", ">2</text>", ">4</text>", ">users</text>"] {
+    for id in ["load-e2e", "load-decode-speed", "load-itl", "load-ttft", "load-output-throughput"] {
+        for users in [">1</text>", ">2</text>", ">4</text>", ">users, log scale</text>"] {
             assert!(picture(id).contains(users), "{id}: {users}");
         }
         assert!(!picture(id).contains("NaN"), "{id}");
     }
     for zone in ["instant, under 20 ms", "acceptable, 20 to 70 ms", "sluggish, above 70 ms"] {
-        assert!(picture("load-itl").contains(zone), "{zone}");
+        assert_eq!(picture("load-itl").matches(zone).count(), 1, "{zone}");
     }
     assert!(picture("load-decode-speed").contains("reading speed, 4 to 7 tokens/s"));
-    assert!(picture("load-chatbot-ttft").contains("ig-area"), "the band from P25 to P75");
+    assert!(picture("load-ttft").contains("ig-area"), "the band from P25 to P75");
+    let of_one = of(even());
+    assert!(
+        of_one.charts().any(|chart| chart.id == "load-all") && !report.charts().any(|chart| chart.id == "load-all")
+    );
+}
+
+/// Every axis of every picture says what it shows.
+#[test]
+fn axes_have_labels() {
+    for (name, inputs) in all() {
+        for chart in cargo_infergate::report::sections::report(&inputs).charts() {
+            assert!(!chart.x.label.is_empty() && !chart.y.label.is_empty(), "{name}: {}", chart.id);
+        }
+    }
 }
 
 #[test]
@@ -160,8 +217,8 @@ fn a_run_that_slows_down_is_named() {
     let medians = ["first", "second", "third", "fourth"].map(|id| number(table, 0, id));
     assert_eq!(medians, [Some(100e6), Some(100e6), Some(100e6), Some(200e6)]);
     assert_eq!(number(table, 0, "change"), Some(1.0));
-    let said = &findings(&report, "load_stability")[0].said;
-    assert!(said.contains("TTFT of chatbot, 1 user changes most, by +100.0 %"), "{said}");
+    let said = &finding(&report, "Between quarters").expect("a finding").said;
+    assert!(said.contains("TTFT of 1 user changes most, by +100 %"), "{said}");
 }
 
 #[test]
@@ -205,19 +262,19 @@ fn what_is_not_known_says_why() {
     let why = |section: &str, id: &str, at, column: &str| cell(table(&report, section, id), at, column).why();
     let window =
         Some("no request ran at full load to its end; give a longer --duration, or more --requests".to_owned());
-    assert_eq!(why("load_users", "chatbot-ttft", 1, "p50"), window);
+    assert_eq!(why("load_users", "ttft", 1, "p50"), window);
     assert_eq!(why("load_levels", "levels", 1, "system"), window);
-    assert_eq!(why("load_users", "chatbot-itl", 0, "p50").as_deref(), Some("not defined here"), "one token has no gap");
-    assert!(findings(&report, "load_decode").is_empty(), "no sentence without a figure");
+    assert_eq!(why("load_users", "itl", 0, "p50").as_deref(), Some("not defined here"), "one token has no gap");
+    assert!(finding(&report, "The middle decode speed").is_none(), "no sentence without a figure");
 }
 
 #[test]
 fn tokens_that_no_server_counted_are_said_to_be_so() {
-    assert!(findings(&of(even()), "load_levels").is_empty());
+    assert!(finding(&of(even()), "No usage").is_none());
     let mut receipt = even();
     let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
     requests.for_each(|request| request.output_tokens = None);
-    let said = |receipt: &LoadReceipt| findings(&of(receipt.clone()), "load_levels")[0].said.clone();
+    let said = |receipt: &LoadReceipt| finding(&of(receipt.clone()), "No usage").expect("a finding").said.clone();
     assert!(said(&receipt).contains("counted as pieces of the stream"), "{}", said(&receipt));
     let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
     requests.for_each(|request| request.text_tokens = Some(7));
@@ -234,10 +291,10 @@ fn an_open_loop_is_told_by_its_rate() {
         level.arrivals = Arrivals::Open { requests_per_s, spacing: Spacing::Constant };
     }
     let report = of(receipt);
-    let table = table(&report, "load_users", "chatbot-ttft");
+    let table = table(&report, "load_users", "ttft");
     assert_eq!(cell(table, 0, "rate").shown(), "2.5 requests/s");
     assert!(report.section("load_scaling").is_none());
-    let chart = report.charts().find(|chart| chart.id == "load-chatbot-ttft").expect("a picture");
+    let chart = report.charts().find(|chart| chart.id == "load-ttft").expect("a picture");
     assert_eq!(chart.x.label, "rate");
 }
 

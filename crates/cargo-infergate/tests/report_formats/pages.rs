@@ -3,6 +3,7 @@
 use cargo_infergate::receipt::{Against, Evidence, Interval, Note, OutputComparison, OutputEvidence, Subject};
 use cargo_infergate::receipt::{Metric, Outcome, ProbePair, Probes, TimeEvidence, Verdict, VerdictRow, Work};
 use cargo_infergate::report::export::{EXPORTERS, chosen};
+use cargo_infergate::report::inputs::Inputs;
 use infergate::case::Case;
 
 use crate::support::{all, file, files, memory, paired, run, two_runs};
@@ -107,6 +108,21 @@ fn a_page_asks_for_nothing_from_elsewhere() {
     for address in ["src=", "href=\"http", "url(", "@import"] {
         assert!(!page.contains(address), "{address}");
     }
+}
+
+#[test]
+fn of_what_passes_there_is_a_sentence_and_no_picture() {
+    let mut inputs = paired();
+    let pictures = |inputs: &Inputs| {
+        let names = files(inputs).into_iter().map(|file| file.name);
+        names.filter(|name| name.ends_with(".svg")).collect::<Vec<_>>()
+    };
+    assert!(pictures(&inputs).contains(&"pictures/memory.svg".to_owned()));
+    for row in &mut inputs.verdict.as_mut().expect("a verdict").rows {
+        row.outcome = Outcome::WithinLimit;
+    }
+    assert_eq!(pictures(&inputs), ["pictures/changes.svg"]);
+    assert!(file(&inputs, "report.md").contains("Neither grows by what counts."));
 }
 
 #[test]

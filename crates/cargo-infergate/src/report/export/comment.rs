@@ -160,7 +160,7 @@ fn looks(verdict: &Verdict, inputs: &Inputs) -> String {
 fn compared(inputs: &Inputs, report: &Report) -> String {
     let mut text = String::new();
     if inputs.subject().is_some() {
-        let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.title));
+        let _ = write!(text, "\n**What was compared**\n\n{}  \n", inline(&report.subject));
     }
     if let Some((base, subject)) = inputs.base_build().zip(inputs.subject()) {
         let _ = writeln!(text, "{}{}", inline(&look::sides(base, subject.build)), built(base, subject.build));

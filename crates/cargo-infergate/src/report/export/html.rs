@@ -9,13 +9,19 @@ use serde::Serialize;
 
 use super::{Exporter, File};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Block, Cell, Chart, Column, Finding, Missing, Report, Section, Table, Tone};
+use crate::report::model::{Block, Cell, Chart, Column, Finding, Missing, Report, Row, Section, Table, Tone};
 use crate::report::svg;
-use crate::report::words::missing;
+use crate::report::words::{missing, pages};
 
 const TEMPLATE: &str = include_str!("../../../templates/report/page.html");
 const STYLE: &str = include_str!("../../../templates/report/page.css");
 const SCRIPT: &str = include_str!("../../../templates/report/page.js");
+
+/// Characters across a table that stands beside a picture.
+const MOST_NARROW: usize = 76;
+/// Characters across a cell before it is wrapped, and around it.
+const MOST_CELL: usize = 38;
+const AROUND_CELL: usize = 3;
 
 /// `report.html`.
 pub struct Html;
@@ -48,6 +54,7 @@ impl Exporter for Html {
 #[derive(Serialize)]
 struct Page {
     title: String,
+    subject: String,
     style: String,
     script: &'static str,
     verdict: Option<Decision>,
@@ -59,13 +66,13 @@ struct Decision {
     tone: &'static str,
     words: &'static str,
     exit_code: i32,
-    said: String,
 }
 
 #[derive(Serialize)]
 struct Part {
     id: &'static str,
     title: &'static str,
+    folded: bool,
     blocks: Vec<Item>,
 }
 
@@ -89,6 +96,9 @@ struct Grid {
     columns: Vec<Head>,
     rows: Vec<Vec<Entry>>,
     reasons: Vec<String>,
+    wide: bool,
+    /// What stands in place of it until somebody asks for it.
+    folded: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -113,7 +123,7 @@ struct Entry {
 struct Found {
     tone: &'static str,
     said: String,
-    rests_on: Vec<String>,
+    figures: Vec<String>,
 }
 
 fn page(report: &Report) -> Page {
@@ -121,10 +131,10 @@ fn page(report: &Report) -> Page {
         tone: Tone::of(headline.outcome).name(),
         words: headline.outcome.words(),
         exit_code: headline.exit_code,
-        said: line(&headline.said),
     });
     Page {
         title: line(&report.title),
+        subject: if report.subject == report.title { String::new() } else { line(&report.subject) },
         style: format!("{STYLE}{}", svg::STYLE),
         script: SCRIPT,
         verdict,
@@ -140,18 +150,35 @@ fn part(section: &Section) -> Part {
     Part {
         id: section.id,
         title: section.title,
-        blocks: section.blocks.iter().map(|block| item(section, block)).collect(),
+        folded: section.folded,
+        blocks: section.blocks.iter().flat_map(|block| items(section, block)).collect(),
     }
 }
 
-fn item(section: &Section, block: &Block) -> Item {
-    match block {
+/// One, and two of a table that folds.
+fn items(section: &Section, block: &Block) -> Vec<Item> {
+    let item = match block {
         Block::Said(said) => Item { said: Some(line(said)), ..Item::default() },
         Block::List(list) => Item { list: Some(list.iter().map(|said| line(said)).collect()), ..Item::default() },
-        Block::Table(table) => Item { table: Some(grid(section, table)), ..Item::default() },
+        Block::Table(table) => return grids(section, table),
         Block::Findings(findings) => Item { findings: Some(findings.iter().map(found).collect()), ..Item::default() },
         Block::Chart(chart) => drawn(chart),
+    };
+    vec![item]
+}
+
+fn grids(section: &Section, table: &Table) -> Vec<Item> {
+    let table = &table.for_pages();
+    let (shown, rest) = table.parts();
+    let mut grids = Vec::new();
+    if rest.is_empty() || !shown.is_empty() {
+        grids.push(grid(section, table, shown));
     }
+    if !rest.is_empty() {
+        let folded = Some(line(&pages::folded(table, rest.len())));
+        grids.push(Grid { title: String::new(), note: None, folded, ..grid(section, table, rest) });
+    }
+    grids.into_iter().map(|grid| Item { table: Some(grid), ..Item::default() }).collect()
 }
 
 fn drawn(chart: &Chart) -> Item {
@@ -159,11 +186,11 @@ fn drawn(chart: &Chart) -> Item {
 }
 
 fn found(finding: &Finding) -> Found {
-    let figures = finding.rests_on.iter().map(|(name, quantity)| line(&format!("{name} {}", quantity.shown())));
-    Found { tone: finding.tone.name(), said: line(&finding.said), rests_on: figures.collect() }
+    let figures = finding.figures().iter().map(|figure| line(figure)).collect();
+    Found { tone: finding.tone.name(), said: line(&finding.said), figures }
 }
 
-fn grid(section: &Section, table: &Table) -> Grid {
+fn grid(section: &Section, table: &Table, rows: &[Row]) -> Grid {
     let reasons = table.reasons();
     let head = |column: &Column| Head { title: line(&column.title), about: column.about, numeric: column.numeric };
     let row = |cells: &Vec<Cell>| {
@@ -175,9 +202,21 @@ fn grid(section: &Section, table: &Table) -> Grid {
         name: if table.title.is_empty() { section.title.into() } else { line(&table.title) },
         note: table.note.as_deref().map(line),
         columns: table.columns.iter().map(head).collect(),
-        rows: table.rows.iter().map(|found| row(&found.cells)).collect(),
+        rows: rows.iter().map(|found| row(&found.cells)).collect(),
+        wide: width(table) > MOST_NARROW,
+        folded: None,
         reasons: reasons.iter().map(|why| missing::reason(*why)).collect(),
     }
+}
+
+/// About how many characters a table is across.
+fn width(table: &Table) -> usize {
+    let of_column = |(at, column): (usize, &Column)| {
+        let words = column.title.split(' ').map(|word| word.chars().count());
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| cell.shown().chars().count());
+        words.chain(cells).max().unwrap_or(0).min(MOST_CELL) + AROUND_CELL
+    };
+    table.columns.iter().enumerate().map(of_column).sum()
 }
 
 fn entry(cell: &Cell, numeric: bool, reasons: &[Missing]) -> Entry {

@@ -39,7 +39,8 @@ pub fn document(report: &Report) -> ReportFile {
         why: Some(headline.said.clone()),
     });
     let sections = report.sections.iter().map(section).collect();
-    ReportFile { schema: REPORT_SCHEMA.into(), title: report.title.clone(), verdict, sections }
+    let title = if report.subject.is_empty() { &report.title } else { &report.subject };
+    ReportFile { schema: REPORT_SCHEMA.into(), title: title.clone(), verdict, sections }
 }
 
 fn section(section: &Section) -> ReportSection {

@@ -9,6 +9,7 @@ use super::svg::{chart_name, pictures};
 use super::{Exporter, File, PICTURES};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Finding, Headline, Report, Section};
+use crate::report::words::pages;
 
 /// `report.md`.
 pub struct Markdown;
@@ -28,11 +29,18 @@ impl Exporter for Markdown {
 
     fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
         let mut text = format!("# {}\n", inline(&report.title));
-        if let Some(headline) = &report.headline {
-            let _ = write!(text, "\n{}\n", decision(headline));
+        if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
+            let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
+        }
+        if !report.subject.is_empty() && report.subject != report.title {
+            let _ = write!(text, "\n{}\n", prose(&report.subject));
         }
         for section in &report.sections {
-            let _ = write!(text, "\n## {}\n{}", section.title, body(section, true));
+            let (title, body) = (section.title, body(section, true));
+            let _ = match section.folded {
+                true => write!(text, "\n{}", folded(title, &body)),
+                false => write!(text, "\n## {title}\n{body}"),
+            };
         }
         // The page shows its pictures, so they come with it.
         let mut files = vec![File::text("report.md", text)];
@@ -41,10 +49,9 @@ impl Exporter for Markdown {
     }
 }
 
-/// The decision in one line: `**verdict: regressed** (exit 1): decode/p128 ...`.
-pub fn decision(headline: &Headline) -> String {
-    let Headline { outcome, exit_code, said } = headline;
-    format!("**verdict: {}** (exit {exit_code}): {}", outcome.words(), inline(said))
+/// What GitHub shows to those alone who ask for it. `body` begins with an empty line.
+fn folded(summary: &str, body: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n{body}\n</details>\n")
 }
 
 /// What a section holds, without its heading.
@@ -62,13 +69,21 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
                 }
             }
             Block::Table(found) => {
+                let found = &found.for_pages();
                 if !found.title.is_empty() {
                     let _ = write!(text, "\n### {}\n", inline(&found.title));
                 }
                 if let Some(note) = &found.note {
                     let _ = write!(text, "\n{}\n", prose(note));
                 }
-                let _ = write!(text, "\n{}", table(found));
+                let (shown, rest) = found.parts();
+                if !shown.is_empty() || rest.is_empty() {
+                    let _ = write!(text, "\n{}", table(found, shown));
+                }
+                if !rest.is_empty() {
+                    let more = format!("\n{}", table(found, rest));
+                    let _ = write!(text, "\n{}", folded(&inline(&pages::folded(found, rest.len())), &more));
+                }
             }
             Block::Findings(findings) => {
                 text.push('\n');
@@ -91,9 +106,8 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
     text
 }
 
-/// A finding with the figures it rests on.
+/// A finding with the figures that it does not say itself.
 fn found(finding: &Finding) -> String {
-    let figures: Vec<String> =
-        finding.rests_on.iter().map(|(name, quantity)| format!("{name} {}", quantity.shown())).collect();
-    format!("{} ({})", prose(&finding.said), inline(&figures.join(", ")))
+    let (said, figures) = (prose(&finding.said), finding.figures());
+    if figures.is_empty() { said } else { format!("{said} ({})", inline(&figures.join(", "))) }
 }

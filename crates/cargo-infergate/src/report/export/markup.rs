@@ -69,18 +69,16 @@ pub fn code(word: &str, in_table: bool) -> String {
     format!("{fence}{room}{word}{room}{fence}")
 }
 
-/// A table with all its rows and columns.
-pub fn table(table: &Table) -> String {
+/// These rows of a table with all its columns.
+pub fn table(table: &Table, rows: &[Row]) -> String {
     let all: Vec<usize> = (0..table.columns.len()).collect();
-    let rows: Vec<&Row> = table.rows.iter().collect();
-    rows_of(table, &all, &rows)
+    rows_of(table, &all, &rows.iter().collect::<Vec<_>>())
 }
 
 /// These columns, by their ids, of these rows of a table; a column that has nothing in any of them is left out.
 pub fn columns(table: &Table, ids: &[&str], rows: &[&Row]) -> String {
     let known = ids.iter().filter_map(|id| table.columns.iter().position(|column| column.id == *id));
-    let is_empty = |cell: &Cell| matches!(cell, Cell::Missing(_)) || cell.shown().is_empty();
-    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !is_empty(cell)));
+    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.is_empty()));
     rows_of(table, &known.filter(is_said).collect::<Vec<usize>>(), rows)
 }
 

@@ -13,11 +13,11 @@ use crate::load::scenario::Scenario;
 use crate::receipt::LoadReceipt;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Column, Missing, Place, Unit};
+use crate::report::words::load as words;
+use crate::report::words::pages::capital;
 
 /// Characters of a name of someone else's.
 const MAX_NAME_CHARS: usize = 40;
-/// Levels whose neighbours are by this factor apart, in the middle, stand on a logarithmic axis.
-const DOUBLING: f64 = 1.6;
 
 /// A load run and what is derived of it.
 #[derive(Clone, Copy)]
@@ -63,6 +63,11 @@ impl<'a> View<'a> {
         if (0..index).any(|other| word(other) == own) { format!("{own}-{}", index + 1) } else { own }
     }
 
+    /// Whether several scenarios ran.
+    pub fn has_scenarios(&self) -> bool {
+        self.scenarios().count() > 1
+    }
+
     /// Whether several targets share the users.
     pub fn has_targets(&self) -> bool {
         self.receipt.targets.len() > 1
@@ -87,9 +92,19 @@ impl<'a> View<'a> {
     pub fn series_name(&self, series: Series) -> String {
         match series.target {
             None => self.scenario(series.scenario),
-            Some(target) if self.scenarios().count() < 2 => self.target(target),
+            Some(target) if !self.has_scenarios() => self.target(target),
             Some(target) => format!("{}, {}", self.scenario(series.scenario), self.target(target)),
         }
+    }
+
+    /// A series' name before what is said of it, `chatbot, `; empty for the only one.
+    pub fn own_name(&self, series: Series) -> String {
+        if self.series().len() > 1 { format!("{}, ", self.series_name(series)) } else { String::new() }
+    }
+
+    /// What a picture shows of a scenario; its name is left out where it is the only one.
+    pub fn titled(&self, scenario: usize, what: &str) -> String {
+        if self.has_scenarios() { words::of_scenario(&self.scenario(scenario), what) } else { capital(what) }
     }
 
     /// Every series, scenario by scenario.
@@ -114,36 +129,33 @@ impl<'a> View<'a> {
         self.digest.points.iter().any(|point| point.users().is_some())
     }
 
-    /// The axis of users or rates, with the ones that ran.
+    /// The axis of users or rates, with the ones that ran. Equal lengths are equal factors in every picture.
     pub fn axis(&self) -> Axis {
         let closed = self.is_closed();
         let of_charts = self.digest.points.iter().filter(|point| point.users().is_some() == closed);
         let mut loads: Vec<f64> = of_charts.map(Point::load).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
-        let mut factors: Vec<f64> = loads.windows(2).map(|pair| pair[1] / pair[0]).collect();
-        factors.sort_by(f64::total_cmp);
-        let doubles = factors.get(factors.len() / 2).is_some_and(|factor| *factor >= DOUBLING);
         let axis = match closed {
             true => Axis::new("users", Unit::Count),
             false => Axis::new("rate", Unit::RequestsPerS),
         };
-        let axis = axis.marked(loads);
-        if doubles { axis.logarithmic() } else { axis }
+        axis.marked(loads).logarithmic()
     }
 
     /// The columns that each line of a table over all levels begins with.
     pub fn columns(&self) -> Vec<Column> {
-        [vec![Column::words("scenario", "scenario")], self.load_columns()].concat()
-    }
-
-    /// As [`columns`](Self::columns), for a table of one scenario.
-    pub fn load_columns(&self) -> Vec<Column> {
-        let mut columns = vec![self.load_column()];
+        let mut columns = self.level_columns();
         if self.has_targets() {
             columns.push(Column::words("target", "target"));
         }
         columns
+    }
+
+    /// The columns that name a level: its scenario, where there are several, and its load.
+    pub fn level_columns(&self) -> Vec<Column> {
+        let scenario = self.has_scenarios().then(|| Column::words("scenario", "scenario"));
+        scenario.into_iter().chain([self.load_column()]).collect()
     }
 
     /// The column of users or rates.
@@ -156,20 +168,24 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The cells of [`columns`](Self::columns).
-    pub fn cells(&self, point: &Point) -> Vec<Cell> {
-        [vec![Cell::foreign(&self.scenario(point.scenario))], self.load_cells(point)].concat()
+    /// The cells of [`level_columns`](Self::level_columns).
+    pub fn level_cells(&self, scenario: usize, arrivals: &Arrivals) -> Vec<Cell> {
+        let scenario = self.has_scenarios().then(|| Cell::foreign(&self.scenario(scenario)));
+        scenario.into_iter().chain([load_cell(arrivals)]).collect()
     }
 
-    /// The cells of [`load_columns`](Self::load_columns).
-    pub fn load_cells(&self, point: &Point) -> Vec<Cell> {
-        let mut cells = vec![load_cell(&point.arrivals)];
+    /// The cells of [`columns`](Self::columns).
+    pub fn cells(&self, point: &Point) -> Vec<Cell> {
+        let mut cells = self.level_cells(point.scenario, &point.arrivals);
         cells.extend(point.target.map(|target| Cell::foreign(&self.target(target))));
         cells
     }
 
-    /// Where a point of a series is, in words: `chatbot, 8 users`.
+    /// Where a point of a series is, in words: `chatbot, 8 users`; what all have in common is left out.
     pub fn place_name(&self, point: &Point) -> String {
+        if !self.has_scenarios() && point.target.is_none() {
+            return load(&point.arrivals);
+        }
         let series = Series { scenario: point.scenario, target: point.target };
         format!("{}, {}", self.series_name(series), load(&point.arrivals))
     }

@@ -1,6 +1,6 @@
 //! Charts as data: axes, and layers of lines, points and bars in the axes' units. Who draws them decides how they look.
 
-use super::Unit;
+use super::{Tone, Unit};
 
 /// One side of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,11 +89,46 @@ pub struct Look {
     pub dashed: bool,
 }
 
+/// Colours of series; after those they begin anew. Each further colour means one thing everywhere.
+const SERIES: usize = 4;
+const BASE: usize = 4;
+const INK: usize = 5;
+const GOOD: usize = 6;
+const WARN: usize = 7;
+const BAD: usize = 8;
+
 impl Look {
-    /// The look of the n-th series.
+    /// The look of the n-th series: where colours begin anew the shape and the line are others.
     pub fn nth(n: usize) -> Self {
         let shapes = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle];
-        Self { colour: n, shape: shapes[n % shapes.len()], dashed: n % 2 == 1 }
+        let again = n / SERIES;
+        let (shape, dashed) = (shapes[(n + 2 * again) % shapes.len()], (n % 2 == 1) != (again % 2 == 1));
+        Self { colour: n % SERIES, shape, dashed }
+    }
+
+    /// What is looked at: head, or the only run.
+    pub fn head() -> Self {
+        Self::nth(0)
+    }
+
+    /// What head is compared with.
+    pub fn base() -> Self {
+        Self { colour: BASE, shape: Shape::Square, dashed: true }
+    }
+
+    /// A limit, or whatever else is no series.
+    pub fn ink() -> Self {
+        Self { colour: INK, shape: Shape::Diamond, dashed: true }
+    }
+
+    /// Good or bad news, each with a shape of its own.
+    pub fn of(tone: Tone) -> Self {
+        match tone {
+            Tone::Plain => Self::ink().dashed(false),
+            Tone::Good => Self { colour: GOOD, shape: Shape::Square, dashed: false },
+            Tone::Warn => Self { colour: WARN, shape: Shape::Triangle, dashed: false },
+            Tone::Bad => Self { colour: BAD, shape: Shape::Diamond, dashed: false },
+        }
     }
 
     /// The same, with dashed lines or without.
@@ -139,7 +174,7 @@ pub enum Layer {
         /// Whether the points themselves are drawn.
         marked: bool,
     },
-    /// Points.
+    /// Points. Where nothing is said of any of them they are many, and are drawn as small discs or squares.
     Points {
         /// In the legend.
         name: String,
@@ -192,7 +227,7 @@ pub enum Layer {
     /// Everything between two values of the axis up, over the whole width, or a line where both are the same. It makes no axis
     /// longer.
     Zone {
-        /// In the legend, and on it where there is room.
+        /// In the legend.
         name: String,
         /// Its lower end.
         from: f64,

@@ -19,6 +19,8 @@ pub enum Unit {
     Tokens,
     /// Whole things.
     Count,
+    /// Whole things, so many that nobody reads each digit.
+    Many,
     /// A number without a unit.
     Plain,
     /// A change as a fraction of base: 0.02 is 2 % more.
@@ -46,7 +48,7 @@ impl Unit {
             Self::Bytes | Self::ExactBytes => "bytes",
             Self::BytesPerRun => "bytes/run",
             Self::Tokens => "tokens",
-            Self::Count => "count",
+            Self::Count | Self::Many => "count",
             Self::Plain => "number",
             Self::Change | Self::Fraction => "fraction",
             Self::Times => "times",
@@ -67,6 +69,7 @@ impl Unit {
             Self::ExactBytes => format!("{value:.0} B"),
             Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
             Self::Tokens | Self::Count => format!("{value:.0}"),
+            Self::Many => units::large(value),
             Self::Plain => units::number(value),
             Self::Change => units::signed_percent(value),
             Self::Fraction => units::percent(Some(value)),
@@ -104,10 +107,13 @@ impl Quantity {
 
     /// As a person reads it: `121 ms`, `+1.7 % (+0.2 % to +3.1 %)`.
     pub fn shown(&self) -> String {
-        let value = self.unit.show(self.value);
-        match self.interval {
-            Some((low, high)) => format!("{value} ({} to {})", self.unit.show(low), self.unit.show(high)),
-            None => value,
+        match (self.interval, self.unit) {
+            (Some((low, high)), unit) => {
+                format!("{} ({} to {})", unit.show(self.value), unit.show(low), unit.show(high))
+            }
+            // Nobody knows how exact it is.
+            (None, Unit::Change) => units::change(self.value),
+            (None, unit) => unit.show(self.value),
         }
     }
 }

@@ -139,6 +139,11 @@ impl Cell {
         }
     }
 
+    /// Whether it says nothing but why it is empty.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Missing(_)) || self.shown().is_empty()
+    }
+
     /// Why there is no number.
     pub fn why(&self) -> Option<String> {
         if let Self::Missing(why) = self { Some(missing::reason(*why)) } else { None }
@@ -211,12 +216,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// In order.
     pub rows: Vec<Row>,
+    /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
+    pub folds: bool,
 }
 
 impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new() }
+        Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new(), folds: false }
     }
 
     /// Two columns: what, and its value.
@@ -243,6 +250,43 @@ impl Table {
     /// Adds a line of facts.
     pub fn fact(&mut self, what: &str, value: Cell) {
         self.row(vec![Cell::text(what), value]);
+    }
+
+    /// The same with the notable rows first and the others folded.
+    #[must_use]
+    pub fn folding(mut self) -> Self {
+        self.rows.sort_by_key(|row| !row.notable);
+        Self { folds: true, ..self }
+    }
+
+    /// The rows that everybody sees, and those behind them that are folded.
+    pub fn parts(&self) -> (&[Row], &[Row]) {
+        let shown = if self.folds { self.rows.iter().take_while(|row| row.notable).count() } else { self.rows.len() };
+        self.rows.split_at(shown)
+    }
+
+    /// As pages show it: without the columns that say nothing in any row, whose reasons the note says.
+    #[must_use]
+    pub fn for_pages(&self) -> Self {
+        let is_empty = |at: &usize| self.rows.iter().all(|row| row.cells.get(*at).is_none_or(Cell::is_empty));
+        let (empty, said): (Vec<usize>, Vec<usize>) =
+            (0..self.columns.len()).partition(|at| !self.rows.is_empty() && is_empty(at));
+        let reasons = |at: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.cells.get(at));
+            cells.filter_map(|cell| if let Cell::Missing(why) = cell { Some(*why) } else { None }).collect::<Vec<_>>()
+        };
+        let named = empty.iter().filter_map(|at| Some((self.columns.get(*at)?.title.as_str(), reasons(*at))));
+        let left_out = missing::left_out(&named.collect::<Vec<_>>());
+        let row = |row: &Row| Row {
+            cells: said.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
+            ..row.clone()
+        };
+        Self {
+            note: [self.note.clone(), left_out].into_iter().flatten().reduce(|note, more| format!("{note} {more}")),
+            columns: said.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+            ..self.clone()
+        }
     }
 
     /// Why cells of it have no number, each reason once, in the order of the rows.

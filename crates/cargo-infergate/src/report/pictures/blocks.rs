@@ -1,9 +1,10 @@
-//! The times of base and head, block by block, a chart a case: drift of the machine moves both, a change moves one.
+//! The times of base and head, block by block, a chart a case that does not pass: drift of the machine moves both, a change moves
+//! one.
 
-use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
+use crate::receipt::{BlockCase, Outcome, PairedCase, PairedReceipt};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
-use crate::report::pictures::changes::time;
+use crate::report::pictures::changes::row;
 use crate::report::words;
 use crate::stats::median;
 use infergate::receipt::file_word;
@@ -11,13 +12,19 @@ use infergate::receipt::file_word;
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;
 /// Charts of more cases than this would be scrolled past.
-const MOST: usize = 12;
+const MOST: usize = 4;
 
-/// A chart of each timed case, of the first ones where there are many.
+/// A chart of each case of which there is something to look at, of the first ones where there are many.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(paired) = &inputs.paired else { return Vec::new() };
-    let timed = paired.cases.iter().filter(|case| case.timed);
+    let timed = paired.cases.iter().filter(|case| case.timed && is_news(inputs, case));
     timed.filter_map(|case| chart(inputs, paired, case)).take(MOST).collect()
+}
+
+/// Whether a case failed, is open or got faster: of one that passes a picture shows nothing.
+fn is_news(inputs: &Inputs, case: &PairedCase) -> bool {
+    let found = inputs.verdict.as_ref().and_then(|verdict| row(verdict, case));
+    found.is_none_or(|(row, _)| row.outcome.exit_code() != 0 || row.outcome == Outcome::Improved)
 }
 
 fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<Chart> {
@@ -26,18 +33,18 @@ fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<C
     if base.is_empty() {
         return None;
     }
-    let time = inputs.verdict.as_ref().and_then(|verdict| time(verdict, case));
-    let change = time.map_or_else(String::new, |time| format!(": {}", words::change(time)));
-    let series = |name: &str, points, n| Layer::Line { name: name.into(), points, look: Look::nth(n), marked: true };
+    let time = inputs.verdict.as_ref().and_then(|verdict| row(verdict, case));
+    let change = time.map_or_else(String::new, |(_, time)| format!(": {}", words::change(time)));
+    let series = |name: &str, points, look| Layer::Line { name: name.into(), points, look, marked: true };
     Some(Chart {
         id: format!("blocks-{}", file_word(&case.id.to_string())),
         title: format!("{}{change}", case.id),
-        caption: "The middle time of base and head in each block. Both moving together is the machine; one moving away from the \
-                  other is a change. The axis of time does not begin at zero."
+        caption: "The middle time of each block. Where both move the machine did, where one moves the code did. Time does not begin \
+                  at zero."
             .into(),
         x: Axis::new("block", Unit::Count),
         y: Axis::new("time", Unit::Ns),
-        layers: vec![series("base", base, 0), series("head", head, 1)],
+        layers: vec![series("base", base, Look::base()), series("head", head, Look::head())],
     })
 }
 

@@ -28,10 +28,10 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         title: "Rates beside llama-bench's".into(),
         caption: "Mean rate of prompt and output tokens together, of each test that has a case here. Farther right is faster.".into(),
         x: Axis::new("rate", Unit::TokensPerS).zero(),
-        y: Axis::named("", lanes().map(|(_, (test, _))| test.name()).collect()),
+        y: Axis::named("test", lanes().map(|(_, (test, _))| test.name()).collect()),
         layers: vec![
-            Layer::Points { name: "llama-bench".into(), points: theirs, look: Look::nth(0) },
-            Layer::Points { name: "here".into(), points: ours, look: Look::nth(1) },
+            Layer::Points { name: "llama-bench".into(), points: theirs, look: Look::nth(1) },
+            Layer::Points { name: "here".into(), points: ours, look: Look::head() },
         ],
     }]
 }

@@ -1,8 +1,7 @@
 //! Pictures of a load run: a figure over the number of users, ranges, and targets beside each other.
 
 pub mod decode_speed;
-pub mod itl;
-pub mod range;
+mod itl;
 pub mod scaling;
 pub mod stability;
 pub mod targets;
@@ -19,11 +18,6 @@ const MOST_SERIES: usize = 7;
 /// Scenarios that have pictures of their own: more would be scrolled past.
 const MOST_SCENARIOS: usize = 6;
 
-/// The look of the n-th series: from the fifth on shapes begin anew, with the other kind of line.
-fn look(n: usize) -> Look {
-    Look::nth(n).dashed((n % 2 == 1) != (n >= 4))
-}
-
 /// A line a series of what `value` says of each of its points; none where no series has two points.
 fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Vec<Layer> {
     let mut layers = Vec::new();
@@ -33,7 +27,8 @@ fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> 
         let points: Vec<_> = known.collect();
         longest = longest.max(points.len());
         if !points.is_empty() {
-            layers.push(Layer::Line { name: view.series_name(series), points, look: look(n), marked: true });
+            let name = if view.series().len() > 1 { view.series_name(series) } else { "measured".into() };
+            layers.push(Layer::Line { name, points, look: Look::nth(n), marked: true });
         }
     }
     if longest < 2 { Vec::new() } else { layers }

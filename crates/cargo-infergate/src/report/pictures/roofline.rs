@@ -30,7 +30,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let roof = Layer::Line {
         name: "hardware limit".into(),
         points: [from, bend, to].map(|intensity| under_the_roof(&probes, intensity)).into(),
-        look: Look::nth(5).dashed(false),
+        look: Look::ink().dashed(false),
         marked: false,
     };
     let cases = PHASES.into_iter().enumerate().filter_map(|(nth, (phase, name))| {

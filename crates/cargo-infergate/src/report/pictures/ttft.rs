@@ -8,16 +8,19 @@ use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use infergate::case::Phase;
 
 /// More points than this hide each other, and make a file slow.
-const MOST_POINTS: usize = 1_500;
+const MOST_POINTS: usize = 600;
 
-/// One chart, where at least two prompt lengths were measured.
+/// Prompt lengths below this are a sentence.
+const LEAST: usize = 3;
+
+/// One chart, where at least three prompt lengths were measured.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
     let mut cases: Vec<&CaseRecord> = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Prefill).collect();
     cases.sort_by_key(|case| case.id.prompt_tokens());
     let known: Vec<(&CaseRecord, f64)> =
         cases.into_iter().filter_map(|case| Some((case, Figure::Ttft.summary(case)?))).collect();
-    if known.len() < 2 {
+    if known.len() < LEAST {
         return Vec::new();
     }
     let place = |case: &CaseRecord, ns: f64, what: &str| Place {
@@ -28,7 +31,8 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     // An equal share for each case, so that none goes without.
     let share = (MOST_POINTS / known.len()).max(1);
     let samples = known.iter().flat_map(|(case, _)| {
-        Figure::Ttft.values(case).into_iter().take(share).map(|ns| place(case, ns, "one sample")).collect::<Vec<_>>()
+        let sample = |ns| Place { hover: String::new(), ..place(case, ns, "") };
+        Figure::Ttft.values(case).into_iter().take(share).map(sample).collect::<Vec<_>>()
     });
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least = known.iter().filter_map(|(case, ns)| {
@@ -37,15 +41,15 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     });
     let least: Vec<Place> = least.collect();
     let mut layers = vec![
-        Layer::Points { name: "samples".into(), points: samples.collect(), look: Look::nth(7) },
-        Layer::Line { name: "median".into(), points: medians, look: Look::nth(0), marked: true },
+        Layer::Points { name: "samples".into(), points: samples.collect(), look: Look::head() },
+        Layer::Line { name: "median".into(), points: medians, look: Look::head(), marked: true },
     ];
     let mut caption = String::from("The line joins medians over processes.");
     if least.len() > 1 {
         caption += " The hardware limit is the work that no implementation can avoid, at the rates the probes measured on this \
                     machine.";
         let name = "hardware limit".into();
-        layers.push(Layer::Line { name, points: least, look: Look::nth(1).dashed(true), marked: true });
+        layers.push(Layer::Line { name, points: least, look: Look::ink(), marked: true });
     }
     vec![Chart {
         id: "ttft".into(),

@@ -29,10 +29,10 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
         caption: "Output tokens a second, of each run that has a level of the same load here. Farther right is faster."
             .into(),
         x: Axis::new("output throughput", Unit::TokensPerS).zero(),
-        y: Axis::named("", lanes().map(|(_, (name, ..))| name.clone()).collect()),
+        y: Axis::named("load", lanes().map(|(_, (name, ..))| name.clone()).collect()),
         layers: vec![
-            Layer::Points { name: "vLLM bench serve".into(), points: theirs, look: Look::nth(0) },
-            Layer::Points { name: "here".into(), points: ours, look: Look::nth(1) },
+            Layer::Points { name: "vLLM bench serve".into(), points: theirs, look: Look::nth(1) },
+            Layer::Points { name: "here".into(), points: ours, look: Look::head() },
         ],
     }]
 }

@@ -4,9 +4,9 @@ use crate::receipt::PairedCase;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
-/// A line a case.
+/// A line a case; nothing where nothing was timed.
 pub fn section(inputs: &Inputs) -> Option<Section> {
-    let paired = inputs.paired.as_ref()?;
+    let paired = inputs.paired.as_ref().filter(|paired| !paired.blocks.is_empty())?;
     let mut table = Table::new(
         "blocks",
         "",

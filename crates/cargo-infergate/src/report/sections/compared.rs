@@ -26,8 +26,10 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     row("flags", Cell::foreign(&base.flags), Cell::foreign(&subject.build.flags));
     let hash = |build: &Build| build.worker_sha256.as_deref().map_or(Cell::text("not noted"), short_hash);
     row("bench binary, SHA-256", hash(base), hash(subject.build));
-    let classes = inputs.base.as_ref().map_or(&subject.machine.class, |receipt| &receipt.machine.class);
-    row("machine class", Cell::foreign(classes), Cell::foreign(&subject.machine.class));
+    let class = &subject.machine.class;
+    if let Some(other) = inputs.base.as_ref().map(|receipt| &receipt.machine.class).filter(|other| *other != class) {
+        row("machine class", Cell::foreign(other), Cell::foreign(class));
+    }
     let mut section = Section::new("compared", "What was compared").with(table);
     if let Some(sure) = look::how_sure(inputs) {
         section = section.with(Block::Said(sure));

@@ -14,7 +14,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     model.fact("model", Cell::foreign(&engine.model));
     model.fact("architecture", Cell::foreign(engine.architecture.as_deref().unwrap_or("not said")));
     model.fact("dtype", Cell::foreign(&engine.dtype));
-    model.fact("weights", number(engine.parameters, Unit::Count));
+    model.fact("weights", number(engine.parameters, Unit::Many));
     model.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
     model
         .fact("longest context", Cell::number(Some(engine.context_tokens as f64), Unit::Tokens, Missing::EngineSilent));
@@ -27,10 +27,12 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     for device in &subject.machine.devices {
         machine.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
     }
-    machine.fact("machine class", Cell::foreign(&subject.machine.class));
-    machine.fact("commit", commit_cell(subject.build));
-    machine.fact("compiler", Cell::foreign(&subject.build.rustc));
-    machine.fact("flags", Cell::foreign(&subject.build.flags));
+    // Of two sides they stand beside each other already.
+    if inputs.base_build().is_none() {
+        machine.fact("commit", commit_cell(subject.build));
+        machine.fact("compiler", Cell::foreign(&subject.build.rustc));
+        machine.fact("flags", Cell::foreign(&subject.build.flags));
+    }
 
     let mut run = Table::facts("run", "Run");
     run.fact("began", Cell::foreign(subject.created));
@@ -40,7 +42,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     if let Some(receipt) = &inputs.head {
         counts(receipt, &mut run);
     }
-    Some(Section::new("configuration", "Configuration").with(run).with(model).with(machine))
+    Some(Section::new("configuration", "Configuration").with(run).with(model).with(machine).folded())
 }
 
 fn counts(receipt: &Receipt, table: &mut Table) {

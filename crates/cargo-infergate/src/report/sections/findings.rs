@@ -1,30 +1,43 @@
 //! What follows from the numbers, by rules. Each finding names the figures it rests on; there is none without.
 
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, Outcome, Reason, Receipt};
+use crate::receipt::{Evidence, Outcome, Reason};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Block, Finding, Quantity, Section, Tone, Unit};
+use crate::report::model::{Finding, Quantity, Tone, Unit};
 use crate::report::sections::request::middle_start;
 use crate::report::sections::scaling::{Family, families};
 use crate::report::words::findings as words;
-use crate::stats::samples_needed;
+use crate::report::words::pages;
 use infergate::case::{Case, Phase};
 
-/// The rules, in the order their findings are read. A new one is a function and a line.
-const RULES: &[fn(&Inputs) -> Vec<Finding>] =
-    &[missed_targets, memory_growth, unsteady, growth_with_input, of_hardware, first_token, smoothness, few_samples];
+/// Looks at the files, and says what it finds.
+type Rule = fn(&Inputs) -> Vec<Finding>;
+
+/// The rules in the order their findings are read, each with the section it stands in where there is no room at the top. A new one
+/// is a function and a line.
+const RULES: &[(&str, Rule)] = &[
+    ("targets", missed_targets),
+    ("memory", memory_growth),
+    ("variance", variation),
+    ("scaling", growth_with_input),
+    ("request", first_token),
+    ("latency", smoothness),
+    ("latency", of_hardware),
+];
 
 /// The coefficient of variation between processes from which on a case is called unsteady, where no verdict has a limit.
 const CV_LIMIT: f64 = 0.20;
+/// Up to this a case is steady: as much as a gate calls a change.
+const STEADY: f64 = 0.02;
 
 /// Cases that one finding names.
 const MOST_NAMED: usize = 5;
 
-/// What the rules found.
-pub fn section(inputs: &Inputs) -> Option<Section> {
-    let found: Vec<Finding> = RULES.iter().flat_map(|rule| rule(inputs)).filter(|f| !f.rests_on.is_empty()).collect();
-    (!found.is_empty()).then(|| Section::new("findings", "Findings").with(Block::Findings(found)))
+/// What the rules found, each with its section.
+pub fn all(inputs: &Inputs) -> Vec<(&'static str, Finding)> {
+    let found = RULES.iter().flat_map(|(section, rule)| rule(inputs).into_iter().map(move |found| (*section, found)));
+    found.filter(|(_, found)| !found.rests_on.is_empty()).collect()
 }
 
 fn finding(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Finding {
@@ -69,25 +82,51 @@ fn main_figure(case: Case) -> Figure {
     }
 }
 
-/// The cases whose processes differ most, where any differs by more than the limit; else that none does.
-fn unsteady(inputs: &Inputs) -> Vec<Finding> {
-    let Some(receipt) = &inputs.head else { return Vec::new() };
-    let cv_limit = cv_limit(inputs);
-    let known = receipt.cases.iter().filter_map(|case| {
-        let figure = main_figure(case.id);
-        Some((case.id, figure.name(), figure.variation(case).ok()?))
-    });
-    let mut known: Vec<(Case, &str, f64)> = known.collect();
-    known.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let Some((case, _, cv)) = known.first().copied() else { return Vec::new() };
-    let (cases, above) = (known.len(), known.iter().filter(|(.., cv)| *cv > cv_limit).count());
-    known.truncate(above.clamp(1, MOST_NAMED));
-    let name = |case: &Case, figure: &str| format!("CV of {figure} of {case} between processes");
-    let figures: Vec<_> = known.iter().map(|(case, figure, cv)| (name(case, figure), *cv, Unit::Fraction)).collect();
-    if above == 0 {
-        return vec![finding(Tone::Good, words::steady(cases, case, cv), &figures)];
+/// Coefficients of variation between processes.
+struct Variations {
+    /// The case that varies most first, each with the figure it is gated by.
+    cases: Vec<(Case, &'static str, f64)>,
+    limit: f64,
+}
+
+impl Variations {
+    fn of(inputs: &Inputs) -> Option<Self> {
+        let known = inputs.head.as_ref()?.cases.iter().filter_map(|case| {
+            let figure = main_figure(case.id);
+            Some((case.id, figure.name(), figure.variation(case).ok()?))
+        });
+        let mut cases: Vec<(Case, &'static str, f64)> = known.collect();
+        cases.sort_by(|a, b| b.2.total_cmp(&a.2));
+        (!cases.is_empty()).then(|| Self { cases, limit: cv_limit(inputs) })
     }
-    vec![finding(Tone::Warn, words::unsteady(above, cases, case, cv, cv_limit), &figures)]
+
+    /// Cases that vary too much.
+    fn above(&self) -> usize {
+        self.cases.iter().filter(|(.., cv)| *cv > self.limit).count()
+    }
+}
+
+/// The title of a run whose times are no measure of the engine; `None` for any other.
+pub fn unusable(inputs: &Inputs) -> Option<String> {
+    let variations = Variations::of(inputs)?;
+    let (above, (.., cv)) = (variations.above(), variations.cases.first()?);
+    (above > 0).then(|| pages::unusable(above, variations.cases.len(), *cv))
+}
+
+/// The cases whose processes differ most, where any differs by more than the limit; else how steady they are.
+fn variation(inputs: &Inputs) -> Vec<Finding> {
+    let Some(variations) = Variations::of(inputs) else { return Vec::new() };
+    let Some((case, _, cv)) = variations.cases.first().copied() else { return Vec::new() };
+    let (cases, above) = (variations.cases.len(), variations.above());
+    let name = |case: &Case, figure: &str| format!("CV of {figure} of {case} between processes");
+    let named = variations.cases.iter().take(above.clamp(1, MOST_NAMED));
+    let figures: Vec<_> = named.map(|(case, figure, cv)| (name(case, figure), *cv, Unit::Fraction)).collect();
+    let (tone, said) = match above {
+        0 if cv <= STEADY => (Tone::Good, words::steady(cases, case, cv)),
+        0 => (Tone::Plain, words::varied(case, cv)),
+        above => (Tone::Warn, words::unsteady(above, cases, case, cv, variations.limit)),
+    };
+    vec![finding(tone, said, &figures)]
 }
 
 /// The limit that the verdict was reached by, where it says one: a gate's `cv_limit` can be another one.
@@ -156,27 +195,8 @@ fn smoothness(inputs: &Inputs) -> Vec<Finding> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let Some(case) = streamed.max_by_key(|case| case.id.prompt_tokens()) else { return Vec::new() };
-    let p50 = Spread::of(Figure::Itl, case).percentile(0.5);
-    let Some(gap) = p50.quantity() else { return Vec::new() };
-    let figures = [(format!("P50 of ITL of {}", case.id), gap.value, Unit::Ns)];
+    let median = Spread::of(Figure::Itl, case).median(case);
+    let Some(gap) = median.quantity() else { return Vec::new() };
+    let figures = [(format!("median ITL of {}", case.id), gap.value, Unit::Ns)];
     vec![finding(Tone::Plain, words::smoothness(case.id, gap.value), &figures)]
-}
-
-fn few_samples(inputs: &Inputs) -> Vec<Finding> {
-    let Some(receipt) = &inputs.head else { return Vec::new() };
-    let Some(needed) = samples_needed(0.99) else { return Vec::new() };
-    let most = most_samples(receipt);
-    if most == 0 || most >= needed {
-        return Vec::new();
-    }
-    let figures = [
-        ("most samples of a case".into(), most as f64, Unit::Count),
-        ("samples that a P99 takes".into(), needed as f64, Unit::Count),
-    ];
-    vec![finding(Tone::Plain, words::few_samples(most, needed), &figures)]
-}
-
-fn most_samples(receipt: &Receipt) -> usize {
-    let samples = |case: &crate::receipt::CaseRecord| case.processes.iter().map(|p| p.samples_ns.len()).sum();
-    receipt.cases.iter().map(samples).max().unwrap_or(0)
 }

@@ -4,42 +4,56 @@ use crate::gate::limit_fraction;
 use crate::receipt::{CaseRecord, Receipt};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Cell, Column, Section, Table};
+use crate::report::model::{Cell, Column, Missing, Section, Table};
 use crate::report::sections::verdict::of_hardware;
+use crate::report::words::pages as words;
 
-/// A line a figure of a case.
+/// A line a figure of a case: times, and rates, of which less is worse.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let mut table = Table::new(
-        "figures",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::words("figure", "figure"),
-            Column::numbers("samples", "samples"),
-            Column::numbers("mean", "mean"),
-            Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
-            Column::numbers("min", "min"),
-            Column::numbers("max", "max"),
-            Column::numbers("p50", "P50"),
-            Column::numbers("p95", "P95"),
-            Column::numbers("p99", "P99"),
-            Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / median"),
-        ],
-    )
-    .noted("All samples of all processes. A percentile is printed from the number of samples on for which a 95 % interval of it exists: 6 for P50, 72 for P95, 368 for P99.");
+    let mut times = table("figures", "", [("p95", "P95"), ("p99", "P99")]).noted(words::PERCENTILES);
+    let hardware =
+        Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / median");
+    times.columns.push(hardware);
+    let mut rates = table("rates", "Rates", [("p5", "P5"), ("p1", "P1")]).noted(words::RATES);
     for case in &receipt.cases {
-        for (at, figure) in Figure::of(case.id.phase()).iter().enumerate() {
-            table.row(row(*figure, case, receipt, at == 0));
+        let figures = || Figure::of(case.id.phase()).iter().copied();
+        for (at, figure) in figures().filter(|figure| *figure != Figure::TokensPerS).enumerate() {
+            // It belongs to the whole case, whose first line says it.
+            let share = if at == 0 { share(case, receipt) } else { Cell::text("") };
+            times.row([row(figure, case, [0.95, 0.99]), vec![share]].concat());
+        }
+        for figure in figures().filter(|figure| *figure == Figure::TokensPerS) {
+            rates.row(row(figure, case, [0.05, 0.01]));
         }
     }
-    (!table.rows.is_empty()).then(|| Section::new("latency", "Latency by case").with(table))
+    let section = Section::new("latency", "Latency by case");
+    match (times.rows.is_empty(), rates.rows.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(section.with(times)),
+        (false, false) => Some(section.with(times).with(rates)),
+    }
 }
 
-fn row(figure: Figure, case: &CaseRecord, receipt: &Receipt, first: bool) -> Vec<Cell> {
+/// A table with its slow tail.
+fn table(id: &str, title: &str, tail: [(&'static str, &str); 2]) -> Table {
+    let mut columns = vec![
+        Column::words("case", "case"),
+        Column::words("figure", "figure"),
+        Column::numbers("samples", "samples"),
+        Column::numbers("mean", "mean"),
+        Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
+        Column::numbers("min", "min"),
+        Column::numbers("max", "max"),
+        Column::numbers("p50", "median").about("over processes of each one's median, as everywhere on this page"),
+    ];
+    columns.extend(tail.map(|(id, title)| Column::numbers(id, title)));
+    Table::new(id, title, columns)
+}
+
+fn row(figure: Figure, case: &CaseRecord, tail: [f64; 2]) -> Vec<Cell> {
     let spread = Spread::of(figure, case);
-    let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), case_ns(case));
-    vec![
+    let mut cells = vec![
         Cell::text(case.id.to_string()),
         Cell::text(figure.name()),
         Cell::count(spread.count()),
@@ -47,12 +61,19 @@ fn row(figure: Figure, case: &CaseRecord, receipt: &Receipt, first: bool) -> Vec
         spread.deviation(),
         spread.min(),
         spread.max(),
-        spread.percentile(0.5),
-        spread.percentile(0.95),
-        spread.percentile(0.99),
-        // It belongs to the whole case, whose first line says it.
-        if first { of_hardware(fraction) } else { Cell::text("") },
-    ]
+        spread.median(case),
+    ];
+    cells.extend(tail.map(|p| spread.percentile(p)));
+    cells
+}
+
+/// Of the hardware's limit; what is missing is what the engine or the probes do not say.
+fn share(case: &CaseRecord, receipt: &Receipt) -> Cell {
+    let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), case_ns(case));
+    match of_hardware(fraction) {
+        Cell::Missing(Missing::NoProbes) if receipt.probes.is_some() => Cell::Missing(Missing::EngineSilent),
+        other => other,
+    }
 }
 
 fn case_ns(case: &CaseRecord) -> Option<f64> {

@@ -17,9 +17,33 @@ pub mod users;
 pub mod uses;
 pub mod winners;
 
+use crate::load::judge::load;
+use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
+use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
+use crate::report::load::winners::{points, sentence};
 use crate::report::model::{Cell, Finding, Quantity, Tone, Unit};
+use crate::report::words::load as words;
+
+/// The title of a page: which of two targets is faster, or what the most users get. `None` without a load run and without a number.
+pub fn title(inputs: &Inputs) -> Option<String> {
+    let view = View::of(inputs)?;
+    let pair = || {
+        let pair = view.digest.pairs.first()?;
+        let (point, _) = points(&view, pair)?;
+        Some(format!("{}: {}", load(&point.arrivals), sentence(&view, pair)?))
+    };
+    pair().or_else(|| of_users(&view))
+}
+
+fn of_users(view: &View<'_>) -> Option<String> {
+    let shared = at_most_users(view);
+    let points = if shared.is_empty() { charted(view) } else { shared };
+    let times = ends(&points, |point| Some(point.scaling? * f64::from(point.users().filter(|users| *users > 1)?)));
+    let [(point, least), (_, most)] = ends(&points, |point| point.spread(Metric::Ttft).p50)?;
+    Some(words::result(&load(&point.arrivals), times.map(|[least, most]| (least.1, most.1)), (least, most)))
+}
 
 /// A sentence of a rule, with the figures it rests on; none where one of them is no number.
 fn found(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Option<Finding> {

@@ -1,22 +1,22 @@
 //! The memory phase: loading, one generation, many of them, and the place of a leak.
 
-use crate::receipt::{CountedCase, MemoryRecord, Unit as Counts};
+use crate::receipt::{CountedCase, Evidence, MemoryEvidence, MemoryRecord, Unit as Counts, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
 use crate::report::sections::verdict::counter_cell;
-use crate::report::words;
+use crate::report::words::{self, pages};
 
-/// What the phase saw, in the order it saw it.
+/// What the phase saw: what many runs leave behind first.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let record = inputs.memory_record()?;
     let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
-    let mut section = Section::new("memory", "Memory").with(loading(record, weights));
-    if record.inference.is_some() {
-        section = section.with(one_run(record));
-    }
-    section = section.with(series(record));
+    let mut section = Section::new("memory", "Memory").with(series(record, inputs));
     if !record.sites.is_empty() {
         section = section.with(places(record, words::sites(inputs.verdict.as_ref())));
+    }
+    section = section.with(loading(record, weights));
+    if record.inference.is_some() {
+        section = section.with(one_run(record));
     }
     let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
     if let Some(counted) = counted.filter(|table| !table.rows.is_empty()) {
@@ -24,6 +24,13 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     }
     let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     Some(if said.is_empty() { section } else { section.with(Block::List(said)) })
+}
+
+/// What the verdict says of each witness.
+pub fn trends(inputs: &Inputs) -> Vec<(&VerdictRow, &MemoryEvidence)> {
+    let rows = inputs.verdict.iter().flat_map(|verdict| &verdict.rows);
+    rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
+        .collect()
 }
 
 fn bytes(value: Option<u64>) -> Cell {
@@ -78,7 +85,7 @@ fn one_run(record: &MemoryRecord) -> Table {
     table
 }
 
-fn series(record: &MemoryRecord) -> Table {
+fn series(record: &MemoryRecord, inputs: &Inputs) -> Table {
     let columns = vec![
         Column::words("what", "what"),
         Column::numbers("runs", "runs"),
@@ -86,9 +93,13 @@ fn series(record: &MemoryRecord) -> Table {
         Column::numbers("last", "after the last"),
         Column::numbers("growth", "growth"),
     ];
+    let trends = trends(inputs);
+    let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome.exit_code() == 0);
     let mut table = Table::new("series", "Many runs in one process", columns).noted(format!(
-        "{} again and again in one process, after {} runs to warm up.",
-        record.case, record.warm_up_runs
+        "{} again and again in one process, after {} runs to warm up.{}",
+        record.case,
+        record.warm_up_runs,
+        if is_flat { pages::FLAT } else { "" }
     ));
     for (name, column) in [("live heap", &record.runs.live_bytes), ("resident set", &record.runs.rss_bytes)] {
         let (first, last) = (column.first().copied(), column.last().copied());

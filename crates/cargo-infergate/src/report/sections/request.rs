@@ -18,9 +18,14 @@ pub struct Request {
     pub text: Option<String>,
 }
 
+/// The request that stands for a run of one side; of two sides what differs is shown, and no single request.
+pub fn of_run(inputs: &Inputs) -> Option<Request> {
+    typical(inputs).filter(|_| inputs.head.is_some())
+}
+
 /// The request that stands for a run, head's where two sides ran; `None` where nothing was generated.
 pub fn typical(inputs: &Inputs) -> Option<Request> {
-    let (case, mut traces) = inputs.head.as_ref().map_or_else(|| of_pair(inputs.paired.as_ref()?), of_run)?;
+    let (case, mut traces) = inputs.head.as_ref().map_or_else(|| of_pair(inputs.paired.as_ref()?), longest_of)?;
     let mut records = inputs.head.iter().flat_map(|receipt| &receipt.cases);
     let text = records.find(|record| record.id == case).and_then(|record| record.text.clone());
     traces.retain(|trace| trace.e2e_ns().is_some());
@@ -36,7 +41,7 @@ fn longest<T>(cases: impl Iterator<Item = T>, id: impl Fn(&T) -> Case) -> Option
     generated.max_by_key(|case| (id(case).output_tokens(), id(case).prompt_tokens()))
 }
 
-fn of_run(receipt: &Receipt) -> Option<(Case, Vec<Trace>)> {
+fn longest_of(receipt: &Receipt) -> Option<(Case, Vec<Trace>)> {
     let case = longest(receipt.cases.iter(), |case| case.id)?;
     Some((case.id, case.processes.iter().flat_map(|process| process.traces()).collect()))
 }

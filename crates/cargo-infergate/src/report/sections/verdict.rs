@@ -18,7 +18,10 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             section = section.with(table);
         }
     }
-    let mut said = terminal::remarks(&verdict.rows);
+    // Targets have a section of their own.
+    let is_target = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_));
+    let rows: Vec<VerdictRow> = verdict.rows.iter().filter(|row| !is_target(row)).cloned().collect();
+    let mut said = terminal::remarks(&rows);
     // How often the gate is wrong stands with what was compared.
     let is_sure = look::how_sure(inputs).is_some();
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
@@ -26,7 +29,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     if !said.is_empty() {
         section = section.with(Block::List(said));
     }
-    Some(section)
+    (!section.blocks.is_empty()).then_some(section)
 }
 
 /// Whether a row is shown where there is room for little: it decides something, or something moved.
@@ -154,7 +157,7 @@ fn exact(verdict: &Verdict) -> Table {
         let what = if what == "output" { Cell::text(what) } else { Cell::foreign(what) };
         table.notable_row(vec![Cell::text(row.subject.to_string()), what, base, head, said], notable(row));
     }
-    table
+    table.folding()
 }
 
 /// The token at which outputs part, as words: an id is no quantity.

@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use super::ticks::{Tick, ticks_of, unit_words};
-use super::{WIDTH, px, text, width_of};
+use super::{MARGIN, WIDTH, fitting, px, text, width_of};
 use crate::report::model::{Axis, Chart, Layer};
 
 /// Height of the part with data, px, where the axis up has numbers.
-const PLOT_HEIGHT: f64 = 320.0;
+const PLOT_HEIGHT: f64 = 250.0;
 /// Height of one named line, px.
-const LANE_HEIGHT: f64 = 44.0;
+const LANE_HEIGHT: f64 = 42.0;
 /// Size of the labels of axes, px.
 const LABEL_SIZE: f64 = 15.0;
+/// The widest part that names of lanes take.
+const MOST_NAMES: f64 = 0.42;
 
 /// Where everything lies.
 #[derive(Debug, Clone)]
@@ -69,12 +71,17 @@ impl Frame {
             false => chart.y.names.clone(),
         };
         let widest = labels.iter().map(|label| width_of(label, LABEL_SIZE)).fold(0.0, f64::max);
-        let title = if chart.y.label.is_empty() { 0.0 } else { 26.0 };
-        let left = (widest + title + 22.0).clamp(60.0, WIDTH * 0.4);
-        let top = 44.0 + legend_height;
+        // The label stands beside numbers, and above names.
+        let (beside, above) = match (chart.y.label.is_empty(), chart.y.names.is_empty()) {
+            (true, _) => (0.0, 0.0),
+            (false, true) => (26.0, 0.0),
+            (false, false) => (0.0, 16.0),
+        };
+        let left = (widest + beside + MARGIN + 8.0).clamp(60.0, WIDTH * MOST_NAMES);
+        let top = 44.0 + legend_height + above;
         let lanes = chart.y.names.len() as f64 * LANE_HEIGHT;
         let bottom = top + if chart.y.names.is_empty() { PLOT_HEIGHT } else { lanes };
-        Self { height: bottom + 62.0, left, right: WIDTH - 24.0, top, bottom, x, y }
+        Self { height: bottom + 62.0, left, right: WIDTH - MARGIN - 6.0, top, bottom, x, y }
     }
 
     /// Where `x` lies, px from the left.
@@ -110,6 +117,8 @@ impl Frame {
     /// Lines, labels and units.
     pub fn draw(&self, chart: &Chart) -> String {
         let mut svg = String::new();
+        // Words stand on the spans of a timeline: a line through them would strike them out.
+        let top = if has_spans(chart) { self.bottom - 6.0 } else { self.top };
         for tick in self.across(chart) {
             let x = px(self.x(tick.at));
             let line = if tick.at == 0.0 && chart.x.names.is_empty() { "ig-zero" } else { "ig-grid" };
@@ -117,7 +126,7 @@ impl Frame {
                 svg,
                 "<line class=\"{line}\" x1=\"{x}\" x2=\"{x}\" y1=\"{}\" y2=\"{}\"/><text class=\"ig-tick ig-middle\" x=\"{x}\" \
                  y=\"{}\">{}</text>",
-                px(self.top),
+                px(top),
                 px(self.bottom),
                 px(self.bottom + 21.0),
                 text(&tick.label)
@@ -144,8 +153,7 @@ impl Frame {
 
     fn up(&self, chart: &Chart) -> String {
         let mut svg = String::new();
-        // Words stand on the lanes of a timeline: a line through them would strike them out.
-        let spans = chart.layers.iter().any(|layer| matches!(layer, Layer::Span { .. }));
+        let spans = has_spans(chart);
         let named = chart.y.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone()));
         let numbers = ticks_of(&chart.y, self.y.low, self.y.high).into_iter().map(|tick| (tick.at, tick.label));
         let lines: Vec<(f64, String)> = if chart.y.names.is_empty() { numbers.collect() } else { named.collect() };
@@ -156,10 +164,14 @@ impl Frame {
                 let _ = write!(svg, "<line class=\"ig-grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y}\" y2=\"{y}\"/>");
             }
             let (x, y) = (px(self.left - 8.0), px(y + 5.0));
-            let _ = writeln!(svg, "<text class=\"ig-tick ig-end\" x=\"{x}\" y=\"{y}\">{}</text>", text(&label));
+            let label = fitting(&label, self.left - 8.0, LABEL_SIZE);
+            let _ = writeln!(svg, "<text class=\"ig-tick ig-end\" x=\"{x}\" y=\"{y}\">{label}</text>");
         }
         let label = labelled(&chart.y, self.y);
-        if !label.is_empty() {
+        if !chart.y.names.is_empty() {
+            let (x, y) = (px(self.left - 8.0), px(self.top - 3.0));
+            let _ = writeln!(svg, "<text class=\"ig-label ig-end\" x=\"{x}\" y=\"{y}\">{}</text>", text(&label));
+        } else if !label.is_empty() {
             let y = px((self.top + self.bottom) / 2.0);
             let _ = writeln!(
                 svg,
@@ -171,13 +183,18 @@ impl Frame {
     }
 }
 
-/// What an axis shows, with its unit: `ITL, ms`.
+fn has_spans(chart: &Chart) -> bool {
+    chart.layers.iter().any(|layer| matches!(layer, Layer::Span { .. }))
+}
+
+/// What an axis shows, with its unit and scale: `ITL, ms`, `users, log scale`.
 fn labelled(axis: &Axis, scale: Scale) -> String {
     if !axis.names.is_empty() {
         return axis.label.clone();
     }
     let unit = unit_words(axis.unit, scale.low, scale.high);
-    if unit.is_empty() { axis.label.clone() } else { format!("{}, {unit}", axis.label) }
+    let kind = if scale.logarithmic { "log scale" } else { "" };
+    [axis.label.as_str(), unit, kind].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// Every value of all layers.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{WIDTH, marks, px, text, width_of};
+use super::{MARGIN, WIDTH, fitting, marks, px, width_of};
 use crate::report::model::{Chart, Layer, Look};
 
 /// Size of the names, px.
@@ -14,6 +14,8 @@ const ROW: f64 = 24.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Sign {
     Line,
+    PlainLine,
+    Dots,
     Points,
     Interval,
     Limit,
@@ -28,7 +30,9 @@ pub fn draw(chart: &Chart) -> (String, f64) {
     let mut entries: Vec<(&str, Sign, Look)> = Vec::new();
     for layer in &chart.layers {
         let (name, sign, look) = match layer {
-            Layer::Line { name, look, .. } => (name, Sign::Line, *look),
+            Layer::Line { name, look, marked: true, .. } => (name, Sign::Line, *look),
+            Layer::Line { name, look, .. } => (name, Sign::PlainLine, *look),
+            Layer::Points { name, points, look } if marks::are_dots(points) => (name, Sign::Dots, *look),
             Layer::Points { name, look, .. } => (name, Sign::Points, *look),
             Layer::Interval { name, look, .. } => (name, Sign::Interval, *look),
             Layer::Limit { name, look, .. } => (name, Sign::Limit, *look),
@@ -44,15 +48,16 @@ pub fn draw(chart: &Chart) -> (String, f64) {
     if entries.is_empty() {
         return (String::new(), 0.0);
     }
-    let (mut x, mut y) = (16.0, 54.0);
+    let (mut x, mut y) = (MARGIN, 54.0);
     let mut svg = String::new();
     for (name, sign, look) in entries {
         let width = width_of(name, SIZE) + 52.0;
-        if x + width > WIDTH && x > 16.0 {
-            (x, y) = (16.0, y + ROW);
+        if x + width > WIDTH && x > MARGIN {
+            (x, y) = (MARGIN, y + ROW);
         }
         svg += &symbol(sign, look, x, y - 5.0);
-        let _ = writeln!(svg, "<text class=\"ig-legend\" x=\"{}\" y=\"{}\">{}</text>", px(x + 32.0), px(y), text(name));
+        let name = fitting(name, WIDTH - 2.0 * MARGIN - 32.0, SIZE);
+        let _ = writeln!(svg, "<text class=\"ig-legend\" x=\"{}\" y=\"{}\">{name}</text>", px(x + 32.0), px(y));
         x += width;
     }
     (svg, y - 54.0 + ROW)
@@ -60,7 +65,7 @@ pub fn draw(chart: &Chart) -> (String, f64) {
 
 fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
     let line = |class: &str| {
-        let dashed = if look.dashed && sign == Sign::Line { " ig-dashed" } else { "" };
+        let dashed = if look.dashed && matches!(sign, Sign::Line | Sign::PlainLine) { " ig-dashed" } else { "" };
         let (from, to, y) = (px(x), px(x + 24.0), px(y));
         format!("<path class=\"{class} ig-s{}{dashed}\" d=\"M{from} {y}H{to}\"/>", look.colour)
     };
@@ -70,7 +75,9 @@ fn symbol(sign: Sign, look: Look, x: f64, y: f64) -> String {
     };
     match sign {
         Sign::Line => line("ig-line") + &mark(),
+        Sign::PlainLine => line("ig-line"),
         Sign::Points => mark(),
+        Sign::Dots => format!("<path class=\"{}\" d=\"M{} {}h.1\"/>", marks::dots_class(look), px(x + 12.0), px(y)),
         Sign::Interval => line("ig-interval"),
         Sign::Level => line("ig-zone-end"),
         Sign::Span | Sign::Area | Sign::Zone => {

@@ -15,6 +15,7 @@ const HALF_SPAN: f64 = 13.0;
 pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
     match layer {
         Layer::Line { points, look, marked, .. } => line(points, *look, *marked, frame),
+        Layer::Points { points, look, .. } if are_dots(points) => dots(points, *look, frame),
         Layer::Points { points, look, .. } => {
             // Many points are drawn smaller, so that they do not hide each other.
             let size = if points.len() > 100 { 2.6 } else { 4.5 };
@@ -47,6 +48,26 @@ pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
             )
         }
     }
+}
+
+/// Whether nothing is said of any point.
+pub fn are_dots(points: &[Place]) -> bool {
+    points.iter().all(|point| point.hover.is_empty())
+}
+
+/// How such points look: what is no disc is a square.
+pub fn dots_class(look: Look) -> String {
+    let square = if look.shape == Shape::Circle { "" } else { " ig-square" };
+    format!("ig-dots{square} ig-s{}", look.colour)
+}
+
+/// One path of lines so short that their ends are all that is seen: a file of a tenth of the size.
+fn dots(points: &[Place], look: Look, frame: &Frame) -> String {
+    let mut path = String::new();
+    for point in points {
+        let _ = write!(path, "M{} {}h.1", px(frame.x(point.x)), px(frame.y(point.y)));
+    }
+    format!("<path class=\"{}\" d=\"{path}\"/>\n", dots_class(look))
 }
 
 /// Whether a lane has one span.

@@ -34,7 +34,7 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
         Unit::BytesPerS => (1e9, "GB/s"),
         Unit::FlopsPerS => (1e9, "GFLOP/s"),
         Unit::RequestsPerS => (1.0, "requests/s"),
-        Unit::Count | Unit::Plain | Unit::Price => (1.0, ""),
+        Unit::Count | Unit::Many | Unit::Plain | Unit::Price => (1.0, ""),
     }
 }
 

@@ -3,20 +3,14 @@
 use std::fmt::Write as _;
 
 use super::frame::Frame;
-use super::{px, text, width_of};
+use super::px;
 use crate::report::model::{Chart, Layer};
 
-/// Size of the names, px.
-const SIZE: f64 = 14.0;
-/// Height that a name takes, px.
-const ROOM: f64 = 18.0;
-
-/// All zones of a chart, each with its name at the right where it does not touch another one's.
+/// All zones of a chart. Their names are in the legend: lines would run through them here.
 pub fn draw(chart: &Chart, frame: &Frame) -> String {
     let mut svg = String::new();
-    let mut named: Vec<f64> = Vec::new();
     for layer in &chart.layers {
-        let Layer::Zone { name, from, to, look } = layer else { continue };
+        let Layer::Zone { from, to, look, .. } = layer else { continue };
         let (top, bottom) = (frame.y_within(*to), frame.y_within(*from));
         let (left, width) = (px(frame.left), px(frame.right - frame.left));
         if bottom - top >= 0.5 {
@@ -35,25 +29,6 @@ pub fn draw(chart: &Chart, frame: &Frame) -> String {
                 let _ = writeln!(svg, "<path class=\"ig-zone-end ig-s{}\" d=\"M{left} {y}H{right}\"/>", look.colour);
             }
         }
-        // In the zone, or above one that is too low for it.
-        let place = if bottom - top >= ROOM { top + 14.0 } else { top - 4.0 };
-        let is_free = named.iter().all(|other| (other - place).abs() >= ROOM);
-        if is_free && place > frame.top + 10.0 && !is_hidden(top, bottom, *from, *to) {
-            let x = frame.right - 6.0;
-            let _ = writeln!(
-                svg,
-                "<text class=\"ig-legend ig-end\" x=\"{}\" y=\"{}\">{}</text>",
-                px(x.max(frame.left + width_of(name, SIZE))),
-                px(place),
-                text(name)
-            );
-            named.push(place);
-        }
     }
     svg
-}
-
-/// Whether all of a zone lies beyond the chart.
-fn is_hidden(top: f64, bottom: f64, from: f64, to: f64) -> bool {
-    bottom - top < 0.5 && from != to
 }

@@ -41,5 +41,5 @@ pub fn said(notes: &[Note], luck: &str) -> String {
 
 /// The exact upper bound, one-sided, 95 %.
 fn at_most(hits: u64, trials: u64) -> String {
-    clopper_pearson(hits, trials, 0.90).map_or_else(|| MISSING.into(), |(_, high)| units::fine(high))
+    clopper_pearson(hits, trials, 0.90).map_or_else(|| MISSING.into(), |(_, high)| units::percent(Some(high)))
 }

@@ -15,8 +15,7 @@ const MAX_PLACE_CHARS: usize = 160;
 /// How many targets are met.
 pub fn targets(met: usize, of: usize) -> String {
     match (met, of) {
-        (1, 1) => "The one target is met".into(),
-        (0, 1) => "The one target is not met".into(),
+        (1, 1) => "1 target is met".into(),
         _ if met == of => format!("All {of} targets are met"),
         _ => format!("{met} of {of} targets are met"),
     }
@@ -44,6 +43,12 @@ pub fn steady(cases: usize, worst: Case, cv: f64) -> String {
     format!("All {cases} cases are steady between processes; {worst} varies most, by {}", units::percent(Some(cv)))
 }
 
+/// No case varies too much, and some vary by more than a change that a gate looks for.
+pub fn varied(worst: Case, cv: f64) -> String {
+    let cv = units::percent(Some(cv));
+    format!("{worst} varies most between processes, by {cv}: a smaller difference between two runs says nothing")
+}
+
 /// How a time grows with the prompt.
 pub fn growth(family: &str, figure: &str, tokens: (usize, usize), input: f64, growth: f64) -> String {
     let pace = if growth > input * (1.0 + AS_THE_INPUT) {
@@ -54,12 +59,12 @@ pub fn growth(family: &str, figure: &str, tokens: (usize, usize), input: f64, gr
         "as the input does"
     };
     let (from, to) = tokens;
-    format!("{family}: from {from} to {to} prompt tokens ({input:.2} times) {figure} grows {growth:.2} times, {pace}")
+    format!("{family}: from {from} to {to} prompt tokens {figure} grows {growth:.1} times, {pace} ({input:.1} times)")
 }
 
 /// How decode speed changes with the context.
 pub fn speed(family: &str, from: usize, to: usize, change: f64) -> String {
-    let change = units::signed_percent(change);
+    let change = units::change(change);
     format!("{family}: tokens/s change by {change} from a context of {from} to one of {to} tokens")
 }
 
@@ -89,9 +94,4 @@ pub fn smoothness(case: Case, gap_ns: f64) -> String {
         _ => "above 70 ms feels sluggish",
     };
     format!("{case}: the middle gap between tokens is {}: {class}", units::duration(Some(gap_ns)))
-}
-
-/// No case has the samples that a P99 takes.
-pub fn few_samples(most: usize, needed: usize) -> String {
-    format!("No P99 is printed: it takes {needed} samples and no case has more than {most}; measure longer for one")
 }

@@ -11,6 +11,7 @@ use crate::report::load::smoothness;
 use crate::report::load::winners::Winners;
 use crate::report::model::Unit;
 use crate::report::sections::load::decode_speed::READING_TOKENS_PER_S;
+use crate::report::units;
 
 /// What decode speed is.
 pub const ABOUT_DECODE_SPEED: &str = "Tokens a second that each user receives once the first one is there (1 / TPOT), as more users share the \
@@ -66,7 +67,7 @@ pub fn definitions() -> Vec<String> {
 
 /// No level has the requests that a P99 takes.
 pub fn no_p99(most: usize, needed: usize) -> String {
-    format!("No P99 is printed: it takes {needed} requests and no level has more than {most}; measure longer for one")
+    format!("No P99 is printed: it takes {needed} requests and no level has more than {most}; measure longer for one.")
 }
 
 /// `chatbot: end-to-end latency`.
@@ -169,6 +170,23 @@ pub fn ttft_range(short: (&str, f64), long: (&str, f64)) -> String {
     format!("The middle TTFT is from {} ({}) to {} ({})", show(short.1), short.0, show(long.1), long.0)
 }
 
+/// Targets that serve models of different names.
+pub fn unequal(models: &[&str]) -> String {
+    let named = models.iter().take(MOST_NAMED).map(|model| printable_within(model, MAX_NAME_CHARS).into_owned());
+    let named: Vec<String> = named.collect();
+    format!(
+        "Not the same model everywhere, or not in one format: {}. Part of each difference is the model's",
+        named.join(", ")
+    )
+}
+
+/// Targets that run on the client's machine.
+pub fn shared(targets: usize, cores: usize) -> String {
+    format!(
+        "{targets} targets and the client shared the {cores} cores of one machine: with more than one user each slowed the others"
+    )
+}
+
 /// Targets whose answers have different lengths.
 pub fn lengths(long: (&str, f64), short: (&str, f64)) -> String {
     format!(
@@ -210,7 +228,7 @@ pub fn figure_that_matters(metric: Metric) -> &'static str {
 
 /// The figure that changed most over the run.
 pub fn stability(place: &str, figure: &str, change: f64, limit: f64) -> String {
-    let (change, limit) = (Unit::Change.show(change), Unit::Fraction.show(limit));
+    let (change, limit) = (units::change(change), Unit::Fraction.show(limit));
     format!("Between quarters of a level {figure} of {place} changes most, by {change} (steady is up to {limit})")
 }
 
@@ -228,6 +246,8 @@ fn spelt(limits: &[&Limit]) -> String {
     limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// Models in a sentence.
+const MOST_NAMED: usize = 4;
 /// Characters of a name in a title.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -248,6 +268,16 @@ pub fn title(named: &[String], targets: usize) -> String {
     format!("{}{more} under load", named.join(", "))
 }
 
+/// What the most users get: the wait for the first token, and how many times the output of one.
+pub fn result(load: &str, times: Option<(f64, f64)>, (shortest, longest): (f64, f64)) -> String {
+    let after = if shortest == longest { Unit::Ns.show(longest) } else { units::durations(shortest, longest) };
+    let times = times.map_or_else(String::new, |(least, most)| {
+        let range = if least == most { String::new() } else { format!("{least:.1} to ") };
+        format!(", and all together get {range}{most:.1} times the output of one")
+    });
+    format!("At {load} the first token comes after {after}{times}")
+}
+
 /// Which way is better.
 pub fn direction(metric: Metric) -> &'static str {
     if metric.more_is_better() { "More is better." } else { "Less is better." }
@@ -256,8 +286,7 @@ pub fn direction(metric: Metric) -> &'static str {
 /// All figures in one picture.
 pub fn together(first: &str) -> String {
     format!(
-        "Each figure's median against its own at {first}: a time that doubles stands at 2, a throughput that halves at 0.5. The axis up \
-         has equal factors at equal lengths."
+        "Each figure's median against its own at {first}: a time that doubles stands at 2, a throughput that halves at 0.5."
     )
 }
 

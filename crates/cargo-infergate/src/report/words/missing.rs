@@ -40,3 +40,29 @@ pub fn reason(missing: Missing) -> String {
         Missing::NotAgreed => "it is not shown that the two cross".into(),
     }
 }
+
+/// Columns that have a number in no row, and why, each reason once; `None` where there is nothing to say.
+pub fn left_out(columns: &[(&str, Vec<Missing>)]) -> Option<String> {
+    let mut grouped: Vec<(Vec<&str>, String)> = Vec::new();
+    for (title, reasons) in columns {
+        let Some(why) = reasons.first() else { continue };
+        let why = match reasons.iter().map(|reason| needed(*reason)).collect::<Option<Vec<_>>>() {
+            Some(needed) => format!("takes {} samples, and no row has so many", needed.first()?),
+            None => reason(*why),
+        };
+        match grouped.iter_mut().find(|(_, known)| *known == why) {
+            Some((titles, _)) => titles.push(*title),
+            None => grouped.push((vec![*title], why)),
+        }
+    }
+    let said: Vec<String> = grouped.into_iter().map(|(titles, why)| format!("{} ({why})", titles.join(", "))).collect();
+    (!said.is_empty()).then(|| format!("Not shown: {}.", said.join("; ")))
+}
+
+/// The samples that a number takes; `None` where they are not what is missing.
+fn needed(missing: Missing) -> Option<usize> {
+    match missing {
+        Missing::TooFewSamples { needed, .. } | Missing::TooFewRequests { needed, .. } => Some(needed),
+        _ => None,
+    }
+}

@@ -1,6 +1,6 @@
 //! Decode speed of each user over the number of users, with the speed at which people read.
 
-use super::{left_out, lines, look, quartiles};
+use super::{left_out, lines, quartiles};
 use crate::report::inputs::Inputs;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
@@ -18,7 +18,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let (slow, fast) = READING_TOKENS_PER_S;
     let mut layers = vec![reading()];
     if let [series] = view.series()[..] {
-        layers.extend(quartiles(&view, series, metric, "P25 to P75".into(), look(0)));
+        layers.extend(quartiles(&view, series, metric, "P25 to P75".into(), Look::nth(0)));
     }
     layers.extend(lines);
     vec![Chart {
@@ -36,7 +36,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
 }
 
 /// The speed at which people read.
-pub fn reading() -> Layer {
+fn reading() -> Layer {
     let (from, to) = READING_TOKENS_PER_S;
-    Layer::Zone { name: format!("reading speed, {from:.0} to {to:.0} tokens/s"), from, to, look: Look::nth(7) }
+    Layer::Zone { name: format!("reading speed, {from:.0} to {to:.0} tokens/s"), from, to, look: Look::ink() }
 }

@@ -1,38 +1,36 @@
 //! The gap between tokens over the number of users, with what feels instant, acceptable and sluggish.
 
 use super::{left_out, lines};
-use crate::report::inputs::Inputs;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
-use crate::report::model::{Axis, Chart, Layer, Look};
+use crate::report::model::{Axis, Chart, Layer, Look, Tone};
 
 /// Gaps below this part of what feels instant stand on an axis of their own length.
 const NEAR: f64 = 0.2;
 
 /// One chart, where more than one load ran.
-pub fn charts(inputs: &Inputs) -> Vec<Chart> {
-    let Some(view) = View::of(inputs) else { return Vec::new() };
+pub fn chart(view: &View<'_>) -> Option<Chart> {
     let metric = Metric::Itl;
-    let lines = lines(&view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
     if lines.is_empty() {
-        return Vec::new();
+        return None;
     }
-    let zone = |name: &str, from, to, n| Layer::Zone { name: name.into(), from, to, look: Look::nth(n) };
+    let zone = |name: &str, from, to, tone| Layer::Zone { name: name.into(), from, to, look: Look::of(tone) };
     let zones = [
-        zone("instant, under 20 ms", 0.0, INSTANT_NS, 2),
-        zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, 6),
-        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, 4),
+        zone("instant, under 20 ms", 0.0, INSTANT_NS, Tone::Good),
+        zone("acceptable, 20 to 70 ms", INSTANT_NS, SLUGGISH_NS, Tone::Warn),
+        zone("sluggish, above 70 ms", SLUGGISH_NS, f64::INFINITY, Tone::Bad),
     ];
     let largest =
         view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
     let y = Axis::new("ITL", metric.unit()).zero();
-    vec![Chart {
+    Some(Chart {
         id: "load-itl".into(),
         title: "Inter-token latency".into(),
         caption: format!(
             "The middle gap between two pieces of a stream, and how such a stream feels.{}",
-            left_out(&view)
+            left_out(view)
         ),
         x: view.axis(),
         y: match largest {
@@ -41,5 +39,5 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
             _ => y.including(SLUGGISH_NS),
         },
         layers: zones.into_iter().chain(lines).collect(),
-    }]
+    })
 }

@@ -12,7 +12,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let ideal = Layer::Zone { name: "ideal".into(), from: 1.0, to: 1.0, look: Look::nth(7) };
+    let ideal = Layer::Zone { name: "ideal".into(), from: 1.0, to: 1.0, look: Look::ink() };
     vec![Chart {
         id: "load-scaling".into(),
         title: "Scaling efficiency".into(),

@@ -1,53 +1,51 @@
-//! Every request of a scenario over the time of the run: drift, pauses and levels.
+//! Every request over the time of the run: drift, pauses and levels.
 
-use infergate::load::RequestRecord;
-
-use super::{MOST_SCENARIOS, MOST_SERIES, look};
+use super::{MOST_SERIES, left_out};
 use crate::load::summary::e2e_ns;
 use crate::report::inputs::Inputs;
-use crate::report::load::view::View;
-use crate::report::model::{Axis, Chart, Layer, Place, Unit};
+use crate::report::load::view::{Series, View};
+use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::words::load as words;
 
 /// More points than this hide each other, and make a file slow.
-const MOST_POINTS: usize = 1_500;
+const MOST_POINTS: usize = 900;
 
-/// A chart a scenario.
+/// One chart of all scenarios and targets.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs) else { return Vec::new() };
-    let scenarios: Vec<usize> = view.scenarios().map(|(scenario, _)| scenario).take(MOST_SCENARIOS).collect();
-    scenarios.into_iter().filter_map(|scenario| chart(&view, scenario)).collect()
-}
-
-fn chart(view: &View<'_>, scenario: usize) -> Option<Chart> {
-    let levels = || {
-        let index = u32::try_from(scenario).ok();
-        view.receipt.levels.iter().filter(move |level| Some(level.scenario) == index)
-    };
-    let began_ns = levels().map(|level| level.began_ns).min()?;
-    let completed = || levels().flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
+    let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
+    let drawn: Vec<(Series, Vec<Place>)> =
+        view.series().into_iter().take(MOST_SERIES).map(|series| (series, places(&view, series, began_ns))).collect();
     // As many of each part of the run.
-    let every = completed().count().div_ceil(MOST_POINTS).max(1);
-    let layers = view.targets().into_iter().take(MOST_SERIES).enumerate().filter_map(|(n, target)| {
-        let is_its = |record: &&RequestRecord| target.is_none_or(|target| usize::try_from(record.target) == Ok(target));
-        let points: Vec<Place> =
-            completed().filter(is_its).step_by(every).filter_map(|record| place(record, began_ns)).collect();
-        let name = target.map_or_else(|| "a request".to_owned(), |target| view.target(target));
-        (!points.is_empty()).then(|| Layer::Points { name, points, look: look(n) })
-    });
+    let every = drawn.iter().map(|(_, places)| places.len()).sum::<usize>().div_ceil(MOST_POINTS).max(1);
+    let layers =
+        drawn.into_iter().enumerate().filter(|(_, (_, places))| !places.is_empty()).map(|(n, (series, places))| {
+            let name = if view.series().len() > 1 { view.series_name(series) } else { "a request".to_owned() };
+            Layer::Points { name, points: places.into_iter().step_by(every).collect(), look: Look::nth(n) }
+        });
     let layers: Vec<Layer> = layers.collect();
-    (!layers.is_empty()).then(|| Chart {
-        id: format!("load-stability-{}", view.scenario_id(scenario)),
-        title: words::of_scenario(&view.scenario(scenario), "every request over the run"),
-        caption: words::over_the_run(every),
+    if layers.is_empty() {
+        return Vec::new();
+    }
+    vec![Chart {
+        id: "load-stability".into(),
+        title: "Every request over the run".into(),
+        caption: format!("{}{}", words::over_the_run(every), left_out(&view)),
         x: Axis::new("since the first level began", Unit::Ns).zero(),
-        y: Axis::new("E2E", Unit::Ns).zero(),
+        y: Axis::new("E2E", Unit::Ns).logarithmic(),
         layers,
-    })
+    }]
 }
 
-fn place(record: &RequestRecord, began_ns: u64) -> Option<Place> {
-    let (start, y) = (record.scheduled_ns.saturating_sub(began_ns) as f64, e2e_ns(record)?);
-    let hover = format!("request {} after {}: E2E {}", record.request, Unit::Ns.show(start), Unit::Ns.show(y));
-    Some(Place { x: start, y, hover })
+/// When each completed request of a series started, and how long it took; so many that nothing is said of each.
+fn places(view: &View<'_>, series: Series, began_ns: u64) -> Vec<Place> {
+    let index = u32::try_from(series.scenario).ok();
+    let levels = view.receipt.levels.iter().filter(|level| Some(level.scenario) == index);
+    let is_its = |target: u32| series.target.is_none_or(|own| usize::try_from(target) == Ok(own));
+    let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
+    let places = completed.filter(|record| is_its(record.target)).filter_map(|record| {
+        let y = e2e_ns(record).filter(|ns| *ns > 0.0)?;
+        Some(Place { x: record.scheduled_ns.saturating_sub(began_ns) as f64, y, hover: String::new() })
+    });
+    places.collect()
 }

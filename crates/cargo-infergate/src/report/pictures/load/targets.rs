@@ -14,9 +14,10 @@ const MOST: usize = 24;
 /// What is compared.
 const SHOWN: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 
-/// A chart a scenario and figure.
+/// A chart a scenario and figure, where there are no lines over several loads that say the same.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
-    let Some(view) = View::of(inputs).filter(View::has_targets) else { return Vec::new() };
+    let has_lines = |view: &View<'_>| view.series().into_iter().any(|series| view.line(series).len() > 1);
+    let Some(view) = View::of(inputs).filter(|view| view.has_targets() && !has_lines(view)) else { return Vec::new() };
     let scenarios: Vec<usize> = view.scenarios().map(|(scenario, _)| scenario).take(MOST_SCENARIOS).collect();
     let each =
         |scenario: usize| SHOWN.iter().filter_map(move |metric| chart(&view, scenario, *metric)).collect::<Vec<_>>();
@@ -43,20 +44,20 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
         if let Some((from, to)) = point.spread(metric).p50_within {
             let ends = format!("{} to {}", metric.unit().show(from), metric.unit().show(to));
             let hover = format!("{}: {shown} ({ends})", name(point));
-            let look = Look::nth(point.target.unwrap_or(0) % 7);
+            let look = Look::nth(point.target.unwrap_or(0)).dashed(false);
             layers.push(Layer::Interval { name: "95 % interval".into(), from, to, y, hover, look });
         }
         points.push(Place { x: *p50, y, hover: format!("{}: {shown}", name(point)) });
     }
-    layers.push(Layer::Points { name: "P50".into(), points, look: Look::nth(5) });
+    layers.push(Layer::Points { name: "P50".into(), points, look: Look::ink() });
     let lanes = known.iter().rev().map(|(point, _)| name(point)).collect();
     let caption = format!("Medians with their 95 % intervals. {}", words::direction(metric));
     Some(Chart {
         id: format!("load-targets-{}-{}", view.scenario_id(scenario), metric.id().replace('_', "-")),
-        title: words::of_scenario(&view.scenario(scenario), metric.name()),
+        title: view.titled(scenario, metric.name()),
         caption,
         x: Axis::new(metric.short(), metric.unit()).zero(),
-        y: Axis::named("", lanes),
+        y: Axis::named("target and load", lanes),
         layers,
     })
 }

@@ -1,71 +1,55 @@
-//! Each figure of a scenario over the number of users, and all of them in one.
+//! Each figure over the number of users, a line a scenario and target; and all figures of the only one together.
 
-use super::{MOST_SCENARIOS, MOST_SERIES, look, quartiles};
+use super::{itl, left_out, lines, quartiles};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::metric::Metric;
-use crate::report::load::view::{Series, View};
-use crate::report::model::{Axis, Chart, Layer, Place, Unit};
+use crate::report::load::view::View;
+use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::sections::load::users::SHOWN;
 use crate::report::words::load as words;
+use crate::report::words::pages::capital;
 
-/// Targets whose bands can be told apart in one picture.
-const MOST_BANDS: usize = 3;
+/// Series whose bands can be told apart in one picture.
+const MOST_BANDS: usize = 2;
 
-/// A chart a scenario and figure, and one of all figures.
+/// A chart a figure, and one of all figures.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs) else { return Vec::new() };
-    let scenarios: Vec<usize> = view.scenarios().map(|(scenario, _)| scenario).take(MOST_SCENARIOS).collect();
-    let of_scenario = |scenario: usize| {
-        let each = SHOWN.iter().filter_map(move |metric| of_metric(&view, scenario, *metric));
-        each.chain(together(&view, scenario)).collect::<Vec<_>>()
-    };
-    scenarios.into_iter().flat_map(of_scenario).collect()
+    let each = SHOWN.iter().filter_map(|metric| match metric {
+        Metric::Itl => itl::chart(&view),
+        metric => of_metric(&view, *metric),
+    });
+    each.chain(together(&view)).collect()
 }
 
-fn of_metric(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
-    let targets: Vec<Option<usize>> = view.targets().into_iter().take(MOST_SERIES).collect();
-    let mut layers = Vec::new();
-    let mut lines = Vec::new();
-    for (n, target) in targets.iter().enumerate() {
-        let series = Series { scenario, target: *target };
-        let own = target.map_or_else(String::new, |target| format!("{}, ", view.target(target)));
-        let known = view.line(series).into_iter().filter_map(|point| {
-            let spread = point.spread(metric);
-            let place = view.place(point, spread.p50?, metric.unit());
-            let quartiles = spread.p25.zip(spread.p75).map_or_else(String::new, |(low, high)| {
-                format!(" (P25 {}, P75 {})", metric.unit().show(low), metric.unit().show(high))
-            });
-            Some(Place { hover: format!("{}{quartiles}", place.hover), ..place })
-        });
-        let points: Vec<Place> = known.collect();
-        if points.len() > 1 {
-            if targets.len() <= MOST_BANDS {
-                layers.extend(quartiles(view, series, metric, format!("{own}P25 to P75"), look(n)));
-            }
-            lines.push(Layer::Line { name: format!("{own}P50"), points, look: look(n), marked: true });
+fn of_metric(view: &View<'_>, metric: Metric) -> Option<Chart> {
+    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let series = view.series();
+    let (mut layers, mut band) = (Vec::new(), "");
+    if series.len() <= MOST_BANDS && !lines.is_empty() {
+        band = ", the band reaches from P25 to P75";
+        for (n, series) in series.into_iter().enumerate() {
+            let name = format!("{}P25 to P75", view.own_name(series));
+            layers.extend(quartiles(view, series, metric, name, Look::nth(n)));
         }
     }
-    if lines.is_empty() {
-        return None;
-    }
     layers.extend(lines);
-    Some(Chart {
-        id: format!("load-{}-{}", view.scenario_id(scenario), metric.id().replace('_', "-")),
-        title: words::of_scenario(&view.scenario(scenario), metric.name()),
-        caption: format!("The line joins medians, the band reaches from P25 to P75. {}", words::direction(metric)),
+    let drawn = layers.iter().any(|layer| matches!(layer, Layer::Line { .. }));
+    drawn.then(|| Chart {
+        id: format!("load-{}", metric.id().replace('_', "-")),
+        title: capital(metric.name()),
+        caption: format!("The line joins medians{band}. {}{}", words::direction(metric), left_out(view)),
         x: view.axis(),
         y: Axis::new(metric.short(), metric.unit()).zero(),
         layers,
     })
 }
 
-/// All figures of the only target, each against its value at the lowest load.
-fn together(view: &View<'_>, scenario: usize) -> Option<Chart> {
-    if view.has_targets() {
-        return None;
-    }
-    let line = view.line(Series { scenario, target: None });
+/// All figures of the only series, each against its value at the lowest load.
+fn together(view: &View<'_>) -> Option<Chart> {
+    let [series] = view.series()[..] else { return None };
+    let line = view.line(series);
     let first = *line.first()?;
     let layers = SHOWN.iter().enumerate().filter_map(|(n, metric)| {
         let base = first.spread(*metric).p50.filter(|base| *base > 0.0)?;
@@ -82,12 +66,17 @@ fn together(view: &View<'_>, scenario: usize) -> Option<Chart> {
             Some(Place { x: point.load(), y: value / base, hover })
         });
         let points: Vec<Place> = points.collect();
-        (points.len() > 1).then(|| Layer::Line { name: metric.short().into(), points, look: look(n), marked: true })
+        (points.len() > 1).then(|| Layer::Line {
+            name: metric.short().into(),
+            points,
+            look: Look::nth(n),
+            marked: true,
+        })
     });
     let layers: Vec<Layer> = layers.collect();
     (!layers.is_empty()).then(|| Chart {
-        id: format!("load-{}-all", view.scenario_id(scenario)),
-        title: words::of_scenario(&view.scenario(scenario), "all figures together"),
+        id: "load-all".into(),
+        title: "All figures together".into(),
         caption: words::together(&load(&first.arrivals)),
         x: view.axis(),
         y: Axis::new(format!("against {}", load(&first.arrivals)), Unit::Times).logarithmic(),

@@ -1,6 +1,6 @@
 //! How long answers of each length take from each target, and where two of them cross.
 
-use super::{MOST_SERIES, look};
+use super::MOST_SERIES;
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::{Pair, Point};
@@ -14,7 +14,7 @@ const MOST_LEVELS: usize = 8;
 /// A crossing so many times beyond the longest answer is not drawn.
 const FARTHEST: f64 = 8.0;
 
-/// A chart a level.
+/// A chart a level in which two targets cross; the table says who is faster where none do.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs).filter(View::has_targets) else { return Vec::new() };
     let levels = view.digest.points.chunk_by(|one, other| one.level == other.level);
@@ -45,10 +45,10 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
                 Place { x: tokens, y, hover }
             };
             let ends = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| at((share * reach).round()));
-            Layer::Line { name: name.clone(), points: ends.into(), look: look(n), marked: true }
+            Layer::Line { name: name.clone(), points: ends.into(), look: Look::nth(n), marked: true }
         })
         .collect();
-    if lines.len() < 2 {
+    if lines.len() < 2 || crossings.is_empty() {
         return None;
     }
     let mut layers = lines;
@@ -61,13 +61,14 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
                 .get(pair.points.0)
                 .and_then(line)
                 .map_or(0.0, |(start, slope)| start + tokens * slope);
-            let look = Look::nth(5);
+            let look = Look::ink();
             layers.push(Layer::Limit { name, x: tokens, y: None, hover: hover.clone(), look });
             let name = "95 % interval".to_owned();
             layers.push(Layer::Interval { name, from, to: to.min(reach), y, hover, look });
         }
     }
-    let place = format!("{}, {}", view.scenario(first.scenario), load(&first.arrivals));
+    let scenario = if view.has_scenarios() { format!("{}, ", view.scenario(first.scenario)) } else { String::new() };
+    let place = format!("{scenario}{}", load(&first.arrivals));
     Some(Chart {
         id: format!("load-winners-{}-{}", view.scenario_id(first.scenario), first.level + 1),
         title: format!("Time of an answer by its length: {place}"),

@@ -3,7 +3,7 @@
 use crate::load::slo::Limit;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Limited;
-use crate::report::load::view::{View, load_cell};
+use crate::report::load::view::View;
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
 
@@ -27,11 +27,11 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
 }
 
 fn lead(view: &View<'_>, level: &Limited) -> Vec<Cell> {
-    vec![Cell::foreign(&view.scenario(level.scenario)), load_cell(&level.arrivals)]
+    view.level_cells(level.scenario, &level.arrivals)
 }
 
 fn columns(view: &View<'_>, own: Vec<Column>) -> Vec<Column> {
-    [vec![Column::words("scenario", "scenario"), view.load_column()], own].concat()
+    [view.level_columns(), own].concat()
 }
 
 fn met(view: &View<'_>) -> Table {

@@ -8,6 +8,7 @@ use crate::report::inputs::Inputs;
 use crate::report::load::unusable;
 use crate::report::load::view::View;
 use crate::report::model::{Block, Cell, Column, Headline, Missing, Section, Table, Unit};
+use crate::report::sections::load::targets::caveats;
 use crate::report::words::load as words;
 
 /// Names of loads in one line.
@@ -15,18 +16,32 @@ const MOST_LOADS: usize = 20;
 /// Targets in a title.
 const MOST_NAMED: usize = 4;
 
-/// Facts, targets, scenarios, and the sentences of the receipt.
-pub fn section(inputs: &Inputs) -> Option<Section> {
+/// What was asked for, and the sentences of the receipt.
+pub fn asked(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let receipt = view.receipt;
-    let mut section = Section::new("load", "Load run").with(facts(&view)).with(targets(&view)).with(scenarios(receipt));
+    let section = Section::new("load_scenarios", "Scenarios").with(scenarios(receipt));
+    let caveats = caveats(&view);
+    let section = if caveats.is_empty() { section } else { section.with(Block::Findings(caveats)) };
+    let said: Vec<String> =
+        receipt.invalid.iter().map(|why| words::invalid(why)).chain(receipt.notes.clone()).collect();
+    Some(if said.is_empty() { section } else { section.with(Block::List(said)) })
+}
+
+/// Facts, targets, and what a local engine did.
+pub fn section(inputs: &Inputs) -> Option<Section> {
+    let view = View::of(inputs)?;
+    // The configuration of a local engine says who, where and when.
+    let is_said = inputs.subject().is_some();
+    let mut section = Section::new("load", "Load run").with(facts(&view, is_said));
+    if !is_said || view.receipt.targets.iter().any(|target| target.price().is_some()) {
+        section = section.with(targets(&view));
+    }
     let batches = batches(&view);
     if !batches.rows.is_empty() {
         section = section.with(batches);
     }
-    let said: Vec<String> =
-        receipt.invalid.iter().map(|why| words::invalid(why)).chain(receipt.notes.clone()).collect();
-    Some(if said.is_empty() { section } else { section.with(Block::List(said)) })
+    Some(section.folded())
 }
 
 /// The targets in one line; `None` without a load run.
@@ -48,13 +63,16 @@ pub fn headline(inputs: &Inputs) -> Option<Headline> {
     Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
 }
 
-fn facts(view: &View<'_>) -> Table {
+fn facts(view: &View<'_>, is_said: bool) -> Table {
     let receipt = view.receipt;
     let mut table = Table::facts("run", "Run");
-    table.fact("began", Cell::foreign(&receipt.created));
-    table.fact("infergate", Cell::foreign(&receipt.tool));
-    table.fact("client", Cell::foreign(&receipt.machine.class));
-    table.fact("client's processor", Cell::foreign(&receipt.machine.cpu_model));
+    if !is_said {
+        table.fact("began", Cell::foreign(&receipt.created));
+        table.fact("infergate", Cell::foreign(&receipt.tool));
+        table.fact("client", Cell::foreign(&receipt.machine.class));
+        table.fact("client's processor", Cell::foreign(&receipt.machine.cpu_model));
+        table.fact("seed", Cell::text(receipt.seed.to_string()));
+    }
     let mut loads: Vec<String> = Vec::new();
     for level in &receipt.levels {
         let name = load(&level.arrivals);
@@ -63,7 +81,6 @@ fn facts(view: &View<'_>) -> Table {
         }
     }
     table.fact("levels", Cell::foreign(&loads.join(", ")));
-    table.fact("seed", Cell::text(receipt.seed.to_string()));
     if receipt.partial {
         table.fact("partial", Cell::text("the run was cut short"));
     }
@@ -111,7 +128,7 @@ fn scenarios(receipt: &LoadReceipt) -> Table {
         Column::numbers("turns", "turns").about("requests of one conversation"),
         Column::numbers("turn_tokens", "more a turn").about("tokens that each further turn adds to the prompt"),
     ];
-    let mut table = Table::new("scenarios", "Scenarios", columns);
+    let mut table = Table::new("scenarios", "", columns);
     for scenario in &receipt.scenarios {
         let tokens = |count: u32| Cell::number(Some(f64::from(count)), Unit::Tokens, Missing::NotMeasured);
         table.row(vec![

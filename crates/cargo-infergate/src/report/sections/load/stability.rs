@@ -29,21 +29,24 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             let mut cells = view.cells(point);
             cells.push(Cell::text(format!("{} P50", metric.short())));
             cells.extend(point.quarters.iter().map(|quarter| median(quarter, at, metric.unit())));
-            cells.push(Cell::number(change(point, at), Unit::Change, no_change(point, at)));
-            table.row(cells);
+            let change = change(point, at);
+            cells.push(Cell::number(change, Unit::Change, no_change(point, at)));
+            table.notable_row(cells, change.is_some_and(|change| change > STEADY));
         }
-        let mut cells = view.cells(point);
-        cells.push(Cell::text("failed"));
-        cells.extend(point.quarters.iter().map(failed));
-        cells.push(Cell::text(""));
-        table.row(cells);
+        if point.quarters.iter().any(|quarter| quarter.failed > 0) {
+            let mut cells = view.cells(point);
+            cells.push(Cell::text("failed"));
+            cells.extend(point.quarters.iter().map(failed));
+            cells.push(Cell::text(""));
+            table.notable_row(cells, true);
+        }
     }
     if table.rows.is_empty() {
         return None;
     }
     let section = Section::new("load_stability", "Stability over the run")
         .with(Block::Said(words::ABOUT_STABILITY.into()))
-        .with(table);
+        .with(table.folding());
     Some(match finding(&view) {
         Some(finding) => section.with(Block::Findings(vec![finding])),
         None => section,
@@ -93,7 +96,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     let place = view.place_name(point);
     let said = words::stability(&place, metric.short(), change, STEADY);
     let quarters = point.quarters.iter().enumerate().filter_map(|(number, quarter)| {
-        Some((format!("{} P50 in quarter {} of {place}", metric.short(), number + 1), quarter.p50[at]?, metric.unit()))
+        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, metric.unit()))
     });
     found(tone, said, &quarters.collect::<Vec<_>>())
 }

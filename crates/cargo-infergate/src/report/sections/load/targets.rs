@@ -1,6 +1,7 @@
 //! Several targets side by side, each median with the interval it lies in.
 
 use super::found;
+use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
 use crate::report::load::metric::Metric;
@@ -48,6 +49,43 @@ pub fn failed_cell(point: &Point) -> Cell {
     let share = (ended > 0).then(|| point.failed() as f64 / ended as f64);
     let tone = if point.failed() > 0 { Tone::Bad } else { Tone::Plain };
     Cell::number(share, Unit::Fraction, Missing::NotMeasured).toned(tone)
+}
+
+/// What has to be known before targets are compared.
+pub fn caveats(view: &View<'_>) -> Vec<Finding> {
+    if view.has_targets() { unequal(view).into_iter().chain(shared(view)).collect() } else { Vec::new() }
+}
+
+/// Targets that serve models of different names: their weights can be others, or of another format.
+fn unequal(view: &View<'_>) -> Option<Finding> {
+    let names = view.receipt.targets.iter().map(|target| match target {
+        TargetRecord::Endpoint { model, .. } => model.as_str(),
+        TargetRecord::Local { engine, .. } => engine.model.as_str(),
+    });
+    let mut models: Vec<&str> = names.collect();
+    models.sort_unstable();
+    models.dedup();
+    let figures = [("models".to_owned(), models.len() as f64, Unit::Count)];
+    if models.len() < 2 { None } else { found(Tone::Warn, words::unequal(&models), &figures) }
+}
+
+/// Targets on the client's machine: they slow each other.
+fn shared(view: &View<'_>) -> Option<Finding> {
+    let targets = view.receipt.targets.iter();
+    let here = targets.filter(|target| match target {
+        TargetRecord::Endpoint { url, .. } => is_of_this_machine(url),
+        TargetRecord::Local { .. } => true,
+    });
+    let (here, cores) = (here.count(), view.receipt.machine.logical_cores);
+    let figures = [("targets".to_owned(), here as f64, Unit::Count), ("cores".to_owned(), cores as f64, Unit::Count)];
+    if here < 2 || cores == 0 { None } else { found(Tone::Warn, words::shared(here, cores), &figures) }
+}
+
+/// Whether an address leads back to where it is asked from.
+fn is_of_this_machine(url: &str) -> bool {
+    let place = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = place.split(['/', '?', '#']).next().unwrap_or_default();
+    ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))
 }
 
 /// Targets whose answers have different lengths, in the first level where they do.

@@ -3,7 +3,7 @@
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
 use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, load_cell, median_cell};
+use crate::report::load::view::{View, median_cell};
 use crate::report::model::{Block, Cell, Column, Section, Table, Tone};
 use crate::report::words::load as words;
 
@@ -25,9 +25,7 @@ struct Best<'a> {
 /// A line a use of each level.
 pub fn section(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(View::has_targets)?;
-    let columns = vec![
-        Column::words("scenario", "scenario"),
-        view.load_column(),
+    let own = vec![
         Column::words("use", "use"),
         Column::words("figure", "figure that matters"),
         Column::words("best", "best"),
@@ -35,21 +33,20 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::words("next", "next"),
         Column::numbers("second", "P50 of the next"),
     ];
-    let mut table = Table::new("uses", "", columns);
+    let mut table = Table::new("uses", "", [view.level_columns(), own].concat());
     for points in view.digest.points.chunk_by(|one, other| one.level == other.level) {
         for (purpose, metric) in USES {
             let Some(Best { first, second, is_sure }) = best(points, metric) else { continue };
             let name = |point: &Point| point.target.map_or_else(String::new, |target| view.target(target));
-            table.row(vec![
-                Cell::foreign(&view.scenario(first.scenario)),
-                load_cell(&first.arrivals),
+            let own = vec![
                 Cell::text(purpose),
                 Cell::text(words::figure_that_matters(metric)),
                 if is_sure { Cell::foreign(&name(first)) } else { Cell::text(words::NO_BEST).toned(Tone::Warn) },
                 median_cell(first, metric),
                 Cell::foreign(&name(second)),
                 median_cell(second, metric),
-            ]);
+            ];
+            table.row([view.level_cells(first.scenario, &first.arrivals), own].concat());
         }
     }
     (!table.rows.is_empty()).then(|| {

@@ -3,7 +3,7 @@
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Pair;
 use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, load_cell, median_cell};
+use crate::report::load::view::{View, median_cell};
 use crate::report::load::winners::{Winners, points};
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
@@ -14,9 +14,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     if view.digest.pairs.is_empty() {
         return None;
     }
-    let columns = vec![
-        Column::words("scenario", "scenario"),
-        view.load_column(),
+    let own = vec![
         Column::words("short", "faster for short answers"),
         Column::numbers("tokens", "up to")
             .about("output tokens, with the 95 % interval by resampling stretches of the run"),
@@ -26,7 +24,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::numbers("short_tpot", "TPOT P50 of the first"),
         Column::numbers("long_tpot", "of the second"),
     ];
-    let mut table = Table::new("pairs", "", columns);
+    let mut table = Table::new("pairs", "", [view.level_columns(), own].concat());
     for pair in &view.digest.pairs {
         row(&view, pair, &mut table);
     }
@@ -57,9 +55,7 @@ fn row(view: &View<'_>, pair: &Pair, table: &mut Table) {
         None => Cell::Missing(Missing::NotAgreed),
     };
     let (first, second) = (name(wins_short), name(wins_long));
-    table.row(vec![
-        Cell::foreign(&view.scenario(short.scenario)),
-        load_cell(&short.arrivals),
+    let own = vec![
         first,
         tokens,
         second,
@@ -67,5 +63,6 @@ fn row(view: &View<'_>, pair: &Pair, table: &mut Table) {
         median_cell(long, Metric::Ttft),
         median_cell(short, Metric::Tpot),
         median_cell(long, Metric::Tpot),
-    ]);
+    ];
+    table.row([view.level_cells(short.scenario, &short.arrivals), own].concat());
 }
