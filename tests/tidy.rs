@@ -56,6 +56,7 @@ const HOUSE: &[&str] = &[
     "src",
     "crates/cargo-infergate/src",
     "crates/infergate-candle/src",
+    "crates/infergate-criterion/src",
     "crates/infergate-probes/src",
     "crates/infergate-serve/src",
     "xtask",

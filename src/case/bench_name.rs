@@ -5,9 +5,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
+use sha2::{Digest, Sha256};
 
 /// Longest name, bytes. A receipt is someone else's file.
 const MAX_NAME_BYTES: usize = 200;
+/// What is kept of a longer one.
+const CUT_NAME_BYTES: usize = 100;
 /// Each name is kept for as long as the process runs; nobody has so many benches.
 const MAX_NAMES: usize = 100_000;
 
@@ -36,6 +39,26 @@ impl BenchName {
         let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
         names.insert(kept);
         Ok(Self(kept))
+    }
+
+    /// The name of a bench that somebody else named, of any length and any characters: what is no name as it is becomes one, cut and
+    /// cleaned, with eight digits of its SHA-256 behind it that tell it from others.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), for more names than a process keeps.
+    pub fn of(text: &str) -> Result<Self> {
+        if !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control) {
+            return Self::new(text);
+        }
+        let mut cut = String::new();
+        for part in text.chars().map(|part| if part.is_control() { ' ' } else { part }) {
+            if cut.len() + part.len_utf8() > CUT_NAME_BYTES {
+                break;
+            }
+            cut.push(part);
+        }
+        let hash: String = Sha256::digest(text).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        Self::new(&format!("{cut}~{hash}"))
     }
 
     /// The name.

@@ -194,7 +194,7 @@ impl Director {
     fn name(&mut self, id: &str) -> Result<BenchName> {
         let times = self.seen.entry(id.to_owned()).or_default();
         *times += 1;
-        if *times == 1 { BenchName::new(id) } else { BenchName::new(&format!("{id} #{times}")) }
+        if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) }
     }
 
     fn answer_list(&mut self) -> Result<()> {

@@ -12,6 +12,7 @@ mod command_program;
 mod commits;
 mod compare;
 mod coverage;
+mod criterion_front;
 mod demo;
 mod doctor;
 mod early;
@@ -42,6 +43,7 @@ mod terms;
 mod toolchain;
 mod turn;
 mod undecided;
+mod working_tree;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;

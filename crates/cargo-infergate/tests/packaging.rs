@@ -8,10 +8,11 @@ use std::process::Command;
 use toml::{Table, Value};
 
 /// What can be published, and its folder.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("infergate", "."),
     ("cargo-infergate", "crates/cargo-infergate"),
     ("infergate-candle", "crates/infergate-candle"),
+    ("infergate-criterion", "crates/infergate-criterion"),
     ("infergate-probes", "crates/infergate-probes"),
     ("infergate-serve", "crates/infergate-serve"),
 ];

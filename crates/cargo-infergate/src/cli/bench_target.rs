@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::cargo_words::Words;
-use super::{lock_file, output, progress, toolchain};
+use super::{criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
@@ -93,6 +93,13 @@ pub fn lock_file(folder: &Path) -> Result<PathBuf> {
 /// # Errors
 /// When cargo does not start, the build fails, or there is no such target.
 pub fn build(target: &BenchTarget) -> Result<Built> {
+    ensure!(
+        !criterion_front::is_plain(target, Path::new("."))?,
+        "bench target '{}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
+         criterion = {{ package = \"{}\", ... }} into Cargo.toml",
+        target.target,
+        criterion_front::PACKAGE
+    );
     output::say("building the bench target (some minutes the first time)");
     let (executable, _) = run(target, None)?;
     executable.with_context(|| {
@@ -128,10 +135,19 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
-    let mut packages = described_with(&target.target, folder)?;
-    packages.retain(|package| is_asked_for(package, target));
+    let mut packages = packages_of(target, folder)?;
     let only = packages.pop().filter(|_| packages.is_empty());
     Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
+}
+
+/// What cargo says of the packages that have this bench target. None where it cannot tell: it says why when it builds.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
+    let mut packages = described_with(&target.target, folder)?;
+    packages.retain(|package| is_asked_for(package, target));
+    Ok(packages)
 }
 
 fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
@@ -191,24 +207,23 @@ pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
 /// When cargo does not start.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
-        let depends = |package: &Value| {
-            package["dependencies"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "infergate"))
-        };
-        let packages = described_with(&target.target, folder)?;
-        Ok(packages.iter().filter(|package| is_asked_for(package, target)).any(depends))
+        Ok(packages_of(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
     if !ours(Path::new("."))? {
         return Ok(false);
     }
     let (was, is) = (source(target, &place.folder)?, source(target, Path::new("."))?);
+    // By a line in Cargo.toml alone: the front makes a worker of base's own benches.
+    if !is.contains("infergate") && criterion_front::is_plain(target, &place.folder)? {
+        return Ok(false);
+    }
     let turned = !was.contains("infergate") && was.contains("criterion") && is.contains("infergate");
     Ok(turned || !ours(&place.folder)?)
 }
 
 /// The first file of a bench target; empty where it cannot be read.
 fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
-    let mut packages = described_with(&target.target, folder)?;
-    packages.retain(|package| is_asked_for(package, target));
+    let packages = packages_of(target, folder)?;
     let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
     let bench = targets.filter(|built| built["kind"][0] == "bench").find(|built| built["name"] == *target.target);
     let path = bench.and_then(|built| built["src_path"].as_str()).unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::receipt::{
 use crate::report::calibration;
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
+use infergate::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate::worker::{WorkerError, WorkerFile};
 
 /// Slowdowns that are injected unless told otherwise.
@@ -104,6 +105,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let request = request(&config, &builds[0])?;
     let line = progress::Line::new();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
+    let cases = session.calibration.cases.len();
+    ensure!(
+        cases <= MAX_CALIBRATED_CASES,
+        "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
+    );
     let class = session.calibration.machine.class.clone();
     let out = flags::path(matches, "out").unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
     let unfinished = unfinished(&out);

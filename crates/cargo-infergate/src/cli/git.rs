@@ -74,6 +74,17 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     })
 }
 
+/// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
+///
+/// # Errors
+/// When git says no; a name that is no text.
+pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
+    let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
+    let text = String::from_utf8(said(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
+    // `XY PATH` each.
+    Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
+}
+
 /// A submodule whose files were changed: no revision holds them, and its checkout elsewhere would not have them.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use super::outputs::{Kept, Written};
 use super::sides::{self, Sides};
 use super::terms::Agreed;
 use super::{
-    coverage, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, turn,
+    coverage, criterion_front, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, turn,
     undecided,
 };
 use crate::config::{Config, Undecided};
@@ -189,6 +189,8 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     let mut config = config.clone();
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
+    } else if config.worker.command.is_empty() && !matches.contains_id("base-bin") {
+        criterion_front::only_bench(&config.bench, Path::new("."))?.into_iter().for_each(|only| config.bench = only);
     }
     let config = &config;
     early::calibrations(config)?;

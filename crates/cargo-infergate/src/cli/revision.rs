@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{built_packages, checkout_folder, harness, lock_file, output};
+use super::{built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
 use crate::config::Config;
 use crate::paired::Program;
 
@@ -34,6 +34,8 @@ pub struct Tree {
     toolchain: Option<String>,
     /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
     pub change: Option<String>,
+    /// Whether it has files of the working tree that no commit has.
+    dirty: bool,
     _lock: File,
 }
 
@@ -48,6 +50,8 @@ pub enum Slot {
     Anchor,
     /// HEAD on another dependency or toolchain.
     Swap,
+    /// The working tree, where it cannot be built in place.
+    Head,
 }
 
 impl Tree {
@@ -71,6 +75,7 @@ impl Tree {
             Slot::Step => "step",
             Slot::Anchor => "anchor",
             Slot::Swap => "swap",
+            Slot::Head => "head",
         });
         if folder.starts_with(&repository) && repository.join(".cargo").exists() {
             bail!(
@@ -89,11 +94,37 @@ impl Tree {
             repository,
             toolchain: None,
             change: None,
+            dirty: false,
             _lock: lock,
         };
         let commit = tree.commit.clone();
         tree.go_to(&commit)?;
         Ok(tree)
+    }
+
+    /// Checks out HEAD with all that is not committed, ignored files aside.
+    ///
+    /// # Errors
+    /// As [`checkout`](Self::checkout); a file that cannot be copied.
+    pub fn of_working_tree(config: &Config) -> Result<Self> {
+        let mut tree = Self::checkout("HEAD", Slot::Head, config)?;
+        tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
+        if tree.dirty {
+            tree.change = Some("what is not committed".into());
+        }
+        Ok(tree)
+    }
+
+    /// Takes the Cargo.lock of the package in `folder`, where this checkout has none: a repository can leave it out of git.
+    ///
+    /// # Errors
+    /// One that cannot be copied.
+    pub fn take_lock_file(&self, folder: &Path) -> Result<()> {
+        let (from, to) = (bench_target::lock_file(folder)?, bench_target::lock_file(&self.folder()?)?);
+        if from.is_file() && !to.exists() {
+            std::fs::copy(&from, &to).with_context(|| format!("{}: cannot be written", to.display()))?;
+        }
+        Ok(())
     }
 
     /// Turns this checkout to another commit.
@@ -174,13 +205,17 @@ impl Tree {
         }
     }
 
-    /// Builds the bench target of this revision with its own flags and toolchain.
+    /// Builds the bench target of this revision with its own flags and toolchain. One of plain criterion gets infergate's front.
     ///
     /// # Errors
-    /// As [`bench_target::build_at`].
+    /// As [`bench_target::build_at`] and [`criterion_front::put`].
     pub fn build(&self, config: &Config) -> Result<Program> {
-        let built = bench_target::build_at(&config.bench, &self.place()?)?;
-        Ok(built.program(Some(self.commit.clone()), Some(false)))
+        let place = self.place()?;
+        if criterion_front::is_plain(&config.bench, &place.folder)? {
+            criterion_front::put(&place.folder)?;
+        }
+        let built = bench_target::build_at(&config.bench, &place)?;
+        Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
     }
 
     /// Builds the bench target of this revision that counts its heap, where it has one.
@@ -189,7 +224,7 @@ impl Tree {
     /// As [`bench_target::build_at`].
     pub fn build_memory(&self, config: &Config) -> Result<Option<Program>> {
         let built = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
-        Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(false))))
+        Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(self.dirty))))
     }
 
     /// After building: how its dependencies differ from those of the lock file `head`.

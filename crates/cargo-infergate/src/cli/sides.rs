@@ -10,10 +10,13 @@ use super::git::{commit_of, git};
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, features, flags, memory, output, server_program, swap, toolchain};
+use super::{bench_target, command_program, criterion_front, features, flags, memory, output, server_program, swap, toolchain};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
+
+/// What a verdict says where benches of plain criterion were gated.
+const FRONT: &str = "both sides were built in checkouts in which infergate stands for criterion; nothing in the repository was changed";
 
 /// The workers of both sides; those that count their heap where there are some.
 pub struct Sides {
@@ -133,29 +136,49 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         }
         _ => None,
     };
-    let head = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
     let built_here = flags::path(matches, "worker").is_none();
-    if built_here {
-        [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().for_each(|tree| tree.take_packages(config, None));
+    // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
+    let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
+    let head_tree = is_plain.then(|| Tree::of_working_tree(config)).transpose()?;
+    if let Some(head) = &head_tree {
+        head.take_lock_file(Path::new("."))?;
+        notes.push(Note::from(FRONT.to_owned()));
+    }
+    let head = match &head_tree {
+        Some(head) => head.build(config)?,
+        None => bench_target::worker(&config.bench, flags::path(matches, "worker"))?,
+    };
+    for tree in [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().filter(|_| built_here) {
+        tree.take_packages(config, head_tree.as_ref());
+        if let Some(head) = &head_tree {
+            tree.take_lock_file(&head.folder()?)?;
+        }
     }
     let base = tree.build(config)?;
     let anchor_program = anchor_tree.as_ref().map(|tree| tree.build(config)).transpose()?;
     let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
-    let head_memory = memory::worker(config, matches, &head, config.measured.memory.runs)?;
+    let runs = config.measured.memory.runs;
+    let head_memory = match &head_tree {
+        Some(tree) => Follower::or_timed(tree.build_memory(config)?, &head, runs),
+        None => memory::worker(config, matches, &head, runs)?,
+    };
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
-        let here = bench_target::lock_file(Path::new("."))?;
-        notes.extend(tree.dependencies(&here)?.map(Note::from));
-        notes.extend(feature_changes(config, &tree, Path::new(".")));
+        let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), Tree::folder)?;
+        notes.extend(tree.dependencies(&bench_target::lock_file(&here)?)?.map(Note::from));
+        notes.extend(feature_changes(config, &tree, &here));
     }
     let at = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, config));
     let sources = Sources {
         base: Some(at(&tree)?),
-        head: built_here.then(|| Source::here(config)),
+        head: match &head_tree {
+            Some(tree) => Some(at(tree)?),
+            None => built_here.then(|| Source::here(config)),
+        },
         anchor: anchor_tree.as_ref().map(at).transpose()?,
     };
-    let trees = std::iter::once(tree).chain(anchor_tree).collect();
+    let trees = std::iter::once(tree).chain(head_tree).chain(anchor_tree).collect();
     Ok(Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees })
 }
 

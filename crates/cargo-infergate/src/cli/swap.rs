@@ -76,22 +76,7 @@ impl Swap {
     fn ask_for(&self, version: &str, manifest: &Path) -> Result<bool> {
         let mut table = table(manifest)?;
         let mut found = false;
-        let mut sections: Vec<&mut Table> = Vec::new();
-        let mut rest: Vec<&mut Table> = Vec::new();
-        for (key, value) in table.iter_mut() {
-            let Some(inner) = value.as_table_mut() else { continue };
-            match key.as_str() {
-                name if SECTIONS.contains(&name) => sections.push(inner),
-                "workspace" => rest.push(inner),
-                "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
-                _ => {}
-            }
-        }
-        for table in rest {
-            let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
-            sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
-        }
-        for (name, value) in sections.into_iter().flat_map(|section| section.iter_mut()) {
+        for (name, value) in dependency_sections(&mut table).into_iter().flat_map(|section| section.iter_mut()) {
             let renamed = value.get("package").and_then(Value::as_str).map(str::to_owned);
             if renamed.as_deref().unwrap_or(name) != self.name() {
                 continue;
@@ -182,7 +167,7 @@ fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
     }
     turn(swaps, folder, &lock)?;
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
-    cargo(folder, &["metadata", "--format-version", "1"]).with_context(all)?;
+    resolve(folder).with_context(all)?;
     Ok((was, read()?))
 }
 
@@ -238,8 +223,31 @@ fn is_of(entry: &str, name: &str) -> bool {
     entry.lines().any(|line| line == name)
 }
 
+/// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
+pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
+    let mut sections: Vec<&mut Table> = Vec::new();
+    let mut rest: Vec<&mut Table> = Vec::new();
+    for (key, value) in manifest.iter_mut() {
+        let Some(inner) = value.as_table_mut() else { continue };
+        match key.as_str() {
+            name if SECTIONS.contains(&name) => sections.push(inner),
+            "workspace" => rest.push(inner),
+            "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
+            _ => {}
+        }
+    }
+    for table in rest {
+        let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
+        sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
+    }
+    sections
+}
+
 /// The manifests of all packages in the workspace around `folder`, and its root's.
-fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// When cargo does not start.
+pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     let metadata = bench_target::metadata(folder)?;
     let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
     let mut all: Vec<PathBuf> =
@@ -251,13 +259,29 @@ fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-fn table(manifest: &Path) -> Result<Table> {
+/// A manifest.
+///
+/// # Errors
+/// One that cannot be read or is not TOML.
+pub fn table(manifest: &Path) -> Result<Table> {
     let text = read_text(manifest, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
-fn write(manifest: &Path, table: &Table) -> Result<()> {
+/// Writes a manifest of a checkout.
+///
+/// # Errors
+/// One that cannot be written.
+pub fn write(manifest: &Path, table: &Table) -> Result<()> {
     std::fs::write(manifest, table.to_string()).with_context(|| format!("{}: cannot be written", manifest.display()))
+}
+
+/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is.
+///
+/// # Errors
+/// What cargo cannot resolve.
+pub fn resolve(folder: &Path) -> Result<()> {
+    cargo(folder, &["metadata", "--format-version", "1"])
 }
 
 /// cargo's first error, where it fails.

@@ -27,6 +27,8 @@ use infergate::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile
 const PILOT_PAIRS: usize = 64;
 const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
+/// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
+const PILOT_PAIRS_OF_MANY: usize = 16;
 
 /// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
@@ -36,6 +38,9 @@ const MOST_PAIRS: usize = 48;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
 const LEAST_PAIRS: usize = 4;
+
+/// Samples of several iterations vary little, and a block of 48 took 1.5 s where 8 show as much: a suite has many such benches.
+const LEAST_PAIRS_OF_MANY: usize = 8;
 
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
 /// more (0.0083 to 0.0104 measured).
@@ -292,7 +297,8 @@ fn sample(
         seen.base_ns.len()
     };
     let had = before.map_or(one.pairs, &mut add);
-    one.pairs = ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, PILOT_PAIRS).saturating_sub(had);
+    let most = if plan.iterations_per_sample > 1 { PILOT_PAIRS_OF_MANY } else { PILOT_PAIRS };
+    one.pairs = ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, most).saturating_sub(had);
     if one.pairs > 0 {
         add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
     }
@@ -310,7 +316,8 @@ fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRe
     let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
-    let least = within(LEAST_BLOCK_NS).max(LEAST_PAIRS);
+    let of_many = plan.iterations_per_sample > 1;
+    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS).max(LEAST_PAIRS) };
     let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
     let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
     plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);

@@ -8,7 +8,7 @@ use super::layouts::{LayoutFiles, validate_layouts};
 use super::paired::{log_ratios, validate_block, validate_suite, validate_times};
 use super::{BlockRecord, Machine, PairedCase, SideRecord};
 use infergate::case::Case;
-use infergate::receipt::limits::{MAX_BLOCKS, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
+use infergate::receipt::limits::{MAX_BLOCKS, MAX_CALIBRATED_CASES, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
 
 /// Schema name of a [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
@@ -154,6 +154,7 @@ impl Calibration {
     /// The first thing that is missing, of the wrong count, or zero.
     pub fn validate(&self) -> Result<()> {
         let known = validate_suite(&self.cases, false)?;
+        at_most(known.len(), MAX_CALIBRATED_CASES, "cases")?;
         ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
         self.subject.validate()?;
         at_most(self.gates.len(), MAX_BLOCKS, "gates")?;

@@ -1,0 +1,150 @@
+//! Benches of plain criterion, as they are: in a checkout of ours the dependency `criterion` becomes infergate's front of that name,
+//! so that the executable is a worker. Nothing in the repository itself is changed.
+//!
+//! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use toml::{Table, Value as Toml};
+
+use super::swap::{dependency_sections, manifests, resolve, table, write};
+use super::{bench_target, init};
+use crate::config::BenchTarget;
+use infergate::text_file::read_text;
+
+/// The front's package, and its folder in infergate's sources.
+pub const PACKAGE: &str = "infergate-criterion";
+const FOLDER: &str = "crates/infergate-criterion";
+
+/// What stands for it: criterion, and what takes its place elsewhere.
+const CRITERION: [&str; 3] = ["criterion", "codspeed-criterion-compat", "criterion2"];
+
+/// Keys of a dependency that say where it comes from.
+const PLACE: [&str; 9] =
+    ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
+
+/// No source file is larger.
+const MAX_SOURCE_BYTES: u64 = 16 << 20;
+
+/// Whether a package, as cargo describes it, takes criterion from where everybody does.
+fn takes_criterion(package: &Value) -> bool {
+    names(package).any(|name| CRITERION.contains(&name))
+}
+
+/// Whether it takes it from infergate.
+pub fn takes_infergate(package: &Value) -> bool {
+    names(package).any(|name| name == "infergate" || name == PACKAGE)
+}
+
+fn names(package: &Value) -> impl Iterator<Item = &str> {
+    package["dependencies"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str())
+}
+
+/// Whether the bench target in `folder` is one of plain criterion: it cannot be a worker before it has the front.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn is_plain(target: &BenchTarget, folder: &Path) -> Result<bool> {
+    let packages = bench_target::packages_of(target, folder)?;
+    Ok(packages.iter().any(|package| {
+        let names_infergate = || source(package, &target.target).is_some_and(|text| text.contains("infergate"));
+        takes_criterion(package) && !(takes_infergate(package) && names_infergate())
+    }))
+}
+
+/// The text of a package's bench target.
+fn source(package: &Value, bench: &str) -> Option<String> {
+    let mut targets = package["targets"].as_array()?.iter();
+    let built = targets.find(|built| built["kind"][0] == "bench" && built["name"] == bench)?;
+    read_text(Path::new(built["src_path"].as_str()?), MAX_SOURCE_BYTES).ok()
+}
+
+/// The bench target to gate where nobody named one and there is none of the usual name: the only one here that uses criterion.
+/// `None` where the usual one is there, or cargo cannot tell.
+///
+/// # Errors
+/// Where there are several, with their names, or none; when cargo does not start.
+pub fn only_bench(target: &BenchTarget, folder: &Path) -> Result<Option<BenchTarget>> {
+    if *target != BenchTarget::default() || !bench_target::packages_of(target, folder)?.is_empty() {
+        return Ok(None);
+    }
+    let metadata = bench_target::metadata(folder)?;
+    let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
+    if packages.iter().any(|package| package["manifest_path"].as_str().map(Path::new) == Some(&own)) {
+        packages.retain(|package| package["manifest_path"].as_str().map(Path::new) == Some(&own));
+    }
+    let mut usable = Vec::new();
+    let mut others = Vec::new();
+    for package in &packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let benches = package["targets"].as_array().into_iter().flatten().filter(|built| built["kind"][0] == "bench");
+        for bench in benches.filter_map(|built| built["name"].as_str()) {
+            let text = source(package, bench).unwrap_or_default();
+            match (takes_criterion(package) || takes_infergate(package)) && text.contains("criterion") {
+                true => usable.push((name.to_owned(), bench.to_owned())),
+                false => others.push(bench.to_owned()),
+            }
+        }
+    }
+    match &usable[..] {
+        [(package, bench)] => {
+            let package = (packages.len() > 1).then(|| package.clone());
+            Ok(Some(BenchTarget { package, target: bench.clone(), ..target.clone() }))
+        }
+        [] if others.is_empty() => Ok(None),
+        [] => bail!(
+            "no bench target 'inference', and the others use neither criterion nor infergate: {}; docs/ENGINE.md says how to write one",
+            others.join(", ")
+        ),
+        _ => {
+            let all: Vec<&str> = usable.iter().map(|(_, bench)| bench.as_str()).collect();
+            bail!("several bench targets use criterion: {}; name one with --bench-target", all.join(", "))
+        }
+    }
+}
+
+/// Puts the front into the checkout around `folder`, in every manifest of its workspace. All other versions stay as its Cargo.lock
+/// has them.
+///
+/// # Errors
+/// A manifest that cannot be read or written; what cargo cannot resolve.
+pub fn put(folder: &Path) -> Result<()> {
+    let lock = bench_target::lock_file(folder)?;
+    for manifest in manifests(folder, &lock)? {
+        let mut manifest_table = table(&manifest)?;
+        if rename(&mut manifest_table) {
+            write(&manifest, &manifest_table)?;
+        }
+    }
+    resolve(folder).context("criterion cannot be replaced by infergate's front")
+}
+
+/// Whether there was something to rename.
+fn rename(manifest: &mut Table) -> bool {
+    let mut found = false;
+    for (name, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
+        let package = value.get("package").and_then(Toml::as_str).unwrap_or(name);
+        let is_inherited = value.get("workspace").is_some();
+        if !CRITERION.contains(&package) || is_inherited {
+            continue;
+        }
+        let mut dependency = value.as_table().cloned().unwrap_or_default();
+        PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
+        dependency.insert("package".into(), Toml::from(PACKAGE));
+        match own_folder() {
+            Some(folder) => dependency.insert("path".into(), Toml::from(folder.to_string_lossy().into_owned())),
+            None => dependency.insert("version".into(), Toml::from(concat!("=", env!("CARGO_PKG_VERSION")))),
+        };
+        *value = Toml::Table(dependency);
+        found = true;
+    }
+    found
+}
+
+/// The front among the sources that this command was built from, where they are still there.
+fn own_folder() -> Option<PathBuf> {
+    init::own_source().map(|root| root.join(FOLDER)).filter(|folder| folder.join("Cargo.toml").is_file())
+}

@@ -1,0 +1,65 @@
+//! What is not committed, in a checkout of HEAD.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::git::uncommitted;
+
+/// More is no change of somebody's but data that should be ignored.
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Makes the checkout `to` hold what the working tree `from` holds; both are at one commit. Gives whether there was anything.
+///
+/// # Errors
+/// What cannot be read or written, or is too much.
+pub fn lay(from: &Path, to: &Path) -> Result<bool> {
+    let files = uncommitted(from)?;
+    ensure!(
+        files.len() <= MAX_FILES,
+        "{} files are not committed, more than {MAX_FILES}; commit or ignore them, or give --base-bin and --head-bin",
+        files.len()
+    );
+    let mut bytes = 0;
+    for name in &files {
+        let (source, place) = (from.join(name), to.join(name));
+        let cannot = || format!("{name}: cannot be copied into head's checkout");
+        remove(&place).with_context(cannot)?;
+        let Ok(kind) = source.symlink_metadata() else { continue };
+        if kind.is_symlink() {
+            make_folder(&place).and_then(|()| link(&source, &place)).with_context(cannot)?;
+        } else if kind.is_file() {
+            bytes += kind.len();
+            ensure!(
+                bytes <= MAX_BYTES,
+                "files that are not committed have more than {MAX_BYTES} bytes; commit or ignore them"
+            );
+            make_folder(&place).and_then(|()| fs::copy(&source, &place).map(drop)).with_context(cannot)?;
+        }
+    }
+    Ok(!files.is_empty())
+}
+
+fn make_folder(place: &Path) -> std::io::Result<()> {
+    place.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// A folder in its place stays where files below it are named themselves.
+fn remove(place: &Path) -> std::io::Result<()> {
+    match place.symlink_metadata() {
+        Ok(kind) if !kind.is_dir() => fs::remove_file(place),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn link(source: &Path, place: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(fs::read_link(source)?, place)
+}
+
+#[cfg(not(unix))]
+fn link(source: &Path, place: &Path) -> std::io::Result<()> {
+    fs::copy(source, place).map(drop)
+}
