@@ -10,7 +10,9 @@ rm -rf "$outgoing"
 mkdir -p "$outgoing"
 if [ -f "$incoming/no-verdict.txt" ]; then
     bash "$(dirname "$0")/no-verdict.sh" "$(cat "$incoming/no-verdict.txt")" > "$outgoing/comment.md"
-elif ! "$GATE_COMMAND" infergate report "$incoming/paired.json" --pull-request --format comment --out "$outgoing"; then
+# The job's own limit would end it without another word, and the old comment would stay.
+elif ! timeout --kill-after=10 300 \
+    "$GATE_COMMAND" infergate report "$incoming/paired.json" --pull-request --format comment --out "$outgoing"; then
     # Why stands in this workflow's log. That line may hold words of the file, and none of those is said here.
     bash "$(dirname "$0")/no-verdict.sh" "what the gate's run wrote cannot be read as a verdict" > "$outgoing/comment.md"
 else

@@ -6,6 +6,7 @@
 mod describe;
 mod percentile;
 mod trend;
+mod unkept;
 
 pub use describe::{
     coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation,

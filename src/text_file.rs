@@ -1,4 +1,4 @@
-//! Text files that others wrote: receipts, configuration, prompts. Limits come before reading.
+//! Files that others wrote: receipts, configuration, prompts, programs. Limits come before reading.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -12,6 +12,15 @@ use anyhow::{Context, Result, ensure};
 /// A file that is missing, is a folder, pipe or device (which is not waited for), is too large or not UTF-8; each with the
 /// path and in one line.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
+    let text = String::from_utf8(read_bytes(path, max_bytes)?).ok();
+    text.with_context(|| format!("{}: cannot be read as text; is this another file?", path.display()))
+}
+
+/// As [`read_text`], of a file that need not be text.
+///
+/// # Errors
+/// As there.
+pub fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let place = path.display();
     let file = open(path).with_context(|| format!("{place}: cannot be read"))?;
     let metadata = file.metadata().with_context(|| format!("{place}: cannot be read"))?;
@@ -25,7 +34,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
     read.with_context(|| format!("{place}: cannot be read"))?;
     ensure!(bytes.len() as u64 <= max_bytes, too_many(bytes.len() as u64));
-    String::from_utf8(bytes).ok().with_context(|| format!("{place}: cannot be read as text; is this another file?"))
+    Ok(bytes)
 }
 
 /// A pipe without a writer would be waited for.

@@ -130,3 +130,16 @@ fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     );
     assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
 }
+
+/// A folder's name is no line of a terminal or of the log of a CI.
+#[test]
+fn the_place_of_the_receipt_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bench = Command::new(support::example("leaky_engine"));
+    bench.current_dir(folder.path()).env("CARGO_TARGET_DIR", "it\nverdict: pass\u{1b}[2J");
+    bench.env("INFERGATE_MODEL", "control:steady").env("INFERGATE_CASES", "prefill/p8").args(["--bench", "memory"]);
+    let said = bench.output().expect("the bench starts");
+    let words = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{words}");
+    assert!(words.lines().any(|line| line.starts_with("receipt: it verdict: pass\\u{1b}[2J/")), "{words}");
+}

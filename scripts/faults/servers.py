@@ -25,16 +25,16 @@ LOOPS = {"closed": [f"--users={USERS}", f"--requests={REQUESTS}"], "open": ["--r
 def rows(campaign):
     place = campaign.place("servers")
     before = ["prlimit", f"--as={MOST_BYTES}"] if shutil.which("prlimit") else []
+    row = Row(f"{len(SERVERS)} kinds of server that do what none should")
     for name, (act, completes) in SERVERS.items() if campaign.chosen(["load"]) else ():
-        row = Row(f"server: {name}")
         for loop in ["closed"] if campaign.short else LOOPS:
             server = Server(act)
             ended = place.run([*LOAD, *LOOPS[loop], f"--target=http://127.0.0.1:{server.port}"], before=before, more=SMALL)
             server.close()
             lost = [] if ended.code in ((0, 3) if completes else (3,)) else [f"{how(ended.code)}: {last_line(ended.said)}"]
             lost += ["panicked"] if "panicked" in ended.said else []
-            row.note("load", ended.code, lost + counted(place, completes) + place.lost(), f", {loop} loop")
-        yield row
+            row.note("load", ended.code, lost + counted(place, completes) + place.lost(), f", {name}, {loop} loop")
+    return [row]
 
 
 def counted(place, completes):

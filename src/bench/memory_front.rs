@@ -16,7 +16,7 @@ use crate::engine::EngineFactory;
 use crate::memory::leak::{Finding, Witness, asked, judge};
 use crate::memory::{MemoryRequest, run};
 use crate::outcome::Outcome;
-use crate::printable::printable;
+use crate::printable::{printable, printable_report};
 use crate::process::{outlive_file_limits, this_program};
 use crate::progress::Progress;
 use crate::receipt::{LeakSite, MemoryReceipt, write_json};
@@ -105,9 +105,10 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     let worst = findings.iter().map(|finding| finding.outcome).max_by_key(|outcome| outcome.severity());
     let outcome = worst.unwrap_or(Outcome::Failed);
     // Before anything is written, which may fail. A closed pipe is not an error of ours.
-    let _ = std::io::stdout().write_all(summary(&receipt, &findings, outcome).as_bytes());
+    let summary = summary(&receipt, &findings, outcome);
+    let _ = std::io::stdout().write_all(printable_report(&summary).as_bytes());
     match write_json(&path, &receipt) {
-        Ok(()) => eprintln!("receipt: {}", path.display()),
+        Ok(()) => eprintln!("receipt: {}", printable(&path.to_string_lossy())),
         Err(error) if outcome == Outcome::Pass => return Err(error),
         Err(error) => eprintln!("error: {}", printable(&format!("{error:#}"))),
     }
@@ -117,7 +118,8 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
 /// What was seen and what it means, a line each; the whole table is what `cargo infergate memory` prints.
 fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> String {
     let memory = &receipt.memory;
-    let mut text = format!("memory: {}, {} runs of {}\n", receipt.engine.model, memory.asked_runs, memory.case);
+    let model = printable(&receipt.engine.model);
+    let mut text = format!("memory: {model}, {} runs of {}\n", memory.asked_runs, memory.case);
     for finding in findings {
         let (name, column) = match finding.witness {
             Witness::Heap => ("heap", &memory.runs.live_bytes),
@@ -137,10 +139,11 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
         text.push('\n');
     }
     for LeakSite { bytes_per_run, frames, .. } in &memory.sites {
-        let _ = writeln!(text, "leak of {bytes_per_run:.0} bytes a run: {}", frames.join(", called by "));
+        let frames = frames.join(", called by ");
+        let _ = writeln!(text, "leak of {bytes_per_run:.0} bytes a run: {}", printable(&frames));
     }
     for missing in &memory.missing {
-        let _ = writeln!(text, "not seen: {missing}");
+        let _ = writeln!(text, "not seen: {}", printable(missing));
     }
     let _ = writeln!(text, "verdict: {}", if outcome.exit_code() == 0 { "pass" } else { outcome.words() });
     text

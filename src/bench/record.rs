@@ -87,7 +87,7 @@ impl Recorder {
         }
         self.receipt.partial = false;
         write_json(&self.path, &self.receipt)?;
-        eprintln!("raw samples: {}", self.path.display());
+        eprintln!("raw samples: {}", printable(&self.path.to_string_lossy()));
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: `cargo xtask` here, `cargo infergate` in other repositories.
 
+mod asked;
 mod bench;
 mod bench_target;
 mod bisect;
@@ -90,6 +91,10 @@ pub fn main(args: ArgsOs) -> i32 {
 }
 
 fn dispatch(matches: &ArgMatches) -> Result<i32> {
+    if matches.subcommand().is_some_and(|(name, matches)| measures(name, matches)) {
+        // First of all: whoever ends a run gets a sentence, however early.
+        progress::cancelled_by_ctrl_c()?;
+    }
     match matches.subcommand() {
         // Those write no file, or a folder of them.
         Some((
@@ -127,6 +132,16 @@ fn dispatch(matches: &ArgMatches) -> Result<i32> {
         Some((watcher::COMMAND, matches)) => watch(matches),
         Some((script_server::COMMAND, matches)) => load::script_server(matches),
         _ => anyhow::bail!("no command was given; see --help"),
+    }
+}
+
+/// Whether a command measures, and so runs for long and keeps what it has when it is ended.
+fn measures(name: &str, matches: &ArgMatches) -> bool {
+    match name {
+        "bench" | "memory" | "calibrate" | "bisect" | "demo" => true,
+        "gate" => !matches.contains_id("receipt"),
+        "load" => matches.subcommand().is_none(),
+        _ => false,
     }
 }
 

@@ -11,10 +11,24 @@ mod functions;
 pub mod image;
 pub mod loaded;
 
+use std::path::Path;
+
 use anyhow::{Result, anyhow};
+use infergate::text_file::read_bytes;
 
 pub use changed::{Changed, ChangedFunction};
 use image::Image;
+
+/// No program is larger. A file can be, and take no room on its disk.
+const MAX_PROGRAM_BYTES: u64 = 2 << 30;
+
+/// The bytes of an executable.
+///
+/// # Errors
+/// A file that cannot be read, or is larger than any program.
+pub fn read(program: &Path) -> Result<Vec<u8>> {
+    read_bytes(program, MAX_PROGRAM_BYTES)
+}
 
 /// How two executables relate.
 #[derive(Debug, Clone, PartialEq, Eq)]

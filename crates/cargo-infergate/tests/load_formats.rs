@@ -234,3 +234,17 @@ fn an_export_can_be_read_back() {
     let text = fs::read_to_string(folder.path("again/report.md")).expect("a report");
     assert!(text.contains("| TPOT P50 | 20.0 ms | 20.0 ms | 1.00 times |"), "{text}");
 }
+
+/// Each number is one that a run may give, and their sum is not.
+#[test]
+fn tokens_whose_sum_is_beyond_all_numbers_are_exported() {
+    let mut load = receipt(500);
+    for request in load["levels"][0]["requests"].as_array_mut().expect("requests") {
+        for tokens in ["input_tokens", "output_tokens"] {
+            request[tokens] = json!(1_000_000_000_000_000_u64);
+        }
+    }
+    let folder = Folder::new(&[("load.json", &load)]);
+    let (code, said) = folder.report(&["load.json", "--out=r", "--format=vllm,aiperf,html"]);
+    assert_eq!(code, Some(0), "{said}");
+}

@@ -121,7 +121,10 @@ impl<R: Read> Header<R> {
     /// A text. Some files end theirs with NUL, which is no part of it.
     fn text(&mut self) -> Result<String> {
         let bytes = self.size()?;
-        ensure!(bytes <= self.length - self.position, "a text of {bytes} bytes does not lie inside the file");
+        ensure!(
+            bytes <= self.length.saturating_sub(self.position),
+            "a text of {bytes} bytes does not lie inside the file"
+        );
         let left = self.text_bytes.checked_sub(bytes);
         self.text_bytes = left.with_context(|| format!("its texts have more than {MAX_TEXT_BYTES} bytes"))?;
         self.keep(bytes)?;

@@ -13,6 +13,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 use hf_hub::{Cache, Repo, RepoType};
+use infergate::text_file::read_text;
 use serde::Deserialize;
 
 use client::{Client, Failure};
@@ -22,6 +23,9 @@ pub use client::Limits;
 
 use super::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
 use super::spec::HubSpec;
+
+/// No token and no name of a commit is longer, whatever stands in their files.
+const MAX_WORD_BYTES: u64 = 4 << 10;
 
 /// The hub, unless `HF_ENDPOINT` names another.
 const ENDPOINT: &str = "https://huggingface.co";
@@ -80,7 +84,8 @@ impl Hub {
             return Ok(Self { client: None, cache });
         }
         let token_file = set("HF_TOKEN_PATH").map_or_else(|| home.join("token"), PathBuf::from);
-        let token = set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| fs::read_to_string(token_file).ok());
+        let token =
+            set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| read_text(&token_file, MAX_WORD_BYTES).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
         let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
         let client = Client::new(&endpoint, token, Limits::default())?;
@@ -117,7 +122,8 @@ impl Hub {
         let repo = Repo::with_revision(spec.repo.clone(), RepoType::Model, revision.to_owned());
         let reference = self.cache.path().join(repo.folder_name()).join("refs").join(revision);
         let Some(client) = &self.client else {
-            let commit = fs::read_to_string(reference).ok().map(|c| c.trim().to_owned()).filter(|c| is_hex(c, 40));
+            let commit =
+                read_text(&reference, MAX_WORD_BYTES).ok().map(|c| c.trim().to_owned()).filter(|c| is_hex(c, 40));
             return commit.with_context(|| format!("revision `{revision}` is {}", self.offline()));
         };
         #[derive(Deserialize)]

@@ -346,6 +346,16 @@ fn a_link_that_leads_nowhere_is_replaced() {
     assert!(gguf_path(&fetched).is_file());
 }
 
+/// Whoever opens a pipe waits for whoever writes into it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_token_is_not_waited_for() {
+    let (server, home, spec) = gguf();
+    let made = std::process::Command::new("mkfifo").arg(home.path().join("token")).status().unwrap();
+    assert!(made.success());
+    assert!(fetch(&hub(&server.endpoint, &home, &[]), &spec).is_ok());
+}
+
 #[test]
 fn a_token_that_cannot_be_sent_is_not_shown() {
     let wrong = Hub::new(|name| match name {

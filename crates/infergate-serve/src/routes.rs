@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,8 +14,8 @@ use axum::routing::{get, post};
 use infergate::engine::TokenId;
 use infergate::engine::scheduler::ensure_request_fits;
 use serde_json::json;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -26,6 +26,16 @@ use crate::refusal::{Refusal, json as json_response};
 use crate::request::{self, Api, Order};
 use crate::stream::Served;
 use crate::text::Text;
+
+/// Bodies that are on their way, or wait to be read, have so much room together: a client may announce one and take its time.
+const BODIES_BYTES: usize = 256 << 20;
+/// It is given out in pieces of so much.
+const PIECE_BYTES: usize = 1 << 10;
+
+/// The room for bodies.
+pub fn room() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(BODIES_BYTES / PIECE_BYTES))
+}
 
 /// What every page knows.
 pub struct App {
@@ -39,6 +49,10 @@ pub struct App {
     pub jobs: Sender<Job>,
     /// A place for each request that is served or waits.
     pub places: Arc<Semaphore>,
+    /// See [`room`].
+    pub room: Arc<Semaphore>,
+    /// Longest body of a request, bytes.
+    pub body_limit_bytes: usize,
     /// How long a request's body may take to arrive.
     pub silence: Duration,
     /// How busy it is.
@@ -47,8 +61,9 @@ pub struct App {
     pub requests: AtomicU64,
 }
 
-/// All pages. A longer body than `body_limit_bytes` is refused.
-pub fn router(app: Arc<App>, body_limit_bytes: usize) -> Router {
+/// All pages. A longer body than the limit is refused.
+pub fn router(app: Arc<App>) -> Router {
+    let body_limit_bytes = app.body_limit_bytes;
     Router::new()
         .route("/v1/completions", post(completions))
         .route("/v1/chat/completions", post(chat))
@@ -69,6 +84,7 @@ async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response,
 }
 
 async fn answer(app: Arc<App>, api: Api, request: Request) -> Result<Response, Refusal> {
+    let room = room_for(&app, &request)?;
     let body = timeout(app.silence, Bytes::from_request(request, &())).await.map_err(|_| Refusal::slow())?;
     let body = body.map_err(|error| Refusal::unreadable(error.status(), error.body_text()))?;
     // Before anything is done for it: who is refused costs nothing more.
@@ -76,7 +92,12 @@ async fn answer(app: Arc<App>, api: Api, request: Request) -> Result<Response, R
     // Beside the thread that writes: neither a long body nor a long prompt holds up other requests' tokens. The place goes along,
     // or a client that comes, leaves and comes again would have many prompts read at once.
     let reader = app.clone();
-    let read = spawn_blocking(move || understood(&reader, api, &body).map(|understood| (understood, place))).await;
+    let read = spawn_blocking(move || {
+        let understood = understood(&reader, api, &body);
+        drop((body, room));
+        understood.map(|understood| (understood, place))
+    });
+    let read = read.await;
     let read = read.map_err(|error| Refusal::failed(format!("the tokenizer failed: {error}")))?;
     let ((Order { output_tokens, stream, include_usage, .. }, prompt), place) = read?;
     let (said, from_engine) = unbounded_channel();
@@ -89,6 +110,15 @@ async fn answer(app: Arc<App>, api: Api, request: Request) -> Result<Response, R
         return Ok(served.streamed(writer));
     }
     Ok(json_response(StatusCode::OK, served.whole(&writer).await?))
+}
+
+/// Room for a request's body, of the length that it announces, or else of the longest.
+fn room_for(app: &App, request: &Request) -> Result<OwnedSemaphorePermit, Refusal> {
+    let longest = app.body_limit_bytes.min(BODIES_BYTES);
+    let announced = request.body().size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let pieces = announced.map_or(longest, |bytes| bytes.min(longest)).div_ceil(PIECE_BYTES);
+    let pieces = u32::try_from(pieces).unwrap_or(u32::MAX);
+    app.room.clone().try_acquire_many_owned(pieces).map_err(|_| Refusal::full())
 }
 
 /// What is asked for, and the prompt's tokens, which fit with the output into the context.

@@ -176,6 +176,8 @@ impl Service {
             text,
             jobs,
             places: Arc::new(Semaphore::new(places)),
+            room: routes::room(),
+            body_limit_bytes: settings.body_limit_bytes,
             silence: settings.silence,
             status,
             requests: AtomicU64::new(0),
@@ -194,7 +196,7 @@ impl Bound {
         let Self { runtime, listener } = self;
         let Service { app, engine } = service;
         let status = app.status.clone();
-        let router = routes::router(app, settings.body_limit_bytes);
+        let router = routes::router(app);
         let limits = Limits { connections: settings.connections, silence: settings.silence };
         let drain = settings.drain;
         let served = runtime.block_on(async move {

@@ -57,7 +57,7 @@ pub struct Measured {
 pub fn keep(out: &Path, receipt: &Receipt, written: &mut Written) {
     if written.note(write_json(out, receipt)) {
         let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
-        output::say(&format!("{kept} {}", out.display()));
+        output::line(&format!("{kept} {}", out.display()));
     }
 }
 

@@ -1,16 +1,17 @@
 //! The bench target's executable, from cargo's own messages.
 
 use std::env;
-use std::io::{BufRead, BufReader, IsTerminal};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::cargo_words::Words;
-use super::{criterion_front, lock_file, output, progress, toolchain};
+use super::{asked, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
@@ -21,6 +22,8 @@ use infergate::worker::WorkerError;
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
+/// No message of cargo's on what it built is longer.
+const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 
 /// A checkout other than the working tree.
 #[derive(Debug, Clone)]
@@ -85,7 +88,7 @@ impl Built {
 /// # Errors
 /// As [`lock_file::path`].
 pub fn lock_file(folder: &Path) -> Result<PathBuf> {
-    lock_file::path(&mut toolchain::cargo(Some(folder)), folder)
+    lock_file::path(toolchain::cargo(Some(folder)), folder)
 }
 
 /// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
@@ -180,9 +183,9 @@ fn described_with(bench: &str, folder: &Path) -> Result<Vec<Value>> {
 /// # Errors
 /// When cargo does not start.
 pub fn metadata(folder: &Path) -> Result<Value> {
-    let output = cargo(folder).args(["metadata", "--no-deps", "--format-version", "1"]).output();
-    let output = output.context("cargo cannot be started; is it installed?")?;
-    Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
+    let mut cargo = cargo(folder);
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+    Ok(serde_json::from_slice(&asked::output(cargo)?.stdout).unwrap_or_default())
 }
 
 /// cargo in `folder`, by the toolchain that it names.
@@ -235,7 +238,7 @@ fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
 /// # Errors
 /// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
 pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
-    output::say(&format!("building the bench target of {} (some minutes the first time)", place.name));
+    output::line(&format!("building the bench target of {} (some minutes the first time)", place.name));
     let (executable, said) = run(target, Some(place))?;
     if let Some(executable) = executable {
         return Ok(executable);
@@ -265,8 +268,7 @@ fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Ve
 /// # Errors
 /// When cargo does not start.
 pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value>> {
-    let mut cargo = command(target, place, &["bench", "--no-run"])?;
-    let said = cargo.stderr(Stdio::null()).output().context("cargo cannot be started; is it installed?")?;
+    let said = asked::output(command(target, place, &["bench", "--no-run"])?)?;
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
@@ -290,21 +292,38 @@ fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> 
     Ok((built.filter(|_| status.success()), said))
 }
 
-/// The executable of the bench target `name`, from cargo's messages.
-fn built(messages: ChildStdout, name: &str) -> Result<Option<Built>> {
-    let mut executable = None;
-    for line in BufReader::new(messages).lines() {
-        let message: Value =
-            serde_json::from_str(&line.context("cargo's messages cannot be read")?).unwrap_or_default();
-        let built = &message["target"];
-        if message["reason"] == "compiler-artifact" && built["name"] == *name && built["kind"][0] == "bench" {
-            let manifest = message["manifest_path"].as_str().map(Path::new);
-            let package = manifest.and_then(Path::parent).map(Path::to_owned);
-            let path = message["executable"].as_str().map(PathBuf::from);
-            executable = path.map(|path| Built { path, package }).or(executable);
+/// What is needed of a message of cargo's that something was built.
+#[derive(Deserialize)]
+struct Artifact {
+    reason: String,
+    target: Target,
+    manifest_path: Option<PathBuf>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+/// The executable of the bench target `name`, from cargo's messages. Among them macros write what they want: a line that is no
+/// message is passed over, and a longer one than any message comes in pieces that are none.
+fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
+    let (mut messages, mut line, mut executable) = (BufReader::new(messages), Vec::new(), None);
+    loop {
+        line.clear();
+        let read = messages.by_ref().take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line);
+        if read.context("cargo's messages cannot be read")? == 0 {
+            return Ok(executable);
+        }
+        let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
+        let is_bench = built.target.kind.first().is_some_and(|kind| kind == "bench");
+        if built.reason == "compiler-artifact" && built.target.name == name && is_bench {
+            let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
+            executable = built.executable.map(|path| Built { path, package }).or(executable);
         }
     }
-    Ok(executable)
 }
 
 /// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;

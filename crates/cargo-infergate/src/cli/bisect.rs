@@ -161,7 +161,7 @@ impl Search<'_> {
 
     /// How the tree compares with the good one; `commit` is how a person knows it.
     fn step_called(&mut self, commit: String, tree: &Tree) -> Result<Tried> {
-        output::say(&format!("step {}: {commit}", self.steps.len() + 1));
+        output::line(&format!("step {}: {commit}", self.steps.len() + 1));
         let built = tree.build(self.config);
         ensure_not(self.cancelled)?;
         let head = match built {

@@ -135,7 +135,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let (place, mut written) = (if whole { &out } else { &unfinished }, Written::default());
     if written.note(write_json(place, &session.calibration)) {
         let place = place.display();
-        output::say(&match whole {
+        output::line(&match whole {
             true => format!("calibration: {place}"),
             false => format!("kept in {place}; the same command goes on with it"),
         });
@@ -262,7 +262,7 @@ impl<'a> Session<'a> {
             wanted = earlier.wanted.unwrap_or(wanted);
             self.take_up(earlier, unfinished, &format!("delete {} to begin anew", unfinished.display()))?;
             let gates = self.calibration.gates.len();
-            output::say(&format!(
+            output::line(&format!(
                 "going on with {}: {gates} of {} gates are there",
                 unfinished.display(),
                 wanted.gates

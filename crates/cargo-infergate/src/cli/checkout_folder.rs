@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::git::git;
+use crate::receipt::write_text;
 
 /// The mark. Its text is for whoever finds the folder.
 const MARK: &str = "INFERGATE_CHECKOUT.txt";
@@ -96,6 +97,18 @@ pub fn remove(files: &Path) -> Result<()> {
     let removed =
         if files.is_symlink() || files.is_file() { fs::remove_file(files) } else { fs::remove_dir_all(files) };
     removed.with_context(|| format!("{place}: cannot be removed"))
+}
+
+/// Writes a file of the checkout `files`. A folder in it can be a link to anywhere: there nothing is written, and neither is a link
+/// followed that is the file itself.
+///
+/// # Errors
+/// Such a link; what cannot be written.
+pub fn write(files: &Path, file: &Path, text: &str) -> Result<()> {
+    let folder = file.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    let inside = fs::canonicalize(files).is_ok_and(|files| folder.is_some_and(|folder| folder.starts_with(files)));
+    ensure!(inside, "{}: a link leads there out of the checkout; put a folder in its place", file.display());
+    write_text(file, text)
 }
 
 fn is_marked(files: &Path) -> bool {

@@ -12,6 +12,7 @@ use super::{output, progress, toolchain};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
+use crate::report::words;
 use crate::watcher::{self, watched};
 use infergate::case::BenchName;
 use infergate::process::Group;
@@ -54,7 +55,9 @@ pub fn program(
 /// When it cannot be started, or fails.
 pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
-    output::say(&format!("{side}: {} {}", program, arguments.join(" ")));
+    // Whoever writes the settings may be the one whose change is gated.
+    let words: Option<Vec<String>> = build.iter().map(|word| words::command::word(word)).collect();
+    output::line(&format!("{side}: {}", words.map_or_else(|| key.to_owned(), |words| words.join(" "))));
     let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");

@@ -116,7 +116,7 @@ pub fn put(folder: &Path) -> Result<()> {
     for manifest in manifests(folder, &lock)? {
         let mut manifest_table = table(&manifest)?;
         if rename(&mut manifest_table) {
-            write(&manifest, &manifest_table)?;
+            write(folder, &manifest, &manifest_table)?;
         }
     }
     resolve(folder).context("criterion cannot be replaced by infergate's front")

@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::git::git;
 use super::init::own_source;
 use super::outputs::Written;
-use super::{bench_target, flags, output, progress};
+use super::{asked, bench_target, flags, output, progress};
 use crate::paired::ensure_not;
 use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read};
 use crate::report::demo;
@@ -83,7 +83,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut changes = Vec::new();
     let outcome = try_all(&engine, &cancelled, &mut changes);
     if matches.get_flag("keep") {
-        output::say(&format!("kept: {}", engine.display()));
+        output::line(&format!("kept: {}", engine.display()));
     }
     if cancelled.load(Ordering::Relaxed) {
         // Whatever failed last failed because of that.
@@ -153,11 +153,8 @@ const SETTINGS: [(&str, &str); 6] = [
 fn lock(engine: &Path) -> Result<()> {
     let metadata = |more: &[&str]| {
         let mut cargo = bench_target::cargo(engine);
-        cargo
-            .args(["metadata", "--format-version", "1"])
-            .args(more)
-            .output()
-            .context("cargo cannot be started; is it installed?")
+        cargo.args(["metadata", "--format-version", "1"]).args(more);
+        asked::output(cargo)
     };
     let mut output = metadata(&["--offline"])?;
     if !output.status.success() {

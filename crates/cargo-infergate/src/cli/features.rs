@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use super::bench_target;
+use super::{asked, bench_target};
 use crate::config::BenchTarget;
 
 /// As many packages are named; the others are counted.
@@ -40,8 +40,8 @@ fn tree(folder: &Path) -> Command {
     cargo
 }
 
-fn listed(mut cargo: Command) -> Result<Features> {
-    let output = cargo.output().context("cargo cannot be started; is it installed?")?;
+fn listed(cargo: Command) -> Result<Features> {
+    let output = asked::output(cargo)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let why = said.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");

@@ -14,7 +14,7 @@ use serde_json::Value;
 use toml::{Table, Value as Toml};
 
 use super::features::Features;
-use super::{bench_target, features};
+use super::{bench_target, checkout_folder, features};
 use crate::config::BenchTarget;
 use infergate::text_file::read_text;
 use infergate::worker::WorkerError;
@@ -93,8 +93,8 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
     let mut table = table(&manifest)?;
     manifest::add_dependencies(&mut table, &own, checkouts)?;
     manifest::add_targets(&mut table, target, &own, &folder)?;
-    write(&manifest, &table.to_string())?;
-    add_packages(&bench_target::lock_file(&folder)?, &bench_target::lock_file(&base)?)?;
+    checkout_folder::write(checkouts.base, &manifest, &table.to_string())?;
+    add_packages(&bench_target::lock_file(&folder)?, &bench_target::lock_file(&base)?, checkouts.base)?;
     let after = features::of_all(&base).or_else(|error| match unlocked(&error) {
         Some(package) => not_comparable(format!(
             "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"
@@ -209,10 +209,6 @@ fn table(manifest: &Path) -> Result<Table> {
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
-}
-
 /// The package of which cargo finds no version that everything fits which is locked.
 fn unlocked(error: &anyhow::Error) -> Option<String> {
     let text = format!("{error:#}");
@@ -227,8 +223,8 @@ fn not_comparable<T>(why: String) -> Result<T> {
     .into())
 }
 
-/// Head's locked packages that base's lock file does not know. Cargo leaves out what nobody needs.
-fn add_packages(head: &Path, base: &Path) -> Result<()> {
+/// Head's locked packages that the lock file `base` of the checkout `files` does not know. Cargo leaves out what nobody needs.
+fn add_packages(head: &Path, base: &Path, files: &Path) -> Result<()> {
     if !head.is_file() || !base.is_file() {
         return Ok(());
     }
@@ -249,7 +245,7 @@ fn add_packages(head: &Path, base: &Path) -> Result<()> {
         .collect();
     all.extend(missing);
     lock.insert("package".into(), Toml::Array(all));
-    write(base, &lock.to_string())
+    checkout_folder::write(files, base, &lock.to_string())
 }
 
 fn ensure_same(before: &Features, after: &Features) -> Result<()> {

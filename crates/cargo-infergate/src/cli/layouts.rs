@@ -133,7 +133,7 @@ pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &Atomi
         match source.link(&built, shuffled, false, cancelled)? {
             Linked::Files(files) => builds = files,
             Linked::Not(why) => {
-                output::say(&format!(
+                output::line(&format!(
                     "luck of layout is not measured: {why}; give builds of your own with --other-worker"
                 ));
             }

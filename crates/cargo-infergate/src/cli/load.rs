@@ -99,7 +99,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut written = Written::default();
     let code = gate.finish(&receipt, &mut written)?.unwrap_or_else(|| exit_code(&receipt));
     if written.note(write_json(&out, &receipt)) {
-        output::say(&format!("receipt: {}", out.display()));
+        output::line(&format!("receipt: {}", out.display()));
     }
     Ok(written.code(code))
 }

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use infergate::printable::printable_within;
 use infergate::text_file::read_text;
+
+use super::asked;
 
 /// A lock file of a thousand crates has 300 KB.
 pub const MAX_BYTES: u64 = 16 << 20;
@@ -17,10 +20,9 @@ const NAMED: usize = 8;
 ///
 /// # Errors
 /// When `cargo` finds no package there.
-pub fn path(cargo: &mut std::process::Command, folder: &Path) -> Result<PathBuf> {
-    let arguments = ["locate-project", "--workspace", "--message-format", "plain"];
-    let output = cargo.args(arguments).current_dir(folder).output();
-    let output = output.context("cargo cannot be started; is it installed?")?;
+pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
+    cargo.args(["locate-project", "--workspace", "--message-format", "plain"]).current_dir(folder);
+    let output = asked::output(cargo)?;
     let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     ensure!(
         output.status.success() && manifest.is_absolute(),

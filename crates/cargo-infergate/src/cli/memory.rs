@@ -51,7 +51,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
-        output::say(&format!("{kept} {}", out.display()));
+        output::line(&format!("{kept} {}", out.display()));
     }
     let code = verdict.exit_code;
     let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
@@ -157,7 +157,7 @@ pub fn attach_to_pair(
                 receipt.partial |= phase.memory.partial;
                 receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("base: {reason}")));
             }
-            Err(error) => output::say(&format!("base is not counted: {error:#}")),
+            Err(error) => output::say_why("base is not counted", &error),
         }
     }
     let Some(head) = head else { return Ok(()) };
@@ -188,11 +188,11 @@ fn follow_judged(
             return Ok(None);
         }
         let wanted = &config.bench.memory_target;
-        output::say(&format!(
+        output::line(&format!(
             "there is no bench target '{wanted}': allocations are not counted, leaks are looked for in the resident set"
         ));
         if let Err(error) = config.measured.memory.case.ensure_fits(context_tokens) {
-            output::say(&format!("no leak is looked for: memory.case: {error:#}"));
+            output::say_why("no leak is looked for: memory.case", &error);
             return Ok(None);
         }
     }
@@ -200,7 +200,7 @@ fn follow_judged(
     match follow(config, worker.program, &names(cases), &out) {
         // A worker that somebody wrote needs no more than it can.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
-            output::say(&format!("no leak is looked for: {error:#}"));
+            output::say_why("no leak is looked for", &error);
             Ok(None)
         }
         phase => phase.map(Some),

@@ -53,6 +53,20 @@ pub fn say(text: &str) {
 
 /// An error and its causes on one line.
 pub fn error(error: &anyhow::Error) {
-    let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-    say(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", printable(&line)));
+    say(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", words(error)));
+}
+
+/// As [`say`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
+/// without colours, and no verdict of its own.
+pub fn line(text: &str) {
+    say(&printable(text));
+}
+
+/// An error that ends nothing: `what` comes of it.
+pub fn say_why(what: &str, error: &anyhow::Error) {
+    line(&format!("{what}: {}", words(error)));
+}
+
+fn words(error: &anyhow::Error) -> String {
+    printable(&format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

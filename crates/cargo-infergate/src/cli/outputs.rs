@@ -103,14 +103,14 @@ impl<'a> Kept<'a> {
         match write_json(self.path, document) {
             Ok(()) => self.has_some.set(true),
             Err(_) if self.said.replace(true) => {}
-            Err(error) => output::say(&format!("not kept yet: {error:#}")),
+            Err(error) => output::say_why("not kept yet", &error),
         }
     }
 
     /// Says where it is what a run that failed had measured, and `how` it goes on, unless that is nothing.
     pub fn say_where(&self, how: &str) {
         if self.has_some.get() {
-            output::say(&format!("what was measured before is kept in {}{how}", self.path.display()));
+            output::line(&format!("what was measured before is kept in {}{how}", self.path.display()));
         }
     }
 }

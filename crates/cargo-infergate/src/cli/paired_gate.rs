@@ -22,7 +22,8 @@ use crate::gate::paired::PairedPolicy;
 use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
 use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
-use crate::report::{paired, words};
+use crate::report::paired;
+use crate::report::words::{self, command};
 use infergate::worker::WorkerError;
 
 pub use measuring::{Course, measure};
@@ -237,7 +238,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     if config.undecided == Undecided::Again
         && let Some(note) = undecided::again(&receipt, &policy, &out)
     {
-        output::say(&words::note(&note));
+        output::line(&words::note(&note));
         notes.push(note);
         receipt = measure_once().inspect_err(|_| say_where())?.0;
     }
@@ -260,7 +261,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     output::report(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if written.note(write_json(&out, &receipt)) {
-        output::say(&kept_words(&out, receipt.partial));
+        output::line(&kept_words(&out, receipt.partial));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, json.as_deref(), &mut written);
@@ -272,9 +273,9 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
 
 fn kept_words(out: &Path, partial: bool) -> String {
     let place = out.display();
-    match partial {
-        true => format!("receipt: {place}; the same command goes on with it by --resume {place}"),
-        false => format!("receipt: {place}"),
+    match command::flag("resume", &out.to_string_lossy()).filter(|_| partial) {
+        Some(resume) => format!("receipt: {place}; the same command goes on with it by{resume}"),
+        None => format!("receipt: {place}"),
     }
 }
 
@@ -287,7 +288,7 @@ pub fn policy(config: &Config) -> PairedPolicy {
 fn agreed(matches: &ArgMatches, config: &Config) -> Result<Agreed> {
     let Some(revision) = matches.get_one::<String>("against") else { return Ok(Agreed::by(config)) };
     let agreed = terms::of(revision, matches, config)?;
-    agreed.notes.iter().for_each(|note| output::say(&words::note(note)));
+    agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
     Ok(agreed)
 }
 

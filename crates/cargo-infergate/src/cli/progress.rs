@@ -53,7 +53,7 @@ impl Line {
 
     fn say(&self, stage: &str) {
         if self.said.replace(stage.to_owned()) != stage {
-            super::output::say(stage);
+            super::output::line(stage);
         }
     }
 

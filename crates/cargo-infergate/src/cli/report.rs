@@ -162,7 +162,7 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
         count => format!(" and {count} pictures"),
     };
     if !written.is_empty() {
-        output::say(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
+        output::line(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
     }
     failed.map_or(Ok(()), Err)
 }
@@ -191,6 +191,6 @@ fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> 
     if spliced != text {
         write_text(path, &spliced)?;
     }
-    output::say(&format!("spliced: {}", path.display()));
+    output::line(&format!("spliced: {}", path.display()));
     Ok(())
 }

@@ -201,7 +201,7 @@ impl Tree {
             built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
         });
         if let Err(error) = copied {
-            output::say(&format!("packages are built again: {error:#}"));
+            output::say_why("packages are built again", &error);
         }
     }
 

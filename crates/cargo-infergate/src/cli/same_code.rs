@@ -1,9 +1,8 @@
 //! What is looked at before anything is timed: whether base and head are the same program, and else what changed.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::git::git;
@@ -46,7 +45,7 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
     let compared = match compare(&sides.base, &sides.head) {
         Ok(compared) => compared,
         Err(error) => {
-            output::say(&format!("machine code was not compared: {error:#}"));
+            output::say_why("machine code was not compared", &error);
             return Look::default();
         }
     };
@@ -80,10 +79,7 @@ fn differs(changed: Option<&Changed>) -> CodeRecord {
 }
 
 fn compare(base: &Program, head: &Program) -> Result<Comparison> {
-    let read = |program: &Program| {
-        fs::read(&program.path).with_context(|| format!("{}: cannot be read", program.path.display()))
-    };
-    code::compare(&read(base)?, &read(head)?)
+    code::compare(&code::read(&base.path)?, &code::read(&head.path)?)
 }
 
 fn is_same(base: &Program, head: &Program) -> bool {

@@ -126,7 +126,7 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let mut notes = Vec::new();
     if let Some(laid) = tree.lay_harness(config)? {
-        output::say(&laid);
+        output::line(&laid);
         notes.push(Note::from(laid));
     }
     let anchor_tree = match &config.anchor {

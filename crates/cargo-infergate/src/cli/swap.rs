@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use toml::{Table, Value};
 
-use super::{bench_target, lock_file};
+use super::git::git;
+use super::{asked, bench_target, checkout_folder, lock_file};
 use infergate::text_file::read_text;
 
 /// No manifest is larger.
@@ -68,12 +69,12 @@ impl Swap {
     fn ask_all(&self, version: &str, folder: &Path, lock: &Path) -> Result<bool> {
         let mut found = false;
         for manifest in manifests(folder, lock)? {
-            found |= self.ask_for(version, &manifest)?;
+            found |= self.ask_for(version, &manifest, folder)?;
         }
         Ok(found)
     }
 
-    fn ask_for(&self, version: &str, manifest: &Path) -> Result<bool> {
+    fn ask_for(&self, version: &str, manifest: &Path, folder: &Path) -> Result<bool> {
         let mut table = table(manifest)?;
         let mut found = false;
         for (name, value) in dependency_sections(&mut table).into_iter().flat_map(|section| section.iter_mut()) {
@@ -91,7 +92,7 @@ impl Swap {
             found = true;
         }
         if found {
-            write(manifest, &table)?;
+            write(folder, manifest, &table)?;
         }
         Ok(found)
     }
@@ -112,7 +113,7 @@ impl Swap {
         registry.insert(self.name().to_owned(), Value::Table(source));
         patch.insert("crates-io".into(), Value::Table(registry));
         table.insert("patch".into(), Value::Table(patch));
-        write(&manifest, &table)?;
+        write(folder, &manifest, &table)?;
         // What is locked is kept otherwise.
         cargo(folder, &["update", "--package", &self.spec]).with_context(|| self.cannot())
     }
@@ -268,12 +269,13 @@ pub fn table(manifest: &Path) -> Result<Table> {
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
-/// Writes a manifest of a checkout.
+/// Writes a manifest of the checkout around `folder`.
 ///
 /// # Errors
-/// One that cannot be written.
-pub fn write(manifest: &Path, table: &Table) -> Result<()> {
-    std::fs::write(manifest, table.to_string()).with_context(|| format!("{}: cannot be written", manifest.display()))
+/// One that cannot be written, or is a link out of the checkout.
+pub fn write(folder: &Path, manifest: &Path, table: &Table) -> Result<()> {
+    let files = git(folder, &["rev-parse", "--show-toplevel"])?;
+    checkout_folder::write(Path::new(&files), manifest, &table.to_string())
 }
 
 /// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is.
@@ -286,8 +288,9 @@ pub fn resolve(folder: &Path) -> Result<()> {
 
 /// cargo's first error, where it fails.
 fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
-    let output =
-        bench_target::cargo(folder).args(arguments).output().context("cargo cannot be started; is it installed?")?;
+    let mut cargo = bench_target::cargo(folder);
+    cargo.args(arguments);
+    let output = asked::output(cargo)?;
     if output.status.success() {
         return Ok(());
     }

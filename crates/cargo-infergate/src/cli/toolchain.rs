@@ -11,6 +11,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::asked;
 use crate::report::words::command;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
@@ -43,8 +44,9 @@ pub fn difference(base: &Path, head: &Path) -> Option<String> {
     let version = |folder: &Path| {
         let mut rustc = Command::new("rustc");
         choose(&mut rustc, folder);
-        let output =
-            rustc.arg("--version").current_dir(folder).output().ok().filter(|output| output.status.success())?;
+        // rustup may fetch it first.
+        rustc.arg("--version").current_dir(folder);
+        let output = asked::output(rustc).ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let (was, is) = (version(base)?, version(head)?);
@@ -68,8 +70,9 @@ fn has_file(folder: &Path) -> bool {
 /// A name that rustup does not know, or no rustup.
 pub fn ensure(name: &str) -> Result<()> {
     let knows = |program: &str| {
-        let asked = Command::new(program).arg(format!("+{name}")).arg("--version").output();
-        asked.is_ok_and(|output| output.status.success())
+        let mut program = Command::new(program);
+        program.arg(format!("+{name}")).arg("--version");
+        asked::output(program).is_ok_and(|output| output.status.success())
     };
     if knows("cargo") && knows("rustc") {
         return Ok(());

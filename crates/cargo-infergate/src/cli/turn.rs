@@ -84,6 +84,10 @@ pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &d
 }
 
 fn lock(matches: &ArgMatches, kind: Kind) -> Result<Turn> {
+    // Whoever ended the run before anything was measured is not to wait for it.
+    if progress::is_cancelled() {
+        return Err(WorkerError::by_user().into());
+    }
     if matches.get_flag("no-wait") {
         return Ok(Turn(None));
     }
@@ -92,9 +96,8 @@ fn lock(matches: &ArgMatches, kind: Kind) -> Result<Turn> {
         let file = match open(&place) {
             Ok(file) => file,
             Err(error) => {
-                let text =
-                    format!("{}: is no lock ({error}); whether others measure here is not known", place.display());
-                output::say(&text);
+                let text = "is no lock, and whether others measure here is not known";
+                output::say_why(&format!("{}: {text}", place.display()), &error.into());
                 return Ok(Turn(None));
             }
         };

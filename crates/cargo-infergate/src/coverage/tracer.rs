@@ -19,6 +19,7 @@ use object::Object;
 use object::read::elf::ElfFile64;
 
 use super::{STARTED, WATCHED};
+use crate::code;
 
 const BREAKPOINT: u8 = 0xCC;
 const WORD: u64 = 8;
@@ -34,7 +35,7 @@ pub fn trace(
     functions: &[u64],
     seen: &Path,
 ) -> Result<i32> {
-    let data = fs::read(program).with_context(|| format!("{}: cannot be read", program.display()))?;
+    let data = code::read(program)?;
     let entry = ElfFile64::<object::LittleEndian>::parse(&*data).map(|file| file.entry());
     let entry = entry.with_context(|| format!("{}: is no ELF executable", program.display()))?;
     let mut command = Command::new(program);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate::receipt::limits::MAX_NUMBER;
 use sha2::{Digest, Sha256};
 
 use super::answer_text::{Pieces, Room};
@@ -151,6 +152,12 @@ impl Completion {
         };
         if let Some(error) = chunk.error() {
             return Err(server_error(error));
+        }
+        let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.completion_tokens]);
+        // One such number would make the receipt of all requests one that no run gives.
+        if counts.into_iter().flatten().flatten().any(|tokens| tokens > MAX_NUMBER) {
+            let detail = "the server counts more tokens than any request has";
+            return Err(failure(FailureClass::MalformedStream, detail));
         }
         let mut is_output = false;
         for piece in chunk.pieces() {

@@ -170,6 +170,19 @@ fn a_step_that_fails_leaves_no_old_verdict_standing() {
     assert_no_verdict(&pull.comment(), "the workflow that makes this comment failed. ");
 }
 
+/// The job's own limit would end it without a word.
+#[test]
+fn a_receipt_that_takes_too_long_to_judge_leaves_no_old_verdict_standing() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    pull.0.program("bin/timeout", "#!/bin/sh\necho \"$@\" > \"$HERE/limit.txt\"\nexit 124\n");
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    let asked = pull.0.read("limit.txt");
+    let seconds = asked.split(' ').nth(1).and_then(|seconds| seconds.parse::<u64>().ok());
+    // The workflow that `init` writes has 20 minutes, in which the command may be built.
+    assert!(seconds.is_some_and(|seconds| seconds <= 300) && asked.contains(" infergate report "), "{asked}");
+}
+
 /// A new commit was pushed meanwhile: its own run comments.
 #[test]
 fn a_commit_that_is_no_longer_the_head_gets_no_comment() {

@@ -1,13 +1,16 @@
 //! Ctrl-C keeps what was measured, marks it partial, and never passes.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
 use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, Receipt, read};
 
 use crate::paired::program;
-use crate::sandbox::Sandbox;
+use crate::revisions::repository;
+use crate::sandbox::{Sandbox, stderr};
 
 /// Starts a gate that would take minutes, sends SIGINT to `whom` when its second process starts, and gives its exit code and
 /// everything it said.
@@ -126,4 +129,61 @@ fn a_signal_to_a_memory_phase_keeps_its_runs() {
 #[test]
 fn ctrl_c_in_a_terminal_keeps_the_runs_of_a_memory_phase_too() {
     interrupt_memory(&|id| format!("-{id}"));
+}
+
+/// A program of this name in a folder of its own, which interrupts whoever starts it first, and goes on with `then`.
+fn interrupts(name: &str, then: &str) -> Sandbox {
+    let folder = Sandbox::new();
+    let once = folder.path("once");
+    let text = format!("#!/bin/sh\nif mkdir '{}' 2> /dev/null; then kill -INT \"$PPID\"; fi\n{then}\n", once.display());
+    fs::set_permissions(folder.write(name, &text), fs::Permissions::from_mode(0o755)).expect("its own file");
+    folder
+}
+
+/// The settings of base are read before anything is built.
+#[test]
+fn a_signal_before_anything_is_built_is_a_sentence() {
+    let sandbox = repository();
+    let path = std::env::var("PATH").expect("a path");
+    let git = interrupts("git", "PATH=${PATH#*:}; exec git \"$@\"");
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--threads=1", "--base-folder=cache"]);
+    gate.env("PATH", format!("{}:{path}", git.path("").display()));
+    let said = stderr(&assert_cmd::Command::from_std(gate).assert().code(2));
+    assert!(said.ends_with("error: interrupted before the first block; nothing was measured\n"), "{said}");
+}
+
+/// Cargo waits for another cargo for as long as that takes.
+#[test]
+fn a_signal_ends_what_cargo_is_asked() {
+    let sandbox = Sandbox::new();
+    let cargo = interrupts("cargo", "exec sleep 1000");
+    let mut bench = sandbox.process(&["bench", "--model=m"]);
+    bench.env("CARGO", cargo.path("cargo"));
+    let said = stderr(&assert_cmd::Command::from_std(bench).assert().code(2));
+    assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
+}
+
+/// Before it has begun the system ends it; from then on there is a sentence, or what was measured.
+#[test]
+fn a_signal_within_the_first_moments_is_a_sentence_or_a_partial_receipt() {
+    for moments in 0..24 {
+        let sandbox = Sandbox::new();
+        let mut bench = sandbox.process(&["bench", "--model=fake", "--runs=1000", "--threads=1", "--cases=decode/p8"]);
+        bench.arg("--worker").arg(crate::support::example("fake_engine")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let bench = bench.spawn().expect("starts");
+        for _ in 0..moments {
+            assert!(Command::new("true").status().expect("true").success());
+        }
+        assert!(Command::new("kill").args(["-INT", &bench.id().to_string()]).status().expect("kill").success());
+        let ended = bench.wait_with_output().expect("ends");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let has_sentence = said.lines().last().is_some_and(|line| line.starts_with("error: "));
+        let is_kept = said.contains("interrupted; what was measured is kept");
+        match ended.status.code() {
+            None => assert_eq!((ended.status.signal(), &*said), (Some(2), "")),
+            Some(2) => assert!(has_sentence, "{said}"),
+            Some(3) => assert!(is_kept, "{said}"),
+            other => panic!("{other:?}: {said}"),
+        }
+    }
 }

@@ -172,12 +172,14 @@ fn many_users_show_a_server_whose_tokens_come_late() {
 fn a_server_that_dies_is_named_with_its_last_words() {
     let sandbox = repository("", "");
     let serve = support::example("serve");
-    let script =
-        format!("'{}' --port \"$1\" & sleep 2; kill -9 $!; wait $!; echo out of memory; exit 3\n", serve.display());
+    let script = format!(
+        "'{}' --port \"$1\" & sleep 2; kill -9 $!; wait $!; printf 'out of \\033[2Jmemory\\n'; exit 3\n",
+        serve.display()
+    );
     sandbox.write("start.sh", &script);
     let line = error(gate(&sandbox, UNDER_LOAD));
     assert!(line.contains("head: "), "{line}");
-    assert!(line.contains("the server ended") && line.contains("its last words: out of memory"), "{line}");
+    assert!(line.contains("the server ended") && line.contains("its last words: out of \\u{1b}[2Jmemory"), "{line}");
 }
 
 #[test]

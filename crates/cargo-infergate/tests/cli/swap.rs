@@ -14,7 +14,10 @@ const ENGINE: &str = "use std::fmt;\n\npub struct Step;\n\nimpl fmt::Display for
 
 /// A repository whose engine is `engine`, with these dependencies, locked.
 fn on(engine: &str, dependencies: &str) -> Sandbox {
-    let sandbox = repository();
+    locked(repository(), engine, dependencies)
+}
+
+fn locked(sandbox: Sandbox, engine: &str, dependencies: &str) -> Sandbox {
     sandbox.write("engine.rs", engine);
     sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\n{dependencies}\n"));
     sandbox.write(".gitignore", "/target\n/cache\n");
@@ -257,4 +260,19 @@ fn what_cannot_be_swapped_is_one_line() {
     }
     assert_eq!(git(&sandbox, &["status", "--porcelain"]), "");
     assert!(fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest").ends_with("strsim = '0.11'\n"));
+}
+
+/// A folder of a repository can be a link to somebody's files.
+#[cfg(unix)]
+#[test]
+fn a_manifest_outside_the_checkout_is_not_changed() {
+    let member = another("member", "0.1.0", "");
+    let manifest = "[package]\nname = 'member'\nversion = '0.1.0'\n[dependencies]\nstrsim = '0.11'\n";
+    member.write("Cargo.toml", manifest);
+    let sandbox = repository();
+    std::os::unix::fs::symlink(member.path(""), sandbox.path("linked")).expect("a link");
+    let sandbox = locked(sandbox, ENGINE, "strsim = '0.11'\n[workspace]\nmembers = ['linked']");
+    let line = error(swap(&sandbox, "strsim=0.10.0"));
+    assert!(line.contains("linked/Cargo.toml: a link leads there out of the checkout"), "{line}");
+    assert_eq!(fs::read_to_string(member.path("Cargo.toml")).expect("a manifest"), manifest);
 }

@@ -19,8 +19,14 @@ struct Holder(Child);
 
 impl Holder {
     fn of(sandbox: &Sandbox) -> Self {
+        Self::by(sandbox, "--exclusive")
+    }
+
+    /// As `flock` is told.
+    fn by(sandbox: &Sandbox, how: &str) -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "exec 9>\"$1\"; flock 9; echo locked; read -r line", "holder"]).arg(sandbox.lock());
+        let script = "exec 9>\"$1\"; flock \"$2\" 9; echo locked; read -r line";
+        shell.args(["-c", script, "holder"]).arg(sandbox.lock()).arg(how);
         let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh");
         let mut line = String::new();
         BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("a word");
@@ -76,6 +82,31 @@ fn a_wait_ends_at_once_when_its_user_wants() {
     let sandbox = Sandbox::new();
     let _holder = Holder::of(&sandbox);
     let (code, said) = signal(sandbox.measuring("bench", "fake", &[]), &[(WAITS, &|id| id.to_string())]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
+}
+
+/// A shard of a load by two clients. What it asks for is refused once it has its turn.
+fn shard(sandbox: &Sandbox) -> Command {
+    let mut load = sandbox.process(&["load", "--target=http://127.0.0.1:1", "--model=m", "--users=1", "--requests=4"]);
+    load.args(["--input-tokens=8", "--output-tokens=4", "--shard=0/2", "--start-at=2200-01-01T00:00:00Z"]);
+    load
+}
+
+/// They may run on one machine; whatever else measures waits for all of them, and they for it.
+#[test]
+fn shards_of_one_load_measure_side_by_side_and_with_nobody_else() {
+    let sandbox = Sandbox::new();
+    let other_shard = Holder::by(&sandbox, "--shared");
+    let said = assert_cmd::Command::from_std(shard(&sandbox)).assert().code(2);
+    let said = stderr(&said);
+    assert!(said.contains("error: --users 1: fewer than the 2 shards") && !said.contains(WAITS), "{said}");
+    let (code, said) = signal(sandbox.measuring("bench", "fake", &[]), &[(WAITS, &|id| id.to_string())]);
+    assert_eq!(code, Some(2), "{said}");
+    drop(other_shard);
+
+    let _holder = Holder::of(&sandbox);
+    let (code, said) = signal(shard(&sandbox), &[(WAITS, &|id| id.to_string())]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
 }

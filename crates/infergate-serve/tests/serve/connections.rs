@@ -91,6 +91,29 @@ fn more_connections_than_there_may_be_wait() {
     assert!(until_closed(second).contains("200 OK"));
 }
 
+/// Bodies are kept until they are whole. Whoever announces one has room for it, and all together have no more than there is.
+#[test]
+fn bodies_that_do_not_arrive_take_no_more_than_their_room() {
+    let server = start(crate::engines::fake(Default::default()), Settings::default());
+    let address = server.address();
+    let limit = Settings::default().body_limit_bytes;
+    let announced = |stream: &mut TcpStream| {
+        let head = format!(
+            "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {limit}\r\nexpect: 100-continue\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).expect("goes out");
+        let mut said = [0; 12];
+        stream.read_exact(&mut said).expect("an answer");
+        String::from_utf8_lossy(&said).into_owned()
+    };
+    let mut streams: Vec<TcpStream> = (0..33).map(|_| connect(address)).collect();
+    let said: Vec<String> = streams.iter_mut().map(announced).collect();
+    assert!(said[..32].iter().all(|said| said == "HTTP/1.1 100"), "256 MiB: {said:?}");
+    assert_eq!(said[32], "HTTP/1.1 429");
+    assert_eq!(post(address, "/v1/completions", LONG).status, 429);
+    assert_eq!(get(address, "/health").status, 200);
+}
+
 const LONG: &str = r#"{"prompt":"a long prompt","max_tokens":2}"#;
 
 /// A server of so many slots that reads a prompt for as long as its gate is closed; how many it has begun to read, and the answer

@@ -78,7 +78,7 @@ pub fn run(
     let mut base = Tree::checkout("HEAD", Slot::Base, config)?;
     swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
     base.change = Some(asked.label(0));
-    output::say(&format!("good: {}", asked.label(0)));
+    output::line(&format!("good: {}", asked.label(0)));
     let good = base.build(config)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
     tree.take_packages(config, Some(&base));

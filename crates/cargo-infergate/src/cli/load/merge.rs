@@ -33,7 +33,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(out) = flags::path(matches, "out") {
         output::report(&report::load::text(&receipt));
         write_json(&out, &receipt)?;
-        output::say(&format!("receipt: {}", out.display()));
+        output::line(&format!("receipt: {}", out.display()));
     }
     Ok(exit_code(&receipt))
 }

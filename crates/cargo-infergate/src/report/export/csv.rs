@@ -73,7 +73,11 @@ fn row(writer: &mut Writer<Vec<u8>>, section: &str, table: &Table, at: usize) ->
     Ok(())
 }
 
-/// A spreadsheet computes a text that begins with one of these; an apostrophe keeps it a text.
+/// A spreadsheet computes a text that begins with one of these, some also with their wide forms; an apostrophe keeps it a text.
 fn no_formula(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
 }

@@ -51,7 +51,8 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let sum = |tokens: Vec<u64>| tokens.into_iter().fold(0, u64::saturating_add);
     let input: Option<Vec<u64>> = completed.iter().map(|record| record.input_tokens).collect();
     let (input, output) = (input.map(sum), sum(completed.iter().map(|record| tokens(record)).collect()));
-    let total = input.zip(run.completed_per_s()).map(|(input, per_s)| (input + output) as f64 / count * per_s);
+    let total =
+        input.zip(run.completed_per_s()).map(|(input, per_s)| input.saturating_add(output) as f64 / count * per_s);
     let (rate, burstiness, users) = match run.level.arrivals {
         Arrivals::Closed { users } => (json!("inf"), json!(1.0), json!(users)),
         Arrivals::Open { requests_per_s, spacing } => {
