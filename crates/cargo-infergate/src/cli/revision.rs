@@ -16,6 +16,7 @@ use super::git::{commit_of, dirty_submodule, git};
 use super::{built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
 use crate::config::Config;
 use crate::paired::Program;
+use infergate::text_file::read_text;
 
 /// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
@@ -121,8 +122,8 @@ impl Tree {
     /// One that cannot be copied.
     pub fn take_lock_file(&self, folder: &Path) -> Result<()> {
         let (from, to) = (bench_target::lock_file(folder)?, bench_target::lock_file(&self.folder()?)?);
-        if from.is_file() && !to.exists() {
-            std::fs::copy(&from, &to).with_context(|| format!("{}: cannot be written", to.display()))?;
+        if from.is_file() && to.symlink_metadata().is_err() {
+            checkout_folder::write(&self.files, &to, &read_text(&from, lock_file::MAX_BYTES)?)?;
         }
         Ok(())
     }

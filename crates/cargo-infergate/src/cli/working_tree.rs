@@ -26,6 +26,10 @@ pub fn lay(from: &Path, to: &Path) -> Result<bool> {
     for name in &files {
         let (source, place) = (from.join(name), to.join(name));
         let cannot = || format!("{name}: cannot be copied into head's checkout");
+        // A folder of the commit can have been a link, which would lead out of the checkout.
+        for above in Path::new(name).ancestors().skip(1).filter(|above| to.join(above).is_symlink()) {
+            remove(&to.join(above)).with_context(cannot)?;
+        }
         remove(&place).with_context(cannot)?;
         let Ok(kind) = source.symlink_metadata() else { continue };
         if kind.is_symlink() {
