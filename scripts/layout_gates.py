@@ -130,12 +130,6 @@ def git(folder, *words):
     return run(folder, "git", *words, env=os.environ | who)
 
 
-def harness(text):
-    """A bench file of criterion's as infergate's."""
-    text = text.replace("#[macro_use]\nextern crate criterion;\n", "use criterion::{criterion_group, criterion_main};\n")
-    return re.sub(r"\bcriterion::", "infergate::criterion::", re.sub(r"\binfergate::criterion::", "criterion::", text))
-
-
 def prepared(place, name, crate):
     """The crate in a repository of its own, its benches gated, and the commit `gated`."""
     folder = place / name
@@ -147,7 +141,8 @@ def prepared(place, name, crate):
         (folder / "benches").mkdir()
         shutil.copy(PARTS / "lib.rs", folder / "src" / "lib.rs")
         shutil.copy(PARTS / "five.rs", folder / "benches" / "five.rs")
-        (folder / "Cargo.toml").write_text('[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n[[bench]]\nname = "five"\nharness = false\n')
+        (folder / "Cargo.toml").write_text('[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n[dev-dependencies]\ncriterion = "0.8"\n\n'
+                                            '[[bench]]\nname = "five"\nharness = false\n')
     else:
         fetching = place / f"fetch-{name}"
         (fetching / "src").mkdir(parents=True, exist_ok=True)
@@ -158,10 +153,8 @@ def prepared(place, name, crate):
         shutil.copytree(fetching / "vendor" / name, folder)
         for path in [folder / ".cargo-checksum.json", folder / "Cargo.lock"]:
             path.unlink(missing_ok=True)
-        for path in (folder / "benches").glob("*.rs"):
-            path.write_text(harness(path.read_text()))
     manifest = (folder / "Cargo.toml").read_text()
-    (folder / "Cargo.toml").write_text(f'{manifest}\n[dev-dependencies.infergate]\npath = "{ROOT}"\n\n[workspace]\n')
+    (folder / "Cargo.toml").write_text(f'{manifest}\n[workspace]\n')
     (folder / ".gitignore").write_text("target\n")
     git(folder, "init", "--quiet")
     git(folder, "add", "--all", "--force")

@@ -1,4 +1,4 @@
-use infergate::criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
 fn text(words: usize) -> String {

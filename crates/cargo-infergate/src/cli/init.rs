@@ -194,8 +194,7 @@ fn plan(folder: &Path, from: &Source, ci: &str) -> Result<Plan> {
     let others = manifest.other_benches();
     if !others.is_empty() {
         notes.push(format!(
-            "left as they are: the bench targets {}; to gate one that uses criterion, change `use criterion::` to \
-             `use infergate::criterion::` in it, and name it: gate{}",
+            "left as they are: the bench targets {}; one that uses criterion is gated as it is: gate --against main{}",
             others.join(", "),
             command::flag("bench-target", &others[0]).unwrap_or_else(|| " --bench-target NAME".into())
         ));

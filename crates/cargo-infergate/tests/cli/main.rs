@@ -30,6 +30,7 @@ mod load_verdict;
 mod memory;
 mod outputs;
 mod paired;
+mod plain_criterion;
 mod pull_request;
 mod revisions;
 mod same_code;
