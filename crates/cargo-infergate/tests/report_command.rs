@@ -52,7 +52,7 @@ fn usual_formats_are_written_and_named() {
     assert_eq!(code, 0, "{said}");
     assert_eq!(
         said,
-        "report: report (comment.md, report.md, report.html, report.json, report.csv, junit.xml, annotations.txt and 4 pictures)\n"
+        "report: report (comment.md, report.md, report.html, report.json, report.csv, junit.xml, annotations.txt and 2 pictures)\n"
     );
     // A paired receipt without a verdict is judged by the gate's own function.
     assert!(folder.read("report/comment.md").contains("infergate: inconclusive"));

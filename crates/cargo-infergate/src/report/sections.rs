@@ -74,8 +74,7 @@ pub fn report(inputs: &Inputs) -> Report {
     }
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| load::run::headline(inputs));
     let subject = subject(inputs);
-    let title = headline.as_ref().map(|headline| headline.said.clone()).or_else(|| title::of(inputs));
-    let title = title.map_or_else(|| subject.clone(), |said| pages::sentence(&said));
+    let title = title::of(inputs, headline.as_ref()).map_or_else(|| subject.clone(), |said| pages::sentence(&said));
     Report { title, subject, headline, sections }
 }
 

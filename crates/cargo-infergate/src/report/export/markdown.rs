@@ -70,14 +70,14 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
             }
             Block::Table(found) => {
                 let found = &found.for_pages();
-                if !found.title.is_empty() {
-                    let _ = write!(text, "\n### {}\n", inline(&found.title));
-                }
-                if let Some(note) = &found.note {
-                    let _ = write!(text, "\n{}\n", prose(note));
-                }
                 let (shown, rest) = found.parts();
                 if !shown.is_empty() || rest.is_empty() {
+                    if !found.title.is_empty() {
+                        let _ = write!(text, "\n### {}\n", inline(&found.title));
+                    }
+                    if let Some(note) = &found.note {
+                        let _ = write!(text, "\n{}\n", prose(note));
+                    }
                     let _ = write!(text, "\n{}", table(found, shown));
                 }
                 if !rest.is_empty() {

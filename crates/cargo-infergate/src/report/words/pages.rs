@@ -40,9 +40,11 @@ pub fn sentence(said: &str) -> String {
 
 /// Rows of a table that are folded.
 pub fn folded(table: &Table, rows: usize) -> String {
-    let more = if rows < table.rows.len() { "more " } else { "" };
-    let title = if table.title.is_empty() { String::new() } else { format!("{}: ", table.title) };
-    format!("{title}{rows} {more}rows with nothing to look at")
+    match (rows < table.rows.len(), table.title.as_str()) {
+        (true, _) => format!("{rows} more rows with nothing to look at"),
+        (false, "") => format!("{rows} rows with nothing to look at"),
+        (false, title) => format!("{title}: {rows} rows with nothing to look at"),
+    }
 }
 
 /// How figures of cases are made.
