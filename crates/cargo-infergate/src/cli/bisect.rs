@@ -94,7 +94,7 @@ fn asked(text: &str) -> Result<Case> {
 fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>, searched: &str) -> Result<i32> {
     match outcome {
         Ok((steps, found)) => {
-            output::report(&bisection(&case, &steps, &found, searched));
+            output::decided(&bisection(&case, &steps, &found, searched));
             Ok(match found {
                 Found::Commit(_) => 0,
                 _ => Outcome::Inconclusive.exit_code(),

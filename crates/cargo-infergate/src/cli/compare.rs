@@ -46,7 +46,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
             terminal::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
-    output::report(&terminal::verdict(&verdict, &subject));
+    output::decided(&terminal::verdict(&verdict, &subject));
     let (code, mut written) = (verdict.exit_code, Written::default());
     let inputs = Inputs { verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, flags::path(matches, "json").as_deref(), &mut written);

@@ -69,7 +69,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let baseline = find_baseline(&config, &receipt)?;
     let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
-    output::report(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
+    output::decided(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);

@@ -47,7 +47,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
-    output::report(&text(&receipt, &verdict));
+    output::decided(&text(&receipt, &verdict));
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };

@@ -97,7 +97,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let files: Vec<PathBuf> = matches.get_many::<PathBuf>("FILES").into_iter().flatten().cloned().collect();
     let formats: Vec<String> = matches.get_many::<String>("format").into_iter().flatten().cloned().collect();
     let json = flags::path(matches, "json");
-    if let Some(json) = &json {
+    if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
         ensure_not_read(json, &files)?;
         outputs::fresh(json)?;
     }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{flags, output};
+use super::{flags, output, outputs};
 use crate::config::keys;
-use crate::receipt::{json_schemas, write_json, write_text};
+use crate::receipt::{json_schemas, write_text};
 
 /// Its flags.
 pub fn command() -> Command {
@@ -24,11 +24,11 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(json) = flags::path(matches, "json") {
         let schemas = json_schemas().into_iter().map(|(name, schema)| Ok((name, serde_json::from_str(&schema)?)));
-        write_json(&json, &schemas.collect::<Result<BTreeMap<&str, serde_json::Value>>>()?)?;
+        outputs::put(&json, &schemas.collect::<Result<BTreeMap<&str, serde_json::Value>>>()?)?;
         return Ok(0);
     }
     let Some(folder) = matches.get_one::<PathBuf>("out") else {
-        output::report(&keys::commented_file());
+        output::document(&keys::commented_file());
         return Ok(0);
     };
     json_schemas().into_iter().try_for_each(|(name, schema)| write_text(&folder.join(name), &schema))?;
