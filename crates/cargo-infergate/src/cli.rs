@@ -1,6 +1,7 @@
 //! The command line: `cargo xtask` here, `cargo infergate` in other repositories.
 
 mod bench;
+mod bench_names;
 mod bench_target;
 mod bisect;
 mod bless;
@@ -20,6 +21,7 @@ mod flags;
 mod gate;
 mod git;
 mod harness;
+mod help;
 mod init;
 mod layouts;
 mod load;
@@ -78,6 +80,7 @@ pub fn main(args: ArgsOs) -> i32 {
             return error.exit_code();
         }
     };
+    output::heed(&matches);
     match dispatch(&matches) {
         Ok(code) => output::code(code),
         Err(error) => {
@@ -159,23 +162,16 @@ pub fn command(program: &'static str) -> Command {
         doctor::command(),
         schema::command(),
     ];
-    let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
-    let commands = commands.map(|command| match examples(&command) {
-        Some(examples) => command.after_help(examples),
-        None => command,
-    });
     Command::new(program)
         .bin_name(program)
         .version(env!("CARGO_PKG_VERSION"))
         .long_version(long_version())
         .about("A performance regression gate for LLM inference")
-        .after_help(
-            "Exit codes: 0 pass; 1 regressed, output changed, counter regressed, leak or target missed; 2 bad usage or failed run;\n\
-             3 unstable, inconclusive, invalid or partial; 4 not comparable where a baseline is required",
-        )
+        .after_help(help::EXIT_CODES)
+        .arg(flags::quiet())
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(commands)
+        .subcommands(commands.map(help::finish))
         .subcommand(command_program::worker_command())
         .subcommand(server_program::worker_command())
         .subcommand(

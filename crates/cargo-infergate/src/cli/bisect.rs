@@ -29,7 +29,7 @@ pub fn command() -> Command {
         Arg::new(name).long(name).value_name("REV").required_unless_present("swap").help(help)
     };
     Command::new("bisect")
-        .about("Find the first commit, or version of a dependency, that made a case slower, by the paired test")
+        .about("Find the commit that made a case slower")
         .arg(revision("good", "A revision that was fast enough"))
         .arg(revision("bad", "A later revision that is slower"))
         .args(versions::args())

@@ -18,7 +18,7 @@ pub fn command() -> Command {
         Arg::new(name).value_name(name).required(true).help(help).value_parser(value_parser!(PathBuf))
     };
     Command::new("compare")
-        .about("Compare two receipts or baselines, of suites or of load runs, and decide (exit code)")
+        .about("Compare two receipts or baselines and decide")
         .arg(file("BASE", "Receipt or baseline to compare with"))
         .arg(file("HEAD", "Receipt or baseline to judge"))
         .args(flags::judge())

@@ -61,7 +61,7 @@ const CHANGES: [Change; 5] = [
 /// Its flags.
 pub fn command() -> Command {
     Command::new("demo")
-        .about("Show on a tiny engine that the gate names a slowdown, a leak, a changed output and an allocation here")
+        .about("Show the gate at work on a tiny engine")
         .arg(
             Arg::new("keep")
                 .long("keep")

@@ -16,13 +16,13 @@ use crate::report::terminal;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("gate")
-        .about("Measure the suite, compare it with the committed baseline or with a git revision, and decide (exit code)")
+        .about("Measure, compare with a baseline or revision, decide")
+        .args(paired_gate::args())
         .args(flags::measure())
         .args(flags::judge())
         .args(flags::memory())
         .arg(flags::out())
         .arg(receipt())
-        .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))
         .arg(turn::arg())
         .arg(report::folder())

@@ -27,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("init")
-        .about("Add bench targets, settings and a CI's files to the package in this folder; nothing is overwritten")
+        .about("Add bench targets and settings to a package")
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")

@@ -20,7 +20,7 @@ use crate::report::memory::verdict as text;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("memory")
-        .about("Follow the memory of one process over many runs: what loading takes, what a run takes, and what leaks")
+        .about("Follow memory over many runs and find leaks")
         .args(flags::memory_alone())
         .arg(flags::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
         .arg(flags::json("Write the verdict here"))

@@ -14,7 +14,7 @@ use crate::receipt::{json_schemas, write_text};
 pub fn command() -> Command {
     let folder = Arg::new("out").long("out").value_name("FOLDER").value_parser(value_parser!(PathBuf));
     Command::new("schema")
-        .about("Print the commented infergate.toml, or write the JSON Schemas of the file formats")
+        .about("Print the default infergate.toml, or JSON Schemas")
         .arg(folder.help("Write the JSON Schemas into this folder"))
         .arg(flags::json("Write the JSON Schemas into this one file, by name"))
         .after_help("Examples:\n  cargo xtask schema > infergate.toml\n  cargo xtask schema --out schemas")

@@ -4,6 +4,7 @@
 pub mod accept;
 mod code;
 pub mod command;
+pub mod counter;
 mod errors;
 pub mod findings;
 pub mod headline;
@@ -14,12 +15,13 @@ pub mod missing;
 
 use infergate::case::Phase;
 
-pub use memory::{memory_trend, sites, witness};
+pub use memory::{memory_trend, rarer_leaks, sites, witness};
 
+use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason,
-    Remedy, Shown, Statistic, TargetEvidence, TimeEvidence, Unit, VerdictRow,
+    Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy,
+    Shown, Statistic, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -74,9 +76,8 @@ pub fn measure(time: &TimeEvidence) -> String {
 pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     match (output.comparison, row.outcome) {
         (_, Outcome::Invalid) => "invalid",
-        // A bench that says nothing of what it computed.
-        (OutputComparison::Same, _) if output.positions == Some(0) => "not given",
         (OutputComparison::Same, _) => "same",
+        (OutputComparison::NotGiven, _) => "not given",
         (OutputComparison::Drifted, _) => "drifted",
         (OutputComparison::Changed, Outcome::Accepted) => "accepted",
         (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
@@ -162,45 +163,30 @@ fn probability(p: f64) -> String {
 }
 
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
-    let name = &counter.name;
-    let (base, head) = match (counter.base, counter.head) {
-        (Some(base), Some(head)) => (base, head),
-        (Some(_), None) => return Some(format!("{name} was counted before and is not counted any more")),
+    match (counter.base, counter.head) {
+        (Some(_), Some(_)) => {}
+        (Some(_), None) => return Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
         (None, _) if !row.reasons.is_empty() => return None,
         (None, _) => return Some("counters are new".into()),
-    };
-    if head.min <= base.max && head.max >= base.min {
-        return None;
     }
-    let change = if head.min > base.max { rise(base, head, counter.unit) } else { String::new() };
+    let moved = counter::moved(counter)?;
+    let details: Vec<String> = counter::range(counter).into_iter().chain(counter::share(counter)).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let within = if row.outcome == Outcome::Pass { ", within tolerance" } else { "" };
-    Some(format!("{name} is {} instead of {}{change}{within}", range(head), range(base)))
+    Some(format!("{moved}{details}{within}"))
 }
 
-fn rise(base: Counter, head: Counter, unit: Unit) -> String {
-    let rise = head.min - base.max;
-    let size = match unit {
-        Unit::Bytes => units::bytes(Some(rise as f64)),
-        Unit::Number => rise.to_string(),
-    };
-    // A rise from nothing has no percentage.
-    let share = (base.max > 0).then(|| rise as f64 / base.max as f64 * 100.0);
-    let share = share.map_or_else(String::new, |share| match share {
-        share if share < 0.1 => format!(" ({share:.3} %)"),
-        share => format!(" ({share:.1} %)"),
-    });
-    format!(", +{size}{share}")
-}
-
-fn range(counter: Counter) -> String {
-    if counter.min == counter.max { counter.max.to_string() } else { format!("{} to {}", counter.min, counter.max) }
+/// What a target's metric is, in the unit of reports.
+pub fn achieved(target: &TargetEvidence) -> Option<String> {
+    let (unit, factor) = Unit::of_target(target.metric);
+    target.value.map(|value| unit.show(value * factor))
 }
 
 fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
     let target_text = &target.target;
-    match (row.outcome, target.value) {
-        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {}", units::number(value)),
-        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {}", units::number(value)),
+    match (row.outcome, achieved(target)) {
+        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {value}"),
+        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {value}"),
         _ => format!("target {target_text}"),
     }
 }

@@ -15,7 +15,7 @@ use crate::report;
 pub fn command() -> Command {
     let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf)).required(true);
     Command::new("merge")
-        .about("Put the receipts of all shards of a load together, request by request")
+        .about("Put the shards of a load together")
         .arg(
             path(Arg::new("RECEIPTS").value_name("RECEIPT").action(ArgAction::Append).num_args(1..))
                 .help("Receipt of each shard"),
