@@ -134,12 +134,17 @@ impl LoadGate {
         Ok(())
     }
 
+    /// Whether there is something to judge by, or a verdict is wanted all the same.
+    pub fn judges(&self) -> bool {
+        self.baseline.is_some() || self.is_asked
+    }
+
     /// Shows and writes the verdict on `receipt` and gives its exit code; `None` where there is nothing to judge by.
     ///
     /// # Errors
     /// A run that cannot be judged.
     pub fn finish(&self, receipt: &LoadReceipt, written: &mut Written) -> Result<Option<i32>> {
-        if self.baseline.is_none() && !self.is_asked {
+        if !self.judges() {
             return Ok(None);
         }
         let verdict = judge(receipt, self.baseline.as_ref(), &self.config.policy)?;

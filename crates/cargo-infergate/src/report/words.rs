@@ -72,6 +72,17 @@ pub fn measure(time: &TimeEvidence) -> String {
     format!("{}{mean}", metric(time.metric))
 }
 
+/// What a row is of, in a word or two: `ITL`, `output`, `allocations a token`, `heap`.
+pub fn what(row: &VerdictRow) -> String {
+    match &row.evidence {
+        Evidence::Time(time) => measure(time),
+        Evidence::Output(_) => "output".into(),
+        Evidence::Counter(counter) => counter::name(&counter.name),
+        Evidence::Target(target) => target.target.to_string(),
+        Evidence::Memory(memory) => witness(memory.witness).into(),
+    }
+}
+
 /// How the output compares, in a word: `same`.
 pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     match (output.comparison, row.outcome) {
@@ -127,11 +138,11 @@ pub fn compared(row: &VerdictRow, time: &TimeEvidence) -> String {
 /// Why a row decided, in a clause that begins with its subject.
 pub fn decided(row: &VerdictRow) -> String {
     let numbers = row.time().and_then(|time| {
-        let (change, limit) = (time.ratio? - 1.0, time.threshold? - 1.0);
+        let (change, limit) = (time.ratio.map(|_| change(time))?, time.threshold? - 1.0);
         let from = if time.against == Against::Baseline { "above" } else { "from" };
         let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
         let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
-        let (name, change) = (metric(time.metric), units::signed_percent(change));
+        let name = metric(time.metric);
         Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();

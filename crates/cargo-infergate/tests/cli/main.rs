@@ -15,6 +15,7 @@ mod early;
 mod gate;
 mod harness;
 mod harness_sources;
+mod help;
 mod init;
 #[cfg(unix)]
 mod interrupt;
@@ -29,6 +30,7 @@ mod memory;
 mod outputs;
 mod paired;
 mod pull_request;
+mod quiet;
 mod revisions;
 mod same_code;
 mod sandbox;
