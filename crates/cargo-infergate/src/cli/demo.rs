@@ -61,7 +61,7 @@ const CHANGES: [Change; 5] = [
 /// Its flags.
 pub fn command() -> Command {
     Command::new("demo")
-        .about("Show the gate at work on a tiny engine")
+        .about("Show the gate on a tiny engine")
         .arg(
             Arg::new("keep")
                 .long("keep")

@@ -11,7 +11,8 @@ fn help(arguments: &[&str]) -> String {
 
 /// Lines that begin with a flag.
 fn flags(help: &str) -> usize {
-    help.lines().filter(|line| line.trim_start().starts_with('-')).count()
+    let begins = |line: &str| ["--", "-q, ", "-h, "].iter().any(|dashes| line.starts_with(dashes));
+    help.lines().filter(|line| begins(line.trim_start())).count()
 }
 
 #[test]

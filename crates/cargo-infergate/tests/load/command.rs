@@ -67,7 +67,6 @@ pub fn polite() -> String {
 const SMALL: [&str; 6] =
     ["--model=m", "--users=1,2", "--requests=40", "--input-tokens=8", "--output-tokens=4", "--seed=3"];
 
-/// The server answers at once: its gaps are below what the client can see, and the run says so.
 /// The server answers at once, so that the run is not to be used.
 #[test]
 fn json_stands_alone_on_stdout_and_quiet_leaves_the_verdict() {
@@ -85,6 +84,7 @@ fn json_stands_alone_on_stdout_and_quiet_leaves_the_verdict() {
     assert!(said.starts_with("verdict: invalid (exit 3): "), "{said}");
 }
 
+/// The server answers at once: its gaps are below what the client can see, and the run says so.
 #[test]
 fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     let place = Place::new();
