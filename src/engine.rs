@@ -83,7 +83,6 @@ use anyhow::{Result, bail};
 pub use contract::check_contract;
 pub use factory::{EngineFactory, LoadRequest};
 pub use fake::FakeEngine;
-pub(crate) use info::CRITERION;
 pub use info::{Cost, Device, EngineInfo, Pacing};
 pub use scheduler::{Event, RequestId, RoundRobin, Scheduler};
 

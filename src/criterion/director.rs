@@ -19,7 +19,7 @@ use super::Bencher;
 use super::bencher::Timed;
 use crate::build_info;
 use crate::case::{BenchName, Case};
-use crate::engine::{CRITERION, EngineInfo};
+use crate::engine::EngineInfo;
 use crate::measure::InvariantBroken;
 use crate::printable::printable;
 use crate::process::this_program;
@@ -349,7 +349,7 @@ fn loaded(benches: Vec<Case>, took: Duration) -> Result<Value> {
     // Cargo puts a hash behind it.
     let target = stem.rsplit_once('-').map_or(stem.as_str(), |(target, _)| target);
     let engine = EngineInfo {
-        name: CRITERION.into(),
+        name: EngineInfo::CRITERION.into(),
         model: target.to_owned(),
         dtype: "none".into(),
         ..EngineInfo::default()

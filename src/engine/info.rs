@@ -43,13 +43,13 @@ pub struct EngineInfo {
     pub pacing: Pacing,
 }
 
-/// The name of what is no engine but criterion benches.
-pub(crate) const CRITERION: &str = "criterion";
-
 impl EngineInfo {
+    /// The name of what is no engine but criterion benches.
+    pub const CRITERION: &'static str = "criterion";
+
     /// Whether these are criterion benches: their model is the bench target, and they have no threads, seed or weights of their own.
     pub fn is_of_benches(&self) -> bool {
-        self.name == CRITERION
+        self.name == Self::CRITERION
     }
 }
 
