@@ -50,8 +50,6 @@ const SHORT: [(&str, &[&str]); 9] = [
             "users",
             "rate",
             "until-slo",
-            "slo",
-            "requests",
             "duration",
             "scenario",
             "input-tokens",

@@ -122,7 +122,7 @@ impl Quantity {
         let value = self.unit.show(self.value);
         match self.interval.map(|(low, high)| (self.unit.show(low), self.unit.show(high))) {
             // Bytes that differ behind the third digit.
-            Some((low, high)) if (&low, &high) == (&value, &value) => value,
+            Some((low, high)) if self.unit == Unit::Bytes && (&low, &high) == (&value, &value) => value,
             Some((low, high)) => format!("{value} ({low} to {high})"),
             None => value,
         }
