@@ -178,9 +178,9 @@ pub fn command(program: &'static str) -> Command {
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
         .subcommand(
-            Command::new(watcher::COMMAND).hide(true).arg(
-                Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)),
-            ),
+            Command::new(watcher::COMMAND)
+                .hide(true)
+                .arg(Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString))),
         )
         .subcommand(load::script_server_command())
         .subcommand(coverage::command())

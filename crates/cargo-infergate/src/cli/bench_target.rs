@@ -228,7 +228,12 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
         return Ok(executable);
     }
     if said.iter().any(|line| line.contains("no bench target named")) {
-        return Err(no_such_target(target, place, "compare with a revision that has one, or give --base-bin and --head-bin").into());
+        return Err(no_such_target(
+            target,
+            place,
+            "compare with a revision that has one, or give --base-bin and --head-bin",
+        )
+        .into());
     }
     let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
     bail!("{} does not build: {why}; the compiler's last lines are above", place.name)

@@ -12,9 +12,9 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::commits::{self, Commits, Next, Tried};
 use super::git::git;
+use super::outputs::Written;
 use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
-use super::outputs::Written;
 use super::{early, flags, output, progress, turn};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};

@@ -71,7 +71,8 @@ pub fn power(
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, .. } = found;
-    let mut text = format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
+    let mut text =
+        format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
     let mut table = Table::new(&[*searched, "change", "blocks", "verdict"]).left_aligned();
     for step in steps {
         let cells = match &step.row {

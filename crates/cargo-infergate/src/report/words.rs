@@ -20,8 +20,8 @@ pub use memory::{memory_trend, rarer_leaks, sites, witness};
 use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy,
-    Shown, Statistic, TargetEvidence, TimeEvidence, VerdictRow,
+    Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
+    Statistic, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -215,7 +215,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
         }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
+        Reason::NoBaseline if row.outcome == Outcome::NotComparable => "there is no baseline".into(),
         Reason::NoBaseline => "no baseline: time is advisory".into(),
+        Reason::NoSession if row.outcome == Outcome::NotComparable => "the baseline has no session of this case".into(),
         Reason::NoSession => "the baseline has no session of this case: time is advisory".into(),
         Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
         Reason::OtherMachine { normalised: true } => {

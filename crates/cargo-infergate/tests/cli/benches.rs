@@ -252,7 +252,10 @@ fn a_bench_target_that_is_not_there_lists_those_that_are() {
     let expected = "there is no bench target 'parse' here; name one with --bench-target: there are inference";
     assert!(line.ends_with(expected), "{line}");
     let without = Sandbox::new();
-    without.write("Cargo.toml", "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\npath = \"mine.rs\"\n");
+    without.write(
+        "Cargo.toml",
+        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\npath = \"mine.rs\"\n",
+    );
     without.write("mine.rs", "");
     let line = error(without.run(&["bench"]));
     assert!(line.ends_with("there is no bench target 'inference' here; the command `init` adds one"), "{line}");

@@ -2,8 +2,7 @@
 
 use crate::sandbox::{Sandbox, stdout};
 
-const LONG: [&str; 9] =
-    ["gate", "bench", "compare", "memory", "load", "bless", "bisect", "calibrate", "doctor"];
+const LONG: [&str; 9] = ["gate", "bench", "compare", "memory", "load", "bless", "bisect", "calibrate", "doctor"];
 
 fn help(arguments: &[&str]) -> String {
     stdout(&Sandbox::new().run(arguments).success())

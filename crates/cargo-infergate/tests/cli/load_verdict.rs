@@ -93,7 +93,8 @@ fn below_eight_sessions_and_between_two_runs_time_is_shown_and_not_judged() {
         [(BASELINE, "the baseline needs sessions of 1 more day"), ("1.json", "one run is compared with one")]
     {
         let said = sandbox.run(&["compare", base, "slow.json"]).success();
-        let expected = format!("verdict: pass (exit 0): 1 load level, time is shown and not judged, as {why} (largest change: ");
+        let expected =
+            format!("verdict: pass (exit 0): 1 load level, time is shown and not judged, as {why} (largest change: ");
         assert!(decision(&said).starts_with(&expected), "{}", decision(&said));
         assert!(stdout(&said).contains("+50.0 %") && stdout(&said).contains("time is advisory, "), "{}", stdout(&said));
     }

@@ -74,7 +74,10 @@ fn commands_for_criterion_benches_name_their_bench_target() {
     }
     let comment = page(&inputs, "comment.md");
     let lines = commands(&comment);
-    assert!(lines[1].contains(" --bench-target 'my bench' ") && lines[2].contains(" --bench-target 'my bench' "), "{comment}");
+    assert!(
+        lines[1].contains(" --bench-target 'my bench' ") && lines[2].contains(" --bench-target 'my bench' "),
+        "{comment}"
+    );
     assert!(comment.contains("\nbenches of my bench, "), "no engine, threads or model: {comment}");
     let report = page(&inputs, "report.md");
     for word in ["| threads |", "| seed |", "| engine |", "| architecture |"] {

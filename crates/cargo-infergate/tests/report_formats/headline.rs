@@ -227,7 +227,8 @@ fn a_pass_that_judged_less_says_so() {
     let layout = decode(128, Layout, 1.05).because(Reason::RunsNothingChanged { changed: 2 });
     assert_says(vec![layout], vec![], "1 case, decode runs nothing that changed and differs in time by layout alone");
     let unknown = output("decode/p128", Advisory, OutputComparison::Unknown, None);
-    let said = "1 case without an output to compare with, time is shown and not judged (largest change: decode 50 % slower)";
+    let said =
+        "1 case without an output to compare with, time is shown and not judged (largest change: decode 50 % slower)";
     assert_says(vec![unknown, decode(128, Advisory, 1.5)], vec![], said);
     let level = |reason| time("load:chat/2 users", Advisory, Metric::TtftNs, 1.0).because(reason);
     for (reason, notes, why) in [

@@ -93,8 +93,13 @@ fn time(verdict: &Verdict) -> Option<String> {
 
 /// `time is shown and not judged, as there is no baseline`; where something moved, what moved most.
 fn unjudged(verdict: &Verdict, advisory: &[Timed<'_>]) -> String {
-    let one = verdict.notes.contains(&Note::OneSession).then(|| "one run is compared with one".to_owned());
-    let why = one.or_else(|| advisory.iter().flat_map(|(row, _)| &row.reasons).find_map(why_unjudged));
+    let is_one = verdict.notes.contains(&Note::OneSession);
+    let mut reasons = advisory.iter().flat_map(|(row, _)| &row.reasons);
+    let why = reasons.find_map(|reason| match reason {
+        Reason::TooFewSessions { .. } if is_one => None,
+        reason => why_unjudged(reason),
+    });
+    let why = why.or_else(|| is_one.then(|| "one run is compared with one".into()));
     let why = why.map_or_else(String::new, |why| format!(", as {why}"));
     let size = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
     let most = advisory.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
@@ -107,15 +112,15 @@ fn unjudged(verdict: &Verdict, advisory: &[Timed<'_>]) -> String {
 fn why_unjudged(reason: &Reason) -> Option<String> {
     Some(match reason {
         Reason::NoBaseline => "there is no baseline".into(),
-        Reason::NoSession => "the baseline has no session of it".into(),
+        Reason::NoSession => "base has no session of it".into(),
         Reason::TooFewSessions { days: Some(days), needed, .. } => {
             format!("the baseline needs sessions of {}", units::many(needed.saturating_sub(*days), "more day"))
         }
         Reason::TooFewSessions { sessions, days: None, needed } => {
             format!("the baseline needs {}", units::many(needed.saturating_sub(*sessions), "more session"))
         }
-        Reason::OtherMachine { .. } => "the baseline is of another machine class".into(),
-        Reason::OtherLoad { what, .. } => format!("the baseline is of another load ({what})"),
+        Reason::OtherMachine { .. } => "base is of another machine class".into(),
+        Reason::OtherLoad { what, .. } => format!("base is of another load ({what})"),
         Reason::FewServers { servers, needed } => format!("of each side there are {servers} of {needed} servers"),
         Reason::ServersDiffer { .. } => "servers of one side differ too much".into(),
         _ => return None,
