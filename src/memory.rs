@@ -27,9 +27,11 @@ mod phase;
 pub mod resident;
 #[cfg(feature = "bench")]
 mod sites;
+mod size;
 
 #[cfg(feature = "bench")]
 pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
 #[cfg(feature = "bench")]
 pub use counted::{count, inference, locate, run_once, state};
 pub use phase::{MemoryRequest, run};
+pub use size::size;

@@ -14,7 +14,7 @@ use crate::build_info;
 use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
 use crate::memory::leak::{Finding, Witness, asked, judge};
-use crate::memory::{MemoryRequest, run};
+use crate::memory::{MemoryRequest, run, size};
 use crate::outcome::Outcome;
 use crate::printable::{printable, printable_report};
 use crate::process::{outlive_file_limits, this_program};
@@ -126,12 +126,15 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
             Witness::Resident => ("resident set", &memory.runs.rss_bytes),
         };
         let ends = match asked(memory, column) {
-            [first, .., last] => format!("{first} bytes after the first run, {last} after the last: "),
+            [first, .., last] => {
+                let (first, last) = (size(*first as f64), size(*last as f64));
+                format!("{first} after the first run, {last} after the last: ")
+            }
             _ => String::new(),
         };
         let _ = write!(text, "{name}: {ends}{}", finding.outcome.words());
         if let Some(bytes) = finding.smallest_leak_bytes {
-            let _ = write!(text, ", smallest leak seen {bytes:.0} bytes a run");
+            let _ = write!(text, " ({} a run would be seen)", size(bytes));
         }
         if let Some(note) = &finding.note {
             let _ = write!(text, ", {note}");
@@ -140,7 +143,7 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
     }
     for LeakSite { bytes_per_run, frames, .. } in &memory.sites {
         let frames = frames.join(", called by ");
-        let _ = writeln!(text, "leak of {bytes_per_run:.0} bytes a run: {}", printable(&frames));
+        let _ = writeln!(text, "leak of {} a run: {}", size(*bytes_per_run), printable(&frames));
     }
     for missing in &memory.missing {
         let _ = writeln!(text, "not seen: {}", printable(missing));

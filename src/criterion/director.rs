@@ -349,8 +349,7 @@ fn loaded(benches: Vec<Case>, took: Duration) -> Result<Value> {
     // Cargo puts a hash behind it.
     let target = stem.rsplit_once('-').map_or(stem.as_str(), |(target, _)| target);
     let engine = EngineInfo {
-        name: "criterion".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
+        name: EngineInfo::CRITERION.into(),
         model: target.to_owned(),
         dtype: "none".into(),
         ..EngineInfo::default()

@@ -43,6 +43,16 @@ pub struct EngineInfo {
     pub pacing: Pacing,
 }
 
+impl EngineInfo {
+    /// The name of what is no engine but criterion benches.
+    pub const CRITERION: &'static str = "criterion";
+
+    /// Whether these are criterion benches: their model is the bench target, and they have no threads, seed or weights of their own.
+    pub fn is_of_benches(&self) -> bool {
+        self.name == Self::CRITERION
+    }
+}
+
 /// What an engine does between two calls. A paired run takes turns by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

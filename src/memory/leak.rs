@@ -13,6 +13,7 @@ pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
 
+use super::size;
 use crate::case::Case;
 use crate::outcome::Outcome;
 use crate::receipt::MemoryRecord;
@@ -172,14 +173,15 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
 fn unconfirmed(live_bytes: &[u64]) -> Finding {
     let runs = live_bytes.len();
     let rose = live_bytes.last().zip(live_bytes.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
-    let note = format!("the heap rose by {rose} bytes over {runs} runs and was not followed further; measure again");
+    let grew = size(rose as f64);
+    let note = format!("the heap rose by {grew} over {runs} runs and was not followed further; measure again");
     let row = finding(Witness::Heap, Outcome::Inconclusive, Some(note));
     Finding { per_run_bytes: Some(rose as f64 / runs as f64), ..row }
 }
 
 /// What the runs that confirm made of a heap that rose.
 fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding {
-    let (before, then, last) = (plain(heap.first_per_run), plain(heap.per_run), plain(heap.last_per_run));
+    let (before, then, last) = (size(heap.first_per_run), size(heap.per_run), size(heap.last_per_run));
     // What still grows hides a leak that is smaller.
     let clouded = || Finding {
         per_run_bytes: Some(heap.per_run),
@@ -193,7 +195,7 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
         HeapGrowth::Leak => {
             let blocks = heap_trend(&record.runs.live_blocks, record.asked_runs).map(|blocks| blocks.per_run);
             let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
-            let note = Some(format!("the heap grows by {then} bytes a run{blocks}"));
+            let note = Some(format!("the heap grows by {then} a run{blocks}"));
             Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), note, ..unclouded }
         }
         HeapGrowth::Plateau => {
@@ -201,15 +203,15 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
             let ended = if stopped {
                 "and then no more".to_owned()
             } else {
-                format!("and slowed down to {last} bytes a run: a smaller leak would not be seen")
+                format!("and slowed down to {last} a run: a smaller leak would not be seen")
             };
-            let note = Some(format!("the heap grew by {} bytes {ended}", heap.kept));
+            let note = Some(format!("the heap grew by {} {ended}", size(heap.kept as f64)));
             let row = if stopped { unclouded } else { clouded() };
             Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
         }
         HeapGrowth::Open => {
             let note = format!(
-                "the heap grew by {before} bytes a run, then by {then}: a leak is neither shown nor excluded; {} runs may settle it",
+                "the heap grew by {before} a run, then by {then}: a leak is neither shown nor excluded; {} runs may settle it",
                 4 * record.asked_runs
             );
             Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
@@ -238,7 +240,8 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
     if let Some(limit) = policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64)
         && verdict != Outcome::Leak
     {
-        let grew = format!("the resident set grew by {:.0} bytes, and {limit} are allowed", first.growth_bytes);
+        let (grew, limit) = (size(first.growth_bytes), size(limit as f64));
+        let grew = format!("the resident set grew by {grew}, and {limit} are allowed");
         (verdict, note) = (Outcome::Growth, Some(grew));
     }
     Finding {
@@ -254,14 +257,14 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
 /// What as many runs again say of a resident set that rose.
 fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
     let slope = first.line.slope;
-    let rose = format!("the resident set rose by {slope:.0} bytes a run over {} runs", first.runs);
+    let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
         return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
     };
-    let (again, lasts) = (second.line.slope, second.line.slope >= slope / 2.0);
+    let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
     match (second.rises(), lasts) {
-        (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again:.0} over as many again"))),
-        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again:.0} over as many again"))),
+        (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again} over as many again"))),
+        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} over as many again"))),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts { second.runs_to_settle() } else { Some(4 * first.runs) };
@@ -271,7 +274,7 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
             );
             (
                 Outcome::Inconclusive,
-                Some(format!("{rose}, then by {again:.0}: a leak is neither shown nor excluded; {runs}")),
+                Some(format!("{rose}, then by {again}: a leak is neither shown nor excluded; {runs}")),
             )
         }
     }

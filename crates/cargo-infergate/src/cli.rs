@@ -2,6 +2,7 @@
 
 mod asked;
 mod bench;
+mod bench_names;
 mod bench_target;
 mod bisect;
 mod bless;
@@ -22,6 +23,7 @@ mod flags;
 mod gate;
 mod git;
 mod harness;
+mod help;
 mod init;
 mod layouts;
 mod load;
@@ -81,6 +83,7 @@ pub fn main(args: ArgsOs) -> i32 {
             return error.exit_code();
         }
     };
+    output::heed(&matches);
     match dispatch(&matches) {
         Ok(code) => output::code(code),
         Err(error) => {
@@ -176,32 +179,25 @@ pub fn command(program: &'static str) -> Command {
         doctor::command(),
         schema::command(),
     ];
-    let examples = |command: &Command| command.get_after_help().map(|help| output::named(&help.to_string()));
-    let commands = commands.map(|command| match examples(&command) {
-        Some(examples) => command.after_help(examples),
-        None => command,
-    });
     Command::new(program)
         .bin_name(program)
         .version(env!("CARGO_PKG_VERSION"))
         .long_version(long_version())
         .about("A performance regression gate for LLM inference")
-        .after_help(
-            "Exit codes: 0 pass; 1 regressed, output changed, counter regressed, leak or target missed; 2 bad usage or failed run;\n\
-             3 unstable, inconclusive, invalid or partial; 4 not comparable where a baseline is required",
-        )
+        .after_help(help::EXIT_CODES)
+        .arg(flags::quiet())
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(commands)
+        .subcommands(commands.map(help::finish))
         .subcommand(command_program::worker_command())
         .subcommand(server_program::worker_command())
         .subcommand(
             Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
         )
         .subcommand(
-            Command::new(watcher::COMMAND).hide(true).arg(
-                Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)),
-            ),
+            Command::new(watcher::COMMAND)
+                .hide(true)
+                .arg(Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString))),
         )
         .subcommand(load::script_server_command())
         .subcommand(coverage::command())

@@ -21,7 +21,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::gate::paired::Known;
+use crate::gate::paired::{Known, MAX_BLOCKS, fewest_to_pass};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate::case::Case;
 use infergate::clock::{Clock, MonotonicClock};
@@ -211,7 +211,8 @@ impl<'a> PairedRun<'a> {
         }
         let (started_first, ran_first) = self.order.next();
         let anchor_place = self.workers.anchor.is_some().then_some(done % 3);
-        progress(&step(&label(done, cases, "loading"), done, 0, cases.len()));
+        let last = self.end_in_sight(done);
+        progress(&step(&label(done, last, cases, "loading"), (done, last), 0, cases.len()));
         let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
         let mut record =
@@ -223,7 +224,7 @@ impl<'a> PairedRun<'a> {
         let pairs = self.pairs.next(&all, cases);
         let planned = self.planned(cases);
         for (at, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
-            progress(&step(&label(done, cases, &case.id.to_string()), done, at, cases.len()));
+            progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), at, cases.len()));
             let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
             record.cases.push(pair.measure(&case, ran_first, done % 3, &self.turn_tokens)?);
         }
@@ -231,7 +232,7 @@ impl<'a> PairedRun<'a> {
         for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
             let before = record.cases.len();
             let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
-            progress(&step(&label(done, cases, &what), done, before, cases.len()));
+            progress(&step(&label(done, last, cases, &what), (done, last), before, cases.len()));
             windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
         }
         let took_ns = self.clock.now_ns() - start_ns;
@@ -253,7 +254,7 @@ impl<'a> PairedRun<'a> {
         let side = |head: bool| if head { Side::Head } else { Side::Base };
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
         let all: Vec<Case> = self.timed().iter().map(|case| case.id).collect();
-        progress(&step("loading", self.receipt.blocks.len(), 0, all.len()));
+        progress(&Progress { label: "loading".to_owned(), done_steps: 0, total_steps: all.len() });
         let mut pair = self.start_pair(&block::order(started_first, None), &all, None)?;
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
@@ -261,6 +262,16 @@ impl<'a> PairedRun<'a> {
             record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, done as u64, &self.turn_tokens)?);
         }
         Ok(record)
+    }
+
+    /// Blocks until the first that can decide; behind it any may be the last, up to these.
+    fn end_in_sight(&self, done: usize) -> usize {
+        let fewest = fewest_to_pass();
+        if done < fewest {
+            return fewest;
+        }
+        let in_budget = self.blocks_in_budget().map_or(MAX_BLOCKS, |left| done + left);
+        in_budget.clamp(done + 1, MAX_BLOCKS.max(done + 1))
     }
 
     fn timed(&self) -> Vec<PairedCase> {
@@ -319,27 +330,18 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-/// `block 3 of 8, 5 cases open: decode/p128`, up to the block at which the first cases may be settled.
-fn label(done: usize, cases: &[Case], what: &str) -> String {
+/// `block 3 of 8, 5 cases open: decode/p128`.
+fn label(done: usize, last: usize, cases: &[Case], what: &str) -> String {
     let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
-    // Before the first block that can decide, that one is the end in sight; behind it any block may be the last.
-    let (fewest, block) = (crate::gate::paired::fewest_to_pass(), done + 1);
-    if block <= fewest {
-        return format!("block {block} of {fewest}, {open}: {what}");
-    }
-    format!("block {block} of at most {}, {open}: {what}", crate::gate::paired::MAX_BLOCKS)
+    let most = if done < fewest_to_pass() { "" } else { "at most " };
+    format!("block {} of {most}{last}, {open}: {what}", done + 1)
 }
 
 /// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.
-fn step(label: &str, done: usize, at: usize, cases: usize) -> Progress {
-    let parts = |blocks: usize| blocks * STEPS_OF_BLOCK;
-    let done_steps = parts(done) + STEPS_OF_BLOCK * at / cases.max(1);
-    Progress { label: label.to_owned(), done_steps, total_steps: parts(next_look(done)) }
+fn step(label: &str, (done, last): (usize, usize), at: usize, cases: usize) -> Progress {
+    let done_steps = done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1);
+    Progress { label: label.to_owned(), done_steps, total_steps: last * STEPS_OF_BLOCK }
 }
 
 /// Steps of one block on a progress bar.
 const STEPS_OF_BLOCK: usize = 1000;
-
-fn next_look(done: usize) -> usize {
-    crate::gate::paired::fewest_to_pass().max(done + 1)
-}

@@ -6,6 +6,7 @@
 
 mod accept;
 mod baseline;
+mod bisection;
 mod calibration;
 mod checkup;
 mod code;
@@ -37,6 +38,7 @@ use schemars::{JsonSchema, schema_for};
 
 pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
+pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
 pub use code::{CodeRecord, CodeRuns};
@@ -68,7 +70,7 @@ pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
-pub use verdict_file::VerdictFile;
+pub use verdict_file::{Failure, VerdictFile};
 pub use vllm::{VllmResult, is_vllm, read_vllm};
 pub use window::{LoadCase, WindowRecord, WindowTimes};
 
@@ -148,6 +150,7 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("load-baseline-1.schema.json", schema::<LoadBaseline>()),
         ("calibration-summary-1.schema.json", schema::<Summary>()),
         ("checkup-1.schema.json", schema::<Checkup>()),
+        ("bisection-1.schema.json", schema::<Bisection>()),
         ("demo-1.schema.json", schema::<Demo>()),
         ("init-1.schema.json", schema::<Init>()),
         ("report-1.schema.json", schema::<ReportFile>()),

@@ -33,20 +33,21 @@ one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 
 
 40 runs of generate/p128-o64 after 5 to warm up
   heap      ▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▆▆▆  21.0 MiB to 21.8 MiB
-            slope 20.0 KiB a run, the smallest leak to be seen 1 B a run if every run leaks; one in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
+            grows by 20.0 KiB a run (1 B a run would be seen)
+            a leak in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
   resident  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  33.0 MiB to 33.0 MiB
-            slope 0 B a run, counts from 51.2 KiB, the smallest leak to be seen 51.2 KiB a run
+            no leak (51.2 KiB a run would be seen)
             noise 0 B (MAD around the line), autocorrelation 0.00
 
 where it leaks: 20.0 KiB a run in 1 allocation, allocated in
   push at src/cache.rs:12
 
-case          allocations per token   peak live bytes
-decode/p128              700 to 702              4096
-prefill/p8                        —               128
+case          allocations a token   live at the peak
+decode/p128            700 to 702           4.00 KiB
+prefill/p8                      —              128 B
 
 - shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup
-- generate/p128-o64: the heap grows by 20480 bytes a run in 1 allocation
+- generate/p128-o64: the heap grows by 20.0 KiB a run in 1 allocation
 
 verdict: leak (exit 1): the heap grows by 20.0 KiB a run over 40 runs
 ";
@@ -58,16 +59,16 @@ case                  base      head       change (99.6 % interval)   fails abov
 decode/p8           300 µs    390 µs   +30.0 % (+21.0 % to +39.7 %)       +10.0 %         4.0 %     same              regressed
 criterion:fib/20   1.00 µs   1.05 µs      +5.0 % (+1.0 % to +9.0 %)       +10.0 %             —        —   slower, within limit
 
-- model: weight_bytes is 899084 instead of 899068, +16 B (0.002 %), within tolerance
+- model: 16 B more of weights, within tolerance
 - decode/p8: CV 25 % is above the limit of 20 %
 - criterion:fib/20: slower (p = 0.0005), by less than the limit
 - criterion:fib/20: 103 % of the speed the probes saw, so no share of the hardware is shown: the probes ran in a slower moment
-- prefill/p8: target prefill/* ttft_ms < 1 is missed with 1.21
+- prefill/p8: target prefill/* ttft_ms < 1 is missed with 1.21 ms
 - prefill/p8: the baseline has no output of this case: nothing to compare; bless a session
 - rustc differs: 'rustc 1.95.0' here, 'rustc 1.94.0' in 1 of 2 sessions
 
 verdict: regressed (exit 1): decode 30 % slower (300 to 390 µs; 99.6 %: +21 to +40 %); prefill misses its target \
-(prefill/* ttft_ms < 1) with 1.21. 1 other case passes
+(prefill/* ttft_ms < 1) with 1.21 ms. 1 other case passes
 ";
 
 fn golden(name: &str) -> PathBuf {
@@ -151,11 +152,13 @@ fn units_leave_three_digits() {
     assert_eq!(units::percent(Some(0.042)), "4.2 %");
     assert_eq!(units::percent(Some(0.62)), "62 %");
     assert_eq!(units::signed_percent(-0.017), "-1.7 %");
+    assert_eq!([-0.0002, 0.0, 0.0002].map(units::signed_percent), ["0.0 %"; 3], "nothing has no sign");
     assert_eq!(units::tokens_per_s(Some(44.44)), "44.4 tok/s");
     assert_eq!(units::durations(15.5e6, 16.2e6), "15.5 to 16.2 ms");
     assert_eq!(units::durations(980e3, 1.02e6), "980 µs to 1.02 ms");
     assert_eq!(units::signed_range(0.048, 0.065), "+4.8 to +6.5 %");
     assert_eq!(units::signed_range(-0.02, 0.397), "-2 to +40 %");
+    assert_eq!(units::signed_range(-0.001, 0.397), "0 to +40 %");
 }
 
 /// A phase of 20 runs, and 20 that confirm, whose heap takes 20 KiB more each time.

@@ -16,7 +16,7 @@ use crate::suite::{self, SuiteRequest};
 /// Its flags.
 pub fn command() -> Command {
     Command::new("bench")
-        .about("Measure the suite in fresh processes and write a receipt")
+        .about("Measure the suite and write a receipt")
         .args(flags::measure())
         .arg(flags::memory_worker())
         .arg(flags::out())

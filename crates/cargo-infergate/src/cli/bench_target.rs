@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::cargo_words::Words;
-use super::{asked, criterion_front, lock_file, output, progress, toolchain};
+use super::{asked, bench_names, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
@@ -94,8 +94,9 @@ pub fn lock_file(folder: &Path) -> Result<PathBuf> {
 /// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
 ///
 /// # Errors
-/// When cargo does not start, the build fails, or there is no such target.
+/// When cargo does not start, there is no such target, or the build fails.
 pub fn build(target: &BenchTarget) -> Result<Built> {
+    bench_names::ensure_there(target)?;
     ensure!(
         !criterion_front::is_plain(target, Path::new("."))?,
         "bench target '{}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
@@ -153,7 +154,8 @@ pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
     Ok(packages)
 }
 
-fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
+/// Whether the bench target may be of this package.
+pub fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
     target.package.as_ref().is_none_or(|name| package["name"] == **name)
 }
 
@@ -244,18 +246,20 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
         return Ok(executable);
     }
     if said.iter().any(|line| line.contains("no bench target named")) {
-        return Err(no_such_target(target, place).into());
+        return Err(no_such_target(
+            target,
+            place,
+            "compare with a revision that has one, or give --base-bin and --head-bin",
+        )
+        .into());
     }
     let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
     bail!("{} does not build: {why}; the compiler's last lines are above", place.name)
 }
 
-/// A checkout without the bench target.
-pub fn no_such_target(target: &BenchTarget, place: &Place) -> WorkerError {
-    WorkerError::NotComparable(format!(
-        "{} has no bench target '{}'; compare with a revision that has one, or give --base-bin and --head-bin",
-        place.name, target.target
-    ))
+/// A checkout without the bench target, and what to do about it.
+pub fn no_such_target(target: &BenchTarget, place: &Place, remedy: &str) -> WorkerError {
+    WorkerError::NotComparable(format!("{} has no bench target '{}'; {remedy}", place.name, target.target))
 }
 
 /// As [`finish`]; of another checkout with the lines cargo said.
@@ -285,6 +289,9 @@ fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> 
     let said = words.map(Words::all).unwrap_or_default();
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
+    }
+    if output::is_quiet() && !status.success() {
+        said.iter().for_each(|line| output::insist(line));
     }
     if status.success() && built.is_none() {
         bail!("bench target '{}': cargo built no executable of that name", target.target);

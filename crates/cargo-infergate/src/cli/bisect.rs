@@ -12,14 +12,15 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::commits::{self, Commits, Next, Tried};
 use super::git::git;
+use super::outputs::Written;
 use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
 use super::{early, flags, output, progress, turn};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{Outcome, VerdictRow};
-use crate::report::paired::{Found, Step, bisection};
+use crate::receipt::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Outcome, VerdictRow};
+use crate::report::paired::bisection;
 use infergate::case::{BenchName, Case};
 use infergate::worker::WorkerError;
 
@@ -29,7 +30,7 @@ pub fn command() -> Command {
         Arg::new(name).long(name).value_name("REV").required_unless_present("swap").help(help)
     };
     Command::new("bisect")
-        .about("Find the first commit, or version of a dependency, that made a case slower, by the paired test")
+        .about("Find the commit that made a case slower")
         .arg(revision("good", "A revision that was fast enough"))
         .arg(revision("bad", "A later revision that is slower"))
         .args(versions::args())
@@ -42,6 +43,7 @@ pub fn command() -> Command {
         )
         .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
         .args(flags::one("base_folder"))
+        .arg(flags::json("Write what was found here"))
         .arg(turn::arg())
         .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))
         .after_help(
@@ -65,7 +67,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(asked) = versions::Asked::of(matches)? {
         let outcome = versions::run(&asked, &config, budget, &cancelled);
         ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-        return finish(case, outcome, "version");
+        return finish(matches, &case, outcome, "version");
     }
     let (good, bad) = (text("good")?, text("bad")?);
     let base = Tree::checkout(&good, Slot::Base, &config)?;
@@ -78,7 +80,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Ok((search.steps, found?))
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-    finish(case, outcome, "commit")
+    finish(matches, &case, outcome, "commit")
 }
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
@@ -91,14 +93,23 @@ fn asked(text: &str) -> Result<Case> {
     }
 }
 
-fn finish(case: Case, outcome: Result<(Vec<Step>, Found)>, searched: &str) -> Result<i32> {
+fn finish(
+    matches: &ArgMatches,
+    case: &Case,
+    outcome: Result<(Vec<BisectionStep>, BisectionEnd)>,
+    searched: &'static str,
+) -> Result<i32> {
     match outcome {
-        Ok((steps, found)) => {
-            output::report(&bisection(&case, &steps, &found, searched));
-            Ok(match found {
-                Found::Commit(_) => 0,
+        Ok((steps, end)) => {
+            let code = match end {
+                BisectionEnd::First { .. } => 0,
                 _ => Outcome::Inconclusive.exit_code(),
-            })
+            };
+            let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps };
+            output::decided(&bisection(&found));
+            let mut written = Written::default();
+            written.json(flags::path(matches, "json").as_deref(), &found);
+            Ok(written.code(code))
         }
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
             output::error(&error);
@@ -113,14 +124,14 @@ struct Search<'a> {
     good: Program,
     budget: Option<Duration>,
     cancelled: &'a AtomicBool,
-    steps: Vec<Step>,
+    steps: Vec<BisectionStep>,
 }
 
 impl Search<'_> {
-    fn run(&mut self, good: &str, tree: &mut Tree) -> Result<Found> {
+    fn run(&mut self, good: &str, tree: &mut Tree) -> Result<BisectionEnd> {
         let bad = tree.commit.clone();
         if self.step(tree)? != Tried::Bad {
-            return Ok(Found::NotSlower);
+            return Ok(BisectionEnd::NotSlower);
         }
         let files = tree.files().to_owned();
         let mut commits = Commits::between(good, &bad);
@@ -140,9 +151,10 @@ impl Search<'_> {
                     let tried = self.try_at(tree, &commit)?;
                     commits.note(&commit, tried);
                 }
-                Next::First(commit) => return Ok(Found::Commit(line(&files, &commit)?)),
+                Next::First(commit) => return Ok(BisectionEnd::First { name: line(&files, &commit)? }),
                 Next::OneOf(left) => {
-                    return Ok(Found::OneOf(left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?));
+                    let names = left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?;
+                    return Ok(BisectionEnd::OneOf { names });
                 }
             }
         }
@@ -159,15 +171,15 @@ impl Search<'_> {
         self.step_called(line(tree.files(), &tree.commit)?, tree)
     }
 
-    /// How the tree compares with the good one; `commit` is how a person knows it.
-    fn step_called(&mut self, commit: String, tree: &Tree) -> Result<Tried> {
-        output::line(&format!("step {}: {commit}", self.steps.len() + 1));
+    /// How the tree compares with the good one; `name` is how a person knows it.
+    fn step_called(&mut self, name: String, tree: &Tree) -> Result<Tried> {
+        output::line(&format!("step {}: {name}", self.steps.len() + 1));
         let built = tree.build(self.config);
         ensure_not(self.cancelled)?;
         let head = match built {
             Ok(head) => head,
             Err(error) => {
-                self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
+                self.steps.push(BisectionStep { name, row: None, skipped: Some(format!("{error:#}")) });
                 return Ok(Tried::Skipped);
             }
         };
@@ -189,7 +201,7 @@ impl Search<'_> {
             Ok(measured) => measured,
             Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => return Err(error),
             Err(error) => {
-                self.steps.push(Step { commit, row: None, skipped: Some(format!("{error:#}")) });
+                self.steps.push(BisectionStep { name, row: None, skipped: Some(format!("{error:#}")) });
                 return Ok(Tried::Skipped);
             }
         };
@@ -205,7 +217,7 @@ impl Search<'_> {
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
             _ => Tried::Skipped,
         };
-        self.steps.push(Step { commit, row, skipped: None });
+        self.steps.push(BisectionStep { name, row, skipped: None });
         Ok(tried)
     }
 }

@@ -18,7 +18,7 @@ use crate::report::blessing;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("bless")
-        .about("Append sessions to the baseline of this machine class, or write a new one")
+        .about("Add a session to this machine class's baseline")
         .args(flags::measure())
         .args(flags::one("baselines"))
         .arg(flags::out())

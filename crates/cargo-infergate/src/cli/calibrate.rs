@@ -32,7 +32,7 @@ pub fn command() -> Command {
         Arg::new(name).long(name).value_name("N").default_value(default).help(help).value_parser(value_parser!(usize))
     };
     Command::new("calibrate")
-        .about("Find out how often the paired gate is wrong on this machine, and how small a slowdown it finds")
+        .about("Measure how often the paired gate errs here")
         .args(flags::measure_pairs())
         .arg(number("gates", "3", "Gates between builds that do the same, of one file and of two layouts in turn"))
         // The key of this name is another number: of a gate.

@@ -18,7 +18,7 @@ pub fn command() -> Command {
         Arg::new(name).value_name(name).required(true).help(help).value_parser(value_parser!(PathBuf))
     };
     Command::new("compare")
-        .about("Compare two receipts or baselines, of suites or of load runs, and decide (exit code)")
+        .about("Compare two receipts or baselines and decide")
         .arg(file("BASE", "Receipt or baseline to compare with"))
         .arg(file("HEAD", "Receipt or baseline to judge"))
         .args(flags::judge())
@@ -46,7 +46,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
             terminal::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
-    output::report(&terminal::verdict(&verdict, &subject));
+    output::decided(&terminal::verdict(&verdict, &subject));
     let (code, mut written) = (verdict.exit_code, Written::default());
     let inputs = Inputs { verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, flags::path(matches, "json").as_deref(), &mut written);

@@ -61,7 +61,7 @@ const CHANGES: [Change; 5] = [
 /// Its flags.
 pub fn command() -> Command {
     Command::new("demo")
-        .about("Show on a tiny engine that the gate names a slowdown, a leak, a changed output and an allocation here")
+        .about("Show the gate on a tiny engine")
         .arg(
             Arg::new("keep")
                 .long("keep")
@@ -92,7 +92,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     outcome?;
     let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
-    output::report(&demo::text(&found));
+    output::decided(&demo::text(&found));
     let mut written = Written::default();
     written.json(flags::path(matches, "json").as_deref(), &found);
     Ok(written.code(if found.all_right { 0 } else { 1 }))

@@ -17,7 +17,7 @@ use crate::report::checkup;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("doctor")
-        .about("Say what makes this machine noisy, what to do about it, and how small a change it can see")
+        .about("Say what makes this machine noisy")
         .args(flags::judge())
         .arg(flags::json("Write the findings here"))
         .after_help("Examples:\n  cargo xtask doctor\n  cargo xtask doctor --json doctor.json")

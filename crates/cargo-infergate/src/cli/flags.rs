@@ -127,7 +127,18 @@ pub fn out() -> Arg {
 
 /// `--json FILE`.
 pub fn json(what: &'static str) -> Arg {
-    Arg::new("json").long("json").value_name("FILE").help(what).value_parser(value_parser!(PathBuf))
+    let help = format!("{what}; - is stdout, which then has nothing else");
+    Arg::new("json").long("json").value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
+}
+
+/// `--quiet`, of every command.
+pub fn quiet() -> Arg {
+    Arg::new("quiet")
+        .long("quiet")
+        .short('q')
+        .global(true)
+        .action(ArgAction::SetTrue)
+        .help("Say errors and the verdict's line alone")
 }
 
 fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {

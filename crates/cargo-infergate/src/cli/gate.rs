@@ -16,13 +16,13 @@ use crate::report::terminal;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("gate")
-        .about("Measure the suite, compare it with the committed baseline or with a git revision, and decide (exit code)")
+        .about("Measure, compare with a baseline or revision, decide")
+        .args(paired_gate::args())
         .args(flags::measure())
         .args(flags::judge())
         .args(flags::memory())
         .arg(flags::out())
         .arg(receipt())
-        .args(paired_gate::args())
         .arg(flags::json("Write the verdict here"))
         .arg(turn::arg())
         .arg(report::folder())
@@ -69,7 +69,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let baseline = find_baseline(&config, &receipt)?;
     let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
-    output::report(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
+    output::decided(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::git::git;
-use super::{flags, output};
-use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_json, write_new, write_text};
+use super::{flags, output, outputs};
+use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_new, write_text};
 use crate::report::init;
 use crate::report::words::command;
 use ci::CiFile;
@@ -27,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("init")
-        .about("Add bench targets, settings and a CI's files to the package in this folder; nothing is overwritten")
+        .about("Add bench targets and settings to a package")
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
@@ -62,7 +62,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         write(&plan.files)?;
     }
     if let Some(json) = flags::path(matches, "json") {
-        write_json(&json, &found)?;
+        outputs::put(&json, &found)?;
     }
     Ok(0)
 }

@@ -95,13 +95,21 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     receipt.notes.extend(repeats::warnings(&receipt, earlier.as_ref()));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
-    output::report(&report::load::text(&receipt));
+    show(&receipt, gate.judges());
     let mut written = Written::default();
     let code = gate.finish(&receipt, &mut written)?.unwrap_or_else(|| exit_code(&receipt));
     if written.note(write_json(&out, &receipt)) {
         output::line(&format!("receipt: {}", out.display()));
     }
     Ok(written.code(code))
+}
+
+/// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
+fn show(receipt: &LoadReceipt, is_judged: bool) {
+    match report::load::unusable(receipt) {
+        Some(_) if !is_judged => output::decided(&report::load::text(receipt)),
+        _ => output::report(&report::load::measured(receipt)),
+    }
 }
 
 /// The receipt of a run that had the same prompts.

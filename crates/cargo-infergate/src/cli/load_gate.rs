@@ -134,12 +134,17 @@ impl LoadGate {
         Ok(())
     }
 
+    /// Whether there is something to judge by, or a verdict is wanted all the same.
+    pub fn judges(&self) -> bool {
+        self.baseline.is_some() || self.is_asked
+    }
+
     /// Shows and writes the verdict on `receipt` and gives its exit code; `None` where there is nothing to judge by.
     ///
     /// # Errors
     /// A run that cannot be judged.
     pub fn finish(&self, receipt: &LoadReceipt, written: &mut Written) -> Result<Option<i32>> {
-        if self.baseline.is_none() && !self.is_asked {
+        if !self.judges() {
             return Ok(None);
         }
         let verdict = judge(receipt, self.baseline.as_ref(), &self.config.policy)?;
@@ -156,7 +161,7 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
 /// Prints and writes a verdict, below what was measured where that was not printed before; gives its exit code.
 fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
     let header = measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::load::header(receipt)));
-    output::report(&(header + &report::load::verdict::text(verdict)));
+    output::decided(&(header + &report::load::verdict::text(verdict)));
     pages::verdict(&Inputs { verdict: Some(verdict.clone()), ..pages::inputs() }, json, written);
     verdict.exit_code
 }

@@ -20,7 +20,7 @@ use crate::report::memory::verdict as text;
 /// Its flags.
 pub fn command() -> Command {
     Command::new("memory")
-        .about("Follow the memory of one process over many runs: what loading takes, what a run takes, and what leaks")
+        .about("Follow memory over many runs and find leaks")
         .args(flags::memory_alone())
         .arg(flags::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
         .arg(flags::json("Write the verdict here"))
@@ -47,7 +47,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
-    output::report(&text(&receipt, &verdict));
+    output::decided(&text(&receipt, &verdict));
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };

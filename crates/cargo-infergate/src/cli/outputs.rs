@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use serde::Serialize;
 
 use super::output;
-use crate::receipt::{Outcome, ensure_writable, write_json};
+use crate::receipt::{Outcome, ensure_writable, to_json, write_json};
 
 /// Flags that name files a command reads.
 const READ: [&str; 14] = [
@@ -46,6 +46,9 @@ pub fn begin(matches: &ArgMatches) -> Result<()> {
     }
     for flag in WRITTEN {
         let Some(path) = matches.try_get_one::<PathBuf>(flag).ok().flatten() else { continue };
+        if flag == "json" && output::is_stdout(path) {
+            continue;
+        }
         for (other, known) in &seen {
             let place = path.display();
             ensure!(!same_file(path, known), "--{flag}: {place} is what {} names too; name another file", spelt(other));
@@ -83,6 +86,18 @@ fn spelt(id: &str) -> String {
 pub fn same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
     one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
+}
+
+/// Writes what `--json` asked for, to stdout where `path` is `-`.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn put<T: Serialize>(path: &Path, document: &T) -> Result<()> {
+    if output::is_stdout(path) {
+        output::json(&to_json(document)?);
+        return Ok(());
+    }
+    write_json(path, document)
 }
 
 /// Where what is measured is kept all along. A disk that is full is said once and ends no run: what is measured is in memory, too.
@@ -130,10 +145,10 @@ impl Written {
         false
     }
 
-    /// Writes one file, if one was asked for.
+    /// [Puts](put) JSON where it was asked for, if it was.
     pub fn json<T: Serialize>(&mut self, path: Option<&Path>, document: &T) {
         if let Some(path) = path {
-            self.note(write_json(path, document));
+            self.note(put(path, document));
         }
     }
 

@@ -258,7 +258,7 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     let verdict = undecided::judged(&receipt, &policy);
     // Before anything is written, which may fail.
-    output::report(&paired::verdict(&receipt, &verdict));
+    output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if written.note(write_json(&out, &receipt)) {
         output::line(&kept_words(&out, receipt.partial));

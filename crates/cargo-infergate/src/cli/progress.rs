@@ -1,12 +1,12 @@
-//! A progress line with the time left, on stderr, drawn between timed regions only. In a log: a line a process.
+//! A progress line with the time so far and the time left, on stderr, drawn between timed regions only. In a log: a line a process.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -28,16 +28,21 @@ pub struct Line {
     bar: ProgressBar,
     /// What was said last, where stderr is not a terminal.
     said: RefCell<String>,
+    /// When the count of the time left began, at which step, and the step that was shown last.
+    counted: Cell<Option<(Instant, usize, usize)>>,
 }
 
 impl Line {
     /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}, {eta} left") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}") {
             bar.set_style(style);
         }
-        Self { bar, said: RefCell::default() }
+        if super::output::is_quiet() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bar, said: RefCell::default(), counted: Cell::default() }
     }
 
     /// Moves on. Steps are minutes apart or follow at once: each is drawn, whatever the bar thinks of so many.
@@ -47,8 +52,17 @@ impl Line {
         }
         self.bar.set_length(progress.total_steps as u64);
         self.bar.set_position(progress.done_steps as u64);
-        self.bar.set_message(printable(&progress.label).into_owned());
+        self.bar.set_message(format!("{}, {}", printable(&progress.label), self.time(progress)));
         self.bar.force_draw();
+    }
+
+    /// Steps that begin anew are counted anew.
+    fn time(&self, progress: &Progress) -> String {
+        let done = progress.done_steps;
+        let (began, first, _) =
+            self.counted.get().filter(|(_, _, last)| *last <= done).unwrap_or((Instant::now(), done, done));
+        self.counted.set(Some((began, first, done)));
+        time(began.elapsed(), done - first, progress.total_steps.saturating_sub(done))
     }
 
     fn say(&self, stage: &str) {
@@ -60,12 +74,27 @@ impl Line {
     /// Wipes the line for what `words` prints and goes on below it, with a new count of the time left.
     pub fn above(&self, words: impl FnOnce()) {
         self.bar.suspend(words);
-        self.bar.reset();
+        self.counted.set(None);
     }
 
     /// Wipes the line for good: nothing is drawn any more.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// `1m 20s so far, up to 5m left`: as if steps to come took as long as those that are done.
+fn time(so_far: Duration, done: usize, left: usize) -> String {
+    let seconds = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs())).to_string();
+    let ahead = so_far.as_secs_f64() * left as f64 / done as f64;
+    let said = format!("{} so far", seconds(so_far));
+    match Duration::try_from_secs_f64(ahead) {
+        // Of minutes the seconds are not known.
+        Ok(ahead) if ahead.as_secs() >= 120 => {
+            format!("{said}, up to {} left", seconds(Duration::from_secs(ahead.as_secs().div_ceil(60) * 60)))
+        }
+        Ok(ahead) if left > 0 => format!("{said}, up to {} left", seconds(ahead)),
+        _ => said,
     }
 }
 
@@ -110,4 +139,20 @@ pub fn until_ended(process: &mut Group, stop: &dyn Fn() -> bool) -> io::Result<E
         thread::sleep(LOOK);
     }
     process.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::time;
+
+    #[test]
+    fn the_time_left_is_that_of_the_steps_so_far() {
+        let said = |so_far, done, left| time(Duration::from_secs(so_far), done, left);
+        assert_eq!(said(0, 0, 6), "0s so far");
+        assert_eq!(said(80, 2, 2), "1m 20s so far, up to 1m 20s left");
+        assert_eq!(said(80, 1, 39), "1m 20s so far, up to 52m left");
+        assert_eq!(said(80, 40, 0), "1m 20s so far");
+    }
 }

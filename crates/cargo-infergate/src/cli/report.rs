@@ -28,7 +28,7 @@ pub fn command() -> Command {
     let formats: Vec<String> =
         EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name(), exporter.about())).collect();
     Command::new("report")
-        .about("Turn receipts and verdicts into pages, tables, pictures and other programs' formats")
+        .about("Make pages, tables and pictures of receipts")
         .arg(
             path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
                 "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline of either kind, or the JSON of llama-bench or vLLM; of two receipts the first is the earlier run",
@@ -97,7 +97,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let files: Vec<PathBuf> = matches.get_many::<PathBuf>("FILES").into_iter().flatten().cloned().collect();
     let formats: Vec<String> = matches.get_many::<String>("format").into_iter().flatten().cloned().collect();
     let json = flags::path(matches, "json");
-    if let Some(json) = &json {
+    if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
         ensure_not_read(json, &files)?;
         outputs::fresh(json)?;
     }

@@ -13,7 +13,9 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
+use super::{
+    bench_names, built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree,
+};
 use crate::config::Config;
 use crate::paired::Program;
 use infergate::text_file::read_text;
@@ -186,7 +188,8 @@ impl Tree {
         let checkouts = harness::Checkouts { head: &self.repository, base: &self.files };
         let laid = harness::lay(&config.bench, checkouts, &here)?;
         if missing && laid.is_none() {
-            return Err(bench_target::no_such_target(&config.bench, &place).into());
+            let advice = format!("neither has the working tree; {}", bench_names::advice(&config.bench)?);
+            return Err(bench_target::no_such_target(&config.bench, &place, &advice).into());
         }
         Ok(laid.map(|what| format!("{why}: {what}")))
     }

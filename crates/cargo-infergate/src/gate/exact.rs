@@ -70,6 +70,7 @@ fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
 pub(super) fn compare_outputs(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
     let found = compare(base, head, tolerance);
     let comparison = match found.agreement {
+        Agreement::Same if found.positions == 0 => OutputComparison::NotGiven,
         Agreement::Same => OutputComparison::Same,
         Agreement::Drifted => OutputComparison::Drifted,
         Agreement::Changed => OutputComparison::Changed,

@@ -33,6 +33,8 @@ pub enum OutputComparison {
     Changed,
     /// There is nothing to compare with.
     Unknown,
+    /// Neither side says what it computed: a bench without `b.output`.
+    NotGiven,
 }
 
 /// What the model said on both sides.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Verdict;
+use super::{Outcome, Subject, Verdict};
 
 /// What `--json` writes: the gate's decision with all its numbers, and the words that a person reads in the comment. Whoever
 /// reads the file back takes the decision alone; words are made of its rows anew.
@@ -13,6 +13,9 @@ pub struct VerdictFile {
     /// What happened, in one sentence: the first line of the comment and the last of the terminal. Empty in an older file.
     #[serde(default)]
     pub headline: String,
+    /// Each row that keeps it from passing, in the order of `rows`; none where it passes.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
     /// How the numbers came about, what their intervals mean, and how often such a gate is wrong; `null` where nothing was timed.
     #[serde(default)]
     pub how_sure: Option<String>,
@@ -32,4 +35,20 @@ pub struct VerdictFile {
     /// The decision.
     #[serde(flatten)]
     pub verdict: Verdict,
+}
+
+/// A row that keeps a verdict from passing, in words.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Failure {
+    /// What it is about: `decode/p128`, `model`, `bench:fib/20`.
+    #[schemars(with = "String")]
+    pub subject: Subject,
+    /// What is worse, as people say it: `ITL`, `output`, `allocations a token`, `heap`.
+    pub what: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// By how much, where the true change lies, which limit it misses, and what mends it, in one sentence.
+    pub said: String,
+    /// Its place in `rows`, from 0: the numbers are in the `evidence` there, each with its unit in its name.
+    pub row: usize,
 }

@@ -37,8 +37,15 @@ pub const INSTANT_NS: f64 = 20e6;
 /// Gaps above this look sluggish.
 pub const SLUGGISH_NS: f64 = 70e6;
 
-/// The run as text.
+/// The run as text; of one that is not to be used, with its verdict last.
 pub fn text(receipt: &LoadReceipt) -> String {
+    let Some((outcome, why)) = unusable(receipt) else { return measured(receipt) };
+    let verdict = Style::Warn.paint(&format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
+    format!("{}\n{verdict}: {}\n", measured(receipt), printable(why))
+}
+
+/// The same without a verdict.
+pub fn measured(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     let digest = Digest::of(receipt);
     let view = View { receipt, digest: &digest };
@@ -67,7 +74,7 @@ pub fn text(receipt: &LoadReceipt) -> String {
     }
     text += &winners::left_out(&view);
     text += &audit::text(receipt);
-    text + &ending(receipt)
+    text + &notes(receipt)
 }
 
 /// A row of each table: a level, or one target of a level.
@@ -289,27 +296,22 @@ pub fn class_words(class: FailureClass) -> &'static str {
     }
 }
 
-fn ending(receipt: &LoadReceipt) -> String {
+fn notes(receipt: &LoadReceipt) -> String {
     let mut text = String::new();
     for note in &receipt.notes {
         let _ = writeln!(text, "note: {}", printable(note));
     }
-    let Some((outcome, why)) = unusable(receipt) else {
-        return if text.is_empty() { text } else { format!("\n{text}") };
-    };
     for reason in &receipt.invalid {
         let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
     }
-    let verdict = format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code());
-    let _ = writeln!(text, "{}, {why}", Style::Warn.paint(&verdict));
-    format!("\n{text}")
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// How a run ends whose numbers are not to be used, and why: the order is the gate's. `None` for a sound run.
-pub fn unusable(receipt: &LoadReceipt) -> Option<(Outcome, &'static str)> {
-    match (receipt.invalid.is_empty(), receipt.partial) {
-        (false, _) => Some((Outcome::Invalid, "its numbers are not to be used")),
-        (true, true) => Some((Outcome::Partial, "the run was cut short")),
-        (true, false) => None,
+pub fn unusable(receipt: &LoadReceipt) -> Option<(Outcome, &str)> {
+    match (receipt.invalid.first(), receipt.partial) {
+        (Some(why), _) => Some((Outcome::Invalid, why.as_str())),
+        (None, true) => Some((Outcome::Partial, "the run was cut short")),
+        (None, false) => None,
     }
 }

@@ -10,7 +10,7 @@ use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words;
-use crate::receipt::{CountedCase, Counter, Evidence, MemoryReceipt, MemoryRecord, Verdict, Witness};
+use crate::receipt::{CountedCase, Evidence, MemoryReceipt, MemoryRecord, Unit, Verdict, Witness};
 use infergate::memory::leak::{allocations, asked, resident_trend};
 
 /// Blocks of a plot.
@@ -110,7 +110,7 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
     let mut text = format!("\n{} runs of {} after {} to warm up\n", series.len(), record.case, record.warm_up_runs);
     let seen = |witness: Witness| {
         verdict.rows.iter().find_map(|row| match &row.evidence {
-            Evidence::Memory(memory) if memory.witness == witness => Some(memory),
+            Evidence::Memory(memory) if memory.witness == witness => Some((row.outcome, memory)),
             _ => None,
         })
     };
@@ -119,8 +119,10 @@ fn runs(record: &MemoryRecord, verdict: &Verdict) -> String {
         let plot = sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES);
         let _ =
             writeln!(text, "  {:9} {plot}  {} to {}", words::witness(witness), size(Some(*first)), size(Some(*last)));
-        if let Some(memory) = seen(witness) {
-            let _ = writeln!(text, "  {:9} {}", "", words::memory_trend(memory));
+        if let Some((outcome, memory)) = seen(witness) {
+            for line in std::iter::once(words::memory_trend(outcome, memory)).chain(words::rarer_leaks(memory)) {
+                let _ = writeln!(text, "  {:9} {line}", "");
+            }
         }
     }
     if let Some(fit) = resident_trend(asked(record, &series.rss_bytes)) {
@@ -158,13 +160,12 @@ fn counters(counted: &[CountedCase]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let headings: Vec<String> = names.iter().map(|name| name.replace('_', " ")).collect();
+    let headings: Vec<String> = names.iter().map(|name| words::counter::name(name)).collect();
     let mut table = Table::new(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
     for case in counted {
         let cell = |name: &&str| match case.counters.get(*name) {
             None => (MISSING.to_owned(), Style::Dim),
-            Some(Counter { min, max }) if min == max => (max.to_string(), Style::Plain),
-            Some(Counter { min, max }) => (format!("{min} to {max}"), Style::Plain),
+            Some(counter) => (words::counter::value(Unit::of(name), *counter), Style::Plain),
         };
         let mut cells = vec![(case.id.to_string(), Style::Plain)];
         cells.extend(names.iter().map(cell));

@@ -6,23 +6,11 @@ use super::table::{Style, Table};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
-use crate::receipt::{PairedCase, PairedReceipt, Verdict, VerdictRow};
-use infergate::case::Case;
+use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict};
 use infergate::printable::printable;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
 const MOST_TABLES: usize = 5;
-
-/// How a bisection ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// The first commit that is slower: its line.
-    Commit(String),
-    /// Only commits that could not be judged are left: their lines.
-    OneOf(Vec<String>),
-    /// The bad revision was not shown to be slower than the good one.
-    NotSlower,
-}
 
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
@@ -80,21 +68,12 @@ pub fn power(
     text
 }
 
-/// One step of a bisection.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// Commit and subject.
-    pub commit: String,
-    /// How it compares with the good revision; `None` when it was skipped.
-    pub row: Option<VerdictRow>,
-    /// Why it was skipped.
-    pub skipped: Option<String>,
-}
-
-/// A bisection: each step with its interval, and what it found. `searched` says what that is: a commit or a version.
-pub fn bisection(case: &Case, steps: &[Step], found: &Found, searched: &str) -> String {
-    let mut text = format!("\n{case}, each against the good {searched}\n\n");
-    let mut table = Table::new(&[searched, "change", "blocks", "verdict"]).left_aligned();
+/// A bisection: each step with its interval, and what it found in one line.
+pub fn bisection(found: &Bisection) -> String {
+    let Bisection { case, searched, end, steps, .. } = found;
+    let mut text =
+        format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
+    let mut table = Table::new(&[*searched, "change", "blocks", "verdict"]).left_aligned();
     for step in steps {
         let cells = match &step.row {
             Some(row) => {
@@ -109,18 +88,16 @@ pub fn bisection(case: &Case, steps: &[Step], found: &Found, searched: &str) -> 
                 [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))]
             }
         };
-        table.plain_row(&[&step.commit, &cells[0], &cells[1], &cells[2]]);
+        table.plain_row(&[&step.name, &cells[0], &cells[1], &cells[2]]);
     }
     text += &table.render();
-    text += &match found {
-        Found::Commit(commit) => format!("\nfirst slower {searched}: {}\n", printable(commit)),
-        Found::OneOf(commits) => {
-            format!(
-                "\nthe first slower {searched} is one of these, which could not be judged:\n  {}\n",
-                commits.iter().map(|commit| printable(commit)).collect::<Vec<_>>().join("\n  ")
-            )
+    text += &match end {
+        BisectionEnd::First { name } => format!("\nfirst slower {searched}: {}\n", printable(name)),
+        BisectionEnd::OneOf { names } => {
+            let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
+            format!("\nthe first slower {searched} is one of these, which could not be judged: {}\n", names.join("; "))
         }
-        Found::NotSlower => {
+        BisectionEnd::NotSlower => {
             format!("\nthe bad {searched} was not shown to be slower than the good one; nothing to search\n")
         }
     };

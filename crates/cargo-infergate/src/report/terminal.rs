@@ -23,14 +23,14 @@ pub fn subject(receipt: &Receipt) -> String {
 
 /// As [`subject`], from its parts.
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
-    let plural = if threads == 1 { "" } else { "s" };
-    // Benches of somebody's own are computed in whatever they like.
-    let dtype = if engine.dtype == "none" { String::new() } else { format!(" ({})", engine.dtype) };
-    let line = format!(
-        "{}{dtype} on {} {}, {threads} thread{plural}, {}",
-        engine.model, engine.name, engine.version, machine.class
-    );
-    printable(&line).into_owned()
+    if engine.is_of_benches() {
+        return printable(&format!("benches of {}, {}", engine.model, machine.class)).into_owned();
+    }
+    let EngineInfo { name, version, model, dtype, .. } = engine;
+    // Programs of somebody's own compute in whatever they like.
+    let dtype = if dtype == "none" { String::new() } else { format!(" ({dtype})") };
+    let threads = units::many(threads, "thread");
+    printable(&format!("{model}{dtype} on {name} {version}, {threads}, {}", machine.class)).into_owned()
 }
 
 /// A verdict: a line a case, what else there is to say, and the decision last.
@@ -48,7 +48,7 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
     });
     for (at, (row, memory)) in memory.enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
-        let (trend, ending) = (words::memory_trend(memory), style(row.outcome).paint(&words::ending(row)));
+        let (trend, ending) = (words::memory_trend(row.outcome, memory), style(row.outcome).paint(&words::ending(row)));
         let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", words::witness(memory.witness), row.subject);
     }
     text.push('\n');

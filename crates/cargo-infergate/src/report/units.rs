@@ -1,5 +1,7 @@
 //! Numbers as a person reads them. What is missing is an em dash, never 0.
 
+use infergate::memory::size;
+
 use crate::receipt::{Throughput, ThroughputUnit};
 
 /// Stands for a number that does not exist.
@@ -17,9 +19,13 @@ pub fn duration(ns: Option<f64>) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// From one time to another, a unit that both have once: `15.5 to 16.2 ms`.
+/// From one time to another: `15.5 to 16.2 ms`.
 pub fn durations(from_ns: f64, to_ns: f64) -> String {
-    let (from, to) = (duration(Some(from_ns)), duration(Some(to_ns)));
+    from_to(&duration(Some(from_ns)), &duration(Some(to_ns)))
+}
+
+/// From one number to another, a unit that both have once.
+pub fn from_to(from: &str, to: &str) -> String {
     match (from.rsplit_once(' '), to.rsplit_once(' ')) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {to}"),
         _ => format!("{from} to {to}"),
@@ -66,7 +72,7 @@ pub fn fine(fraction: f64) -> String {
 /// The ends of a change, their unit once: `+4.8 to +6.5 %`.
 pub fn signed_range(low: f64, high: f64) -> String {
     let digits = usize::from(low.abs().max(high.abs()) < 0.1);
-    format!("{:+.digits$} to {:+.digits$} %", low * 100.0, high * 100.0)
+    format!("{} to {} %", signed(low * 100.0, digits), signed(high * 100.0, digits))
 }
 
 /// A fraction of what the hardware gives. Above 1 a probe saw less than the hardware gives, and the number means nothing: an
@@ -117,15 +123,7 @@ pub fn price(value: f64) -> String {
 
 /// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
 pub fn bytes(bytes: Option<f64>) -> String {
-    let Some(bytes) = bytes else { return MISSING.into() };
-    let (mut value, mut unit) = (bytes, "B");
-    for larger in ["KiB", "MiB", "GiB"] {
-        if value.abs() < 1024.0 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, larger);
-    }
-    if unit == "B" { format!("{value:.0} B") } else { format!("{} {unit}", three_digits(value)) }
+    bytes.map_or_else(|| MISSING.into(), size)
 }
 
 /// Floating point operations a second: `240 GFLOP/s`.
@@ -140,7 +138,14 @@ pub fn flops_per_s(rate: f64) -> String {
 
 /// A change with its sign: `+1.7 %`.
 pub fn signed_percent(change: f64) -> String {
-    format!("{:+.1} %", change * 100.0)
+    format!("{} %", signed(change * 100.0, 1))
+}
+
+/// With a sign, but for what rounds to nothing.
+fn signed(value: f64, digits: usize) -> String {
+    let text = format!("{value:+.digits$}");
+    let is_zero = text.bytes().skip(1).all(|digit| matches!(digit, b'0' | b'.'));
+    if is_zero { text[1..].to_owned() } else { text }
 }
 
 /// A change of which no interval is known: a digit after the point below 10 % alone, `-7.8 %`, `+275 %`.

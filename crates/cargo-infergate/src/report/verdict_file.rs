@@ -3,8 +3,8 @@
 use infergate::printable::printable;
 
 use super::inputs::Inputs;
-use super::words::{accept, headline, look};
-use crate::receipt::{Verdict, VerdictFile};
+use super::words::{self, accept, headline, look};
+use crate::receipt::{Failure, Verdict, VerdictFile};
 
 /// The verdict of these inputs with its words.
 pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
@@ -13,6 +13,7 @@ pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
     let (accept, _) = accept::shown(&tables, usize::MAX);
     VerdictFile {
         headline: headline::of(verdict),
+        failures: failures(verdict),
         how_sure: look::how_sure(inputs).map(line),
         where_to_look: look::places(verdict, inputs).into_iter().map(line).collect(),
         repeat: look::repeat(inputs),
@@ -20,4 +21,18 @@ pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
         accept: Some(accept).filter(|accept| !accept.is_empty()),
         verdict: verdict.clone(),
     }
+}
+
+fn failures(verdict: &Verdict) -> Vec<Failure> {
+    let line = |text: String| printable(&text).into_owned();
+    let failed = verdict.rows.iter().enumerate().filter(|(_, row)| row.outcome.exit_code() != 0);
+    failed
+        .map(|(at, row)| Failure {
+            subject: row.subject.clone(),
+            what: line(words::what(row)),
+            outcome: row.outcome,
+            said: line(words::decided(row)),
+            row: at,
+        })
+        .collect()
 }

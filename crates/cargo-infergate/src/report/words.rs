@@ -4,6 +4,7 @@
 pub mod accept;
 mod code;
 pub mod command;
+pub mod counter;
 mod errors;
 pub mod findings;
 pub mod headline;
@@ -15,12 +16,13 @@ pub mod pages;
 
 use infergate::case::Phase;
 
-pub use memory::{memory_trend, sites, witness};
+pub use memory::{memory_trend, rarer_leaks, sites, witness};
 
+use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason,
-    Remedy, Shown, Statistic, TargetEvidence, TimeEvidence, Unit, VerdictRow,
+    Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
+    Statistic, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -71,13 +73,23 @@ pub fn measure(time: &TimeEvidence) -> String {
     format!("{}{mean}", metric(time.metric))
 }
 
+/// What a row is of, in a word or two: `ITL`, `output`, `allocations a token`, `heap`.
+pub fn what(row: &VerdictRow) -> String {
+    match &row.evidence {
+        Evidence::Time(time) => measure(time),
+        Evidence::Output(_) => "output".into(),
+        Evidence::Counter(counter) => counter::name(&counter.name),
+        Evidence::Target(target) => target.target.to_string(),
+        Evidence::Memory(memory) => witness(memory.witness).into(),
+    }
+}
+
 /// How the output compares, in a word: `same`.
 pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     match (output.comparison, row.outcome) {
         (_, Outcome::Invalid) => "invalid",
-        // A bench that says nothing of what it computed.
-        (OutputComparison::Same, _) if output.positions == Some(0) => "not given",
         (OutputComparison::Same, _) => "same",
+        (OutputComparison::NotGiven, _) => "not given",
         (OutputComparison::Drifted, _) => "drifted",
         (OutputComparison::Changed, Outcome::Accepted) => "accepted",
         (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
@@ -127,11 +139,11 @@ pub fn compared(row: &VerdictRow, time: &TimeEvidence) -> String {
 /// Why a row decided, in a clause that begins with its subject.
 pub fn decided(row: &VerdictRow) -> String {
     let numbers = row.time().and_then(|time| {
-        let (change, limit) = (time.ratio? - 1.0, time.threshold? - 1.0);
+        let (change, limit) = (time.ratio.map(|_| change(time))?, time.threshold? - 1.0);
         let from = if time.against == Against::Baseline { "above" } else { "from" };
         let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
         let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
-        let (name, change) = (metric(time.metric), units::signed_percent(change));
+        let name = metric(time.metric);
         Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
@@ -163,45 +175,30 @@ fn probability(p: f64) -> String {
 }
 
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
-    let name = &counter.name;
-    let (base, head) = match (counter.base, counter.head) {
-        (Some(base), Some(head)) => (base, head),
-        (Some(_), None) => return Some(format!("{name} was counted before and is not counted any more")),
+    match (counter.base, counter.head) {
+        (Some(_), Some(_)) => {}
+        (Some(_), None) => return Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
         (None, _) if !row.reasons.is_empty() => return None,
         (None, _) => return Some("counters are new".into()),
-    };
-    if head.min <= base.max && head.max >= base.min {
-        return None;
     }
-    let change = if head.min > base.max { rise(base, head, counter.unit) } else { String::new() };
+    let moved = counter::moved(counter)?;
+    let details: Vec<String> = counter::range(counter).into_iter().chain(counter::share(counter)).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let within = if row.outcome == Outcome::Pass { ", within tolerance" } else { "" };
-    Some(format!("{name} is {} instead of {}{change}{within}", range(head), range(base)))
+    Some(format!("{moved}{details}{within}"))
 }
 
-fn rise(base: Counter, head: Counter, unit: Unit) -> String {
-    let rise = head.min - base.max;
-    let size = match unit {
-        Unit::Bytes => units::bytes(Some(rise as f64)),
-        Unit::Number => rise.to_string(),
-    };
-    // A rise from nothing has no percentage.
-    let share = (base.max > 0).then(|| rise as f64 / base.max as f64 * 100.0);
-    let share = share.map_or_else(String::new, |share| match share {
-        share if share < 0.1 => format!(" ({share:.3} %)"),
-        share => format!(" ({share:.1} %)"),
-    });
-    format!(", +{size}{share}")
-}
-
-fn range(counter: Counter) -> String {
-    if counter.min == counter.max { counter.max.to_string() } else { format!("{} to {}", counter.min, counter.max) }
+/// What a target's metric is, in the unit of reports.
+pub fn achieved(target: &TargetEvidence) -> Option<String> {
+    let (unit, factor) = Unit::of_target(target.metric);
+    target.value.map(|value| unit.show(value * factor))
 }
 
 fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
     let target_text = &target.target;
-    match (row.outcome, target.value) {
-        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {}", units::number(value)),
-        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {}", units::number(value)),
+    match (row.outcome, achieved(target)) {
+        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {value}"),
+        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {value}"),
         _ => format!("target {target_text}"),
     }
 }
@@ -219,7 +216,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
         }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
+        Reason::NoBaseline if row.outcome == Outcome::NotComparable => "there is no baseline".into(),
         Reason::NoBaseline => "no baseline: time is advisory".into(),
+        Reason::NoSession if row.outcome == Outcome::NotComparable => "the baseline has no session of this case".into(),
         Reason::NoSession => "the baseline has no session of this case: time is advisory".into(),
         Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
         Reason::OtherMachine { normalised: true } => {

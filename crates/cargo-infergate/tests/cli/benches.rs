@@ -6,12 +6,14 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use std::sync::atomic::AtomicBool;
 
 use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
-use cargo_infergate::receipt::{Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, read};
+use cargo_infergate::receipt::{
+    Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, VerdictRow, read,
+};
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
 
-use crate::revisions::{repository_of_a_bench, run};
+use crate::revisions::{repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 
@@ -203,6 +205,21 @@ fn a_bench_that_changes_its_mind_is_called() {
     }
 }
 
+/// JSON says it as the table does.
+#[test]
+fn a_bench_that_says_nothing_of_its_output_gives_none() {
+    let sandbox = Sandbox::new();
+    let program = support::example("criterion_benches");
+    let mut gate = sandbox.process(&["gate", "--cases=sum", "--threads=1", "--json=verdict.json"]);
+    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program);
+    let said = assert_cmd::Command::from_std(gate).assert().success();
+    assert!(stdout(&said).contains("\nbenches of criterion_benches, "), "{}", stdout(&said));
+    assert!(stdout(&said).contains("not given"), "{}", stdout(&said));
+    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+    let given = |row: &VerdictRow| matches!(&row.evidence, Evidence::Output(output) if output.comparison != OutputComparison::NotGiven);
+    assert!(!verdict.rows.iter().any(given), "{verdict:?}");
+}
+
 /// Head returns something else: called before any time is taken.
 #[cfg(unix)]
 #[test]
@@ -227,6 +244,21 @@ fn a_bench_that_returns_something_else_is_a_changed_output() {
     assert_eq!(subjects, [case("fib/10").into(), case("fib/80").into()]);
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert!(receipt.blocks.is_empty() && receipt.cases.iter().all(|case| !case.timed));
+}
+
+#[test]
+fn a_bench_target_that_is_not_there_lists_those_that_are() {
+    let line = error(repository().run(&["bench", "--bench-target=parse"]));
+    let expected = "there is no bench target 'parse' here; name one with --bench-target: there are inference";
+    assert!(line.ends_with(expected), "{line}");
+    let without = Sandbox::new();
+    without.write(
+        "Cargo.toml",
+        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\npath = \"mine.rs\"\n",
+    );
+    without.write("mine.rs", "");
+    let line = error(without.run(&["bench"]));
+    assert!(line.ends_with("there is no bench target 'inference' here; the command `init` adds one"), "{line}");
 }
 
 #[test]

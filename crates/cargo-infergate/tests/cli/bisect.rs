@@ -38,6 +38,11 @@ fn a_bisection_between_equals_finds_nothing() {
     commit(&sandbox, "notes.txt", "1", "harmless");
     let said = bisect(&sandbox, "HEAD~1", "HEAD").code(3);
     assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
+    let arguments = ["bisect", "--good=HEAD~1", "--bad=HEAD", "--case=decode/p8", "--json=-"];
+    let found: serde_json::Value =
+        serde_json::from_str(&stdout(&run(&sandbox, &arguments).code(3))).expect("JSON alone");
+    assert_eq!((&found["end"]["kind"], &found["searched"]), (&"not_slower".into(), &"commit".into()), "{found}");
+    assert!(found["steps"][0]["name"].as_str().is_some_and(|name| name.ends_with(" harmless")), "{found}");
     let line = error(bisect(&sandbox, "HEAD", "HEAD"));
     assert!(line.contains("are the same commit"), "{line}");
 }

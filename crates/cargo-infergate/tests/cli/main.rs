@@ -15,6 +15,7 @@ mod early;
 mod gate;
 mod harness;
 mod harness_sources;
+mod help;
 mod init;
 #[cfg(unix)]
 mod interrupt;
@@ -32,6 +33,7 @@ mod outputs;
 mod paired;
 mod plain_criterion;
 mod pull_request;
+mod quiet;
 mod revisions;
 mod same_code;
 mod sandbox;

@@ -111,7 +111,7 @@ fn a_counter_is_compared_with_the_range_seen_before() {
     }
     let verdict = judged(&counted(16, 16), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
-    assert_eq!(note(row), "allocations_per_token is 16 instead of 5 to 8, +8 (100.0 %)");
+    assert_eq!(note(row), "8 more allocations a token (8 to 16, +100 %)");
     let Evidence::Counter(counter) = &row.evidence else { panic!("{row:?}") };
     let (five_to_eight, sixteen) = (Counter { min: 5, max: 8 }, Counter { min: 16, max: 16 });
     assert_eq!((counter.base, counter.head), (Some(five_to_eight), Some(sixteen)));
@@ -124,7 +124,7 @@ fn a_rise_from_zero_has_no_percentage() {
     base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 0, max: 0 });
     let verdict = judged(&counted(1, 1), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
-    assert_eq!((row.outcome, &*note(row)), (Outcome::CounterRegressed, "allocations_per_token is 1 instead of 0, +1"));
+    assert_eq!((row.outcome, &*note(row)), (Outcome::CounterRegressed, "1 more allocation a token (0 to 1)"));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn bytes_may_rise_by_the_tolerance_and_allocations_by_nothing() {
     }
     let verdict = judged(&head("peak_live_bytes", 899_084), &base("peak_live_bytes", 899_068));
     let said = note(row(&verdict, "decode/p128", "peak_live_bytes"));
-    assert_eq!(said, "peak_live_bytes is 899084 instead of 899068, +16 B (0.002 %), within tolerance");
+    assert_eq!(said, "16 B more live at the peak, within tolerance");
     let none = Policy { counter_tolerance: 0.0, ..Policy::default() };
     let strict = judge(&head("peak_live_bytes", 1001), Some(&base("peak_live_bytes", 1000)), &none);
     assert_eq!(strict.expect("a verdict").verdict, Outcome::CounterRegressed);

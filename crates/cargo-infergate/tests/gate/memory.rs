@@ -105,14 +105,14 @@ fn a_leak_that_accelerates_is_one_and_a_rise_that_slows_down_is_not() {
 fn a_cache_that_fills_is_a_plateau_that_says_what_it_keeps() {
     let full = row(&record(100, |at| (1e9 + 3000.0 * at.min(76) as f64, 2e9)), Witness::Heap);
     assert_eq!((full.outcome, full.kept_bytes, full.smallest_leak_bytes), (Outcome::Plateau, Some(228_000), Some(1.0)));
-    assert_eq!(full.note.as_deref(), Some("the heap grew by 228000 bytes and then no more"));
+    assert_eq!(full.note.as_deref(), Some("the heap grew by 223 KiB and then no more"));
     assert_eq!(full.outcome.exit_code(), 0);
 
     let filling = row(&record(100, |at| (1e9 + 3e6 * (1.0 - (-(at as f64) / 100.0).exp()), 2e9)), Witness::Heap);
     assert_eq!((filling.outcome, filling.certain_leak_interval), (Outcome::Plateau, None));
     assert!(filling.random_leaks.is_empty(), "what still grows hides leaks: {filling:?}");
     assert!(filling.smallest_leak_bytes.is_some_and(|bytes| bytes > 5000.0), "{filling:?}");
-    assert!(filling.note.is_some_and(|note| note.ends_with("bytes a run: a smaller leak would not be seen")));
+    assert!(filling.note.is_some_and(|note| note.ends_with("KiB a run: a smaller leak would not be seen")));
 }
 
 /// As earlier versions recorded it.
@@ -124,9 +124,7 @@ fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
     }
     let heap = row(&old, Witness::Heap);
     assert_eq!(heap.outcome, Outcome::Inconclusive);
-    assert!(
-        heap.note.is_some_and(|note| note.contains("rose by 990 bytes over 100 runs and was not followed further"))
-    );
+    assert!(heap.note.is_some_and(|note| note.contains("rose by 990 B over 100 runs and was not followed further")));
 }
 
 #[test]

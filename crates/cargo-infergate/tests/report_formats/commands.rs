@@ -64,6 +64,28 @@ fn a_name_is_one_word_of_a_command() {
     }
 }
 
+/// Else the command looks for the bench target of the usual name.
+#[test]
+fn commands_for_criterion_benches_name_their_bench_target() {
+    let mut inputs = bench("fib/20");
+    let receipt = inputs.paired.as_mut().expect("a pair");
+    for side in [&mut receipt.base, &mut receipt.head] {
+        (side.engine.name, side.engine.model) = ("criterion".into(), "my bench".into());
+    }
+    let comment = page(&inputs, "comment.md");
+    let lines = commands(&comment);
+    assert!(
+        lines[1].contains(" --bench-target 'my bench' ") && lines[2].contains(" --bench-target 'my bench' "),
+        "{comment}"
+    );
+    assert!(comment.contains("\nbenches of my bench, "), "no engine, threads or model: {comment}");
+    let report = page(&inputs, "report.md");
+    for word in ["| threads |", "| seed |", "| engine |", "| architecture |"] {
+        assert!(!report.contains(word), "{word} is in {report}");
+    }
+    assert!(report.contains("| bench target | `my bench` |"), "{report}");
+}
+
 /// Not by the rules of a crate alone.
 #[cfg(unix)]
 #[test]

@@ -98,6 +98,9 @@ fn a_slowdown_comes_first_with_its_size_and_the_others_are_counted() {
     );
     let level = time("load:chat/2 users", Regressed, Metric::TtftNs, 1.5);
     assert_says(vec![level], vec![], "TTFT of chat/2 users 50 % longer (1.00 to 1.50 ms; 95 %: +49 to +51 %)");
+    // What a token of all users takes, as people say it.
+    let level = time("load:chat/2 users", Regressed, Metric::SystemTokenNs, 1.25);
+    assert_says(vec![level], vec![], "throughput of chat/2 users 20 % lower (1000 to 800 tok/s; 95 %: -21 to -19 %)");
 }
 
 #[test]
@@ -132,8 +135,9 @@ fn counters_are_said_as_people_say_them() {
     let other = counter("decode/p128", "cache_lookups", 1, 2);
     assert_says(vec![other], vec![], "cache lookups +1 (+100 %)");
     let failed = counter("load:chat/2 users", "failed_requests", 0, 1);
-    let failed = failed.because(Reason::MoreFail { failed: 1, issued: 40, most_before: 0.0 });
-    assert_says(vec![failed], vec![], "1 of 40 requests failed");
+    let more = |most_before| Reason::MoreFail { failed: 1, issued: 40, most_before };
+    assert_says(vec![failed.clone().because(more(0.0))], vec![], "1 of 40 requests failed (none before)");
+    assert_says(vec![failed.because(more(0.013))], vec![], "1 of 40 requests failed (1.3 % before)");
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn kinds_come_in_one_order_whatever_the_order_of_the_rows() {
     assert_eq!(parts[2], "the model says something else from token 34 on", "{said}");
     assert_eq!(parts[4], "the heap grows by 542 B a run over 100 runs", "{said}");
     assert_eq!(parts[5], "1 more allocation a token (+100 %)", "{said}");
-    assert_eq!(parts[6], "prefill misses its target (prefill/* ttft_ms < 1) with 1.21", "{said}");
+    assert_eq!(parts[6], "prefill misses its target (prefill/* ttft_ms < 1) with 1.21 ms", "{said}");
     assert_eq!(outcomes(&verdict), [Regressed, OutputChanged, Leak, CounterRegressed, TargetMissed]);
 }
 
@@ -215,7 +219,7 @@ fn a_pass_says_what_would_have_shown() {
 
 #[test]
 fn a_pass_that_judged_less_says_so() {
-    use Outcome::{Accepted, Advisory, Layout, SameCode};
+    use Outcome::{Accepted, Advisory, Layout, SameCode, WithinLimit};
     let untimed = TimeEvidence::new(Metric::ItlNs, Against::Base);
     let same_code = row("decode/p128", SameCode, Evidence::Time(untimed));
     let said = "1 case with the same output, nothing timed, as base and head are the same machine code";
@@ -223,8 +227,30 @@ fn a_pass_that_judged_less_says_so() {
     let layout = decode(128, Layout, 1.05).because(Reason::RunsNothingChanged { changed: 2 });
     assert_says(vec![layout], vec![], "1 case, decode runs nothing that changed and differs in time by layout alone");
     let unknown = output("decode/p128", Advisory, OutputComparison::Unknown, None);
-    let said = "1 case without an output to compare with, time is shown and not judged";
+    let said =
+        "1 case without an output to compare with, time is shown and not judged (largest change: decode 50 % slower)";
     assert_says(vec![unknown, decode(128, Advisory, 1.5)], vec![], said);
+    let level = |reason| time("load:chat/2 users", Advisory, Metric::TtftNs, 1.0).because(reason);
+    for (reason, notes, why) in [
+        (Reason::NoBaseline, vec![], "there is no baseline"),
+        (
+            Reason::TooFewSessions { sessions: 9, days: Some(7), needed: 8 },
+            vec![],
+            "the baseline needs sessions of 1 more day",
+        ),
+        (
+            Reason::TooFewSessions { sessions: 1, days: Some(1), needed: 8 },
+            vec![Note::OneSession],
+            "one run is compared with one",
+        ),
+        (Reason::FewServers { servers: 1, needed: 4 }, vec![], "of each side there are 1 of 4 servers"),
+    ] {
+        let said = format!("1 load level, time is shown and not judged, as {why}");
+        assert_says(vec![level(reason)], notes, &said);
+    }
+    let silent = output("bench:fib/20", Outcome::Pass, OutputComparison::NotGiven, None);
+    let bench = time("bench:fib/20", WithinLimit, Metric::TimeNs, 1.0);
+    assert_says(vec![silent, bench], vec![], "1 case, none slower (a slowdown from 2.1 % on would show)");
     let accepted = Reason::Accepted { up_to: Some("6%".parse().expect("a size")), reason: "meant".into() };
     let accepted = decode(128, Accepted, 1.05).because(accepted);
     let said = "head declares as intended: decode 5.0 % slower (1.00 to 1.05 ms; 95 %: +4.0 to +6.0 %); \
@@ -253,7 +279,7 @@ fn what_is_open_says_why_and_what_to_do() {
         head: None,
         tolerance: 0.0,
     };
-    let said = "decode is not decided: allocations_per_token was counted before and is not counted any more";
+    let said = "decode is not decided: base counts 'allocations a token' and head does not";
     assert_says(vec![row("decode/p128", Inconclusive, Evidence::Counter(uncounted))], vec![], said);
 
     let broken = |what: &str| Note::Broken { what: what.into() };
@@ -278,6 +304,15 @@ fn a_program_finds_in_the_file_what_a_person_finds_in_the_comment() {
         let said = said.expect("it can be said");
         assert!(comment.contains(said), "{said} is not in {comment}");
     }
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
+    assert!(failed > 0 && told.failures.len() == failed, "{:?}", told.failures);
+    for failure in &told.failures {
+        let row = &verdict.rows[failure.row];
+        assert_eq!((&failure.subject, failure.outcome), (&row.subject, row.outcome));
+    }
+    let slower = told.failures.iter().find(|failure| failure.outcome == Outcome::Regressed).expect("the bench");
+    assert_eq!(slower.what, "TTFT");
+    assert!(slower.said.starts_with("fib/20: TTFT ") && slower.said.contains(", and it fails from +"), "{slower:?}");
     assert!(!told.where_to_look.is_empty());
     for place in &told.where_to_look {
         assert!(comment.contains(&format!("- {place}\n")), "{place} is not in {comment}");

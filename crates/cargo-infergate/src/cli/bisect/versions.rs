@@ -14,7 +14,7 @@ use crate::cli::revision::{Slot, Tree};
 use crate::cli::swap::{self, Swap};
 use crate::config::Config;
 use crate::paired::ensure_not;
-use crate::report::paired::{Found, Step};
+use crate::receipt::{BisectionEnd, BisectionStep};
 
 /// `--swap CRATE --versions V,V,V`.
 pub fn args() -> [Arg; 2] {
@@ -74,7 +74,7 @@ pub fn run(
     config: &Config,
     budget: Option<Duration>,
     cancelled: &AtomicBool,
-) -> Result<(Vec<Step>, Found)> {
+) -> Result<(Vec<BisectionStep>, BisectionEnd)> {
     let mut base = Tree::checkout("HEAD", Slot::Base, config)?;
     swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
     base.change = Some(asked.label(0));
@@ -91,14 +91,15 @@ pub fn run(
         match swap::ensure(&asked.swaps(at)?, &tree.folder()?) {
             Ok(()) => search.step_called(asked.label(at), &tree),
             Err(error) => {
-                search.steps.push(Step { commit: asked.label(at), row: None, skipped: Some(format!("{error:#}")) });
+                let skipped = Some(format!("{error:#}"));
+                search.steps.push(BisectionStep { name: asked.label(at), row: None, skipped });
                 Ok(Tried::Skipped)
             }
         }
     };
     let (mut good, mut bad) = (0, asked.versions.len() - 1);
     if step(&mut search, bad)? != Tried::Bad {
-        return Ok((search.steps, Found::NotSlower));
+        return Ok((search.steps, BisectionEnd::NotSlower));
     }
     let mut skipped = BTreeSet::new();
     while let Some(at) = halfway(good, bad, &skipped) {
@@ -108,8 +109,9 @@ pub fn run(
             Tried::Skipped => drop(skipped.insert(at)),
         }
     }
-    let left: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
-    let found = if left.len() == 1 { Found::Commit(asked.label(bad)) } else { Found::OneOf(left) };
+    let names: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
+    let found =
+        if names.len() == 1 { BisectionEnd::First { name: asked.label(bad) } } else { BisectionEnd::OneOf { names } };
     Ok((search.steps, found))
 }
 

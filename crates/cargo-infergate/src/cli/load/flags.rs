@@ -14,7 +14,7 @@ use crate::receipt::MAX_USERS;
 /// The command.
 pub fn command() -> Command {
     Command::new("load")
-        .about("Measure a server under load: time to first token, inter-token latency, throughput, for some numbers of users")
+        .about("Measure a server or engine under load")
         .args(target())
         .args(load())
         .args(use_of())

@@ -5,22 +5,23 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::exit_code;
+use super::{exit_code, show};
+use crate::cli::outputs::Written;
 use crate::cli::{flags, output, outputs};
 use crate::load::merge::merge;
 use crate::receipt::{LoadReceipt, read, write_json};
-use crate::report;
 
 /// Its flags.
 pub fn command() -> Command {
     let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf)).required(true);
     Command::new("merge")
-        .about("Put the receipts of all shards of a load together, request by request")
+        .about("Put the shards of a load together")
         .arg(
             path(Arg::new("RECEIPTS").value_name("RECEIPT").action(ArgAction::Append).num_args(1..))
                 .help("Receipt of each shard"),
         )
         .arg(path(Arg::new("out").long("out").value_name("FILE")).help("Where the receipt of the whole load goes"))
+        .arg(flags::json("Write that receipt here as well"))
 }
 
 /// Reads, merges, keeps, prints what the whole load says.
@@ -30,10 +31,13 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(files.map(read).collect::<Result<_>>()?)?;
     receipt.validate()?;
-    if let Some(out) = flags::path(matches, "out") {
-        output::report(&report::load::text(&receipt));
-        write_json(&out, &receipt)?;
+    show(&receipt, false);
+    let mut written = Written::default();
+    if let Some(out) = flags::path(matches, "out")
+        && written.note(write_json(&out, &receipt))
+    {
         output::line(&format!("receipt: {}", out.display()));
     }
-    Ok(exit_code(&receipt))
+    written.json(flags::path(matches, "json").as_deref(), &receipt);
+    Ok(written.code(exit_code(&receipt)))
 }

@@ -38,7 +38,7 @@ fn is_same_work(receipt: &PairedReceipt, id: Case) -> bool {
         |counted: &[CountedCase]| counted.iter().find(|counted| counted.id == id).map(|found| found.counters.clone());
     let Some(case) = receipt.cases.iter().find(|case| case.id == id) else { return false };
     let output = exact::compare_outputs(&case.base_output, &case.head_output, 0.0).comparison;
-    matches!(output, OutputComparison::Same | OutputComparison::Unknown)
+    matches!(output, OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown)
         && counted(&receipt.base.counted) == counted(&receipt.head.counted)
         && receipt.invalid.is_empty()
         && !receipt.partial

@@ -192,7 +192,7 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: b
         OutputComparison::Changed if other_prompt => Outcome::NotComparable,
         OutputComparison::Changed => Outcome::OutputChanged,
         OutputComparison::Drifted => Outcome::Drifted,
-        OutputComparison::Same | OutputComparison::Unknown => Outcome::Pass,
+        OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
     };
     let row = VerdictRow::new(case.id, outcome, Evidence::Output(found));
     match outcome {

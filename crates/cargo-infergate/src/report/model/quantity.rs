@@ -1,5 +1,6 @@
 //! A number with its unit: kept as it is, shown in one way everywhere.
 
+use crate::receipt::TargetMetric;
 use crate::report::units;
 
 /// What a number counts.
@@ -11,8 +12,8 @@ pub enum Unit {
     TokensPerS,
     /// Bytes.
     Bytes,
-    /// Bytes, each of which counts: an exact counter.
-    ExactBytes,
+    /// So many bytes more than before, or fewer.
+    BytesMore,
     /// Bytes a run.
     BytesPerRun,
     /// Tokens.
@@ -21,6 +22,8 @@ pub enum Unit {
     Count,
     /// Whole things, so many that nobody reads each digit.
     Many,
+    /// So many things more than before, or fewer.
+    CountMore,
     /// A number without a unit.
     Plain,
     /// A change as a fraction of base: 0.02 is 2 % more.
@@ -40,15 +43,25 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// That of a target's metric, and how many of it are one of the metric's own.
+    pub fn of_target(metric: TargetMetric) -> (Self, f64) {
+        match metric {
+            TargetMetric::TtftMs | TargetMetric::ItlMs | TargetMetric::TpotMs | TargetMetric::E2eMs => (Self::Ns, 1e6),
+            TargetMetric::TokensPerS | TargetMetric::OutputTokensPerS => (Self::TokensPerS, 1.0),
+            TargetMetric::AllocationsPerToken => (Self::Count, 1.0),
+            TargetMetric::PeakLiveBytes => (Self::Bytes, 1.0),
+        }
+    }
+
     /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns => "ns",
             Self::TokensPerS => "tokens/s",
-            Self::Bytes | Self::ExactBytes => "bytes",
+            Self::Bytes | Self::BytesMore => "bytes",
             Self::BytesPerRun => "bytes/run",
             Self::Tokens => "tokens",
-            Self::Count | Self::Many => "count",
+            Self::Count | Self::CountMore | Self::Many => "count",
             Self::Plain => "number",
             Self::Change | Self::Fraction => "fraction",
             Self::Times => "times",
@@ -66,7 +79,9 @@ impl Unit {
             Self::Ns => units::duration(Some(value)),
             Self::TokensPerS => units::tokens_per_s(Some(value)),
             Self::Bytes => units::bytes(Some(value)),
-            Self::ExactBytes => format!("{value:.0} B"),
+            Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(Some(value))),
+            Self::BytesMore => units::bytes(Some(value)),
+            Self::CountMore => format!("{value:+.0}"),
             Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
             Self::Tokens | Self::Count => format!("{value:.0}"),
             Self::Many => units::large(value),
@@ -107,13 +122,14 @@ impl Quantity {
 
     /// As a person reads it: `121 ms`, `+1.7 % (+0.2 % to +3.1 %)`.
     pub fn shown(&self) -> String {
-        match (self.interval, self.unit) {
-            (Some((low, high)), unit) => {
-                format!("{} ({} to {})", unit.show(self.value), unit.show(low), unit.show(high))
-            }
+        let value = self.unit.show(self.value);
+        match self.interval.map(|(low, high)| (self.unit.show(low), self.unit.show(high))) {
+            // Bytes that differ behind the third digit.
+            Some((low, high)) if self.unit == Unit::Bytes && (&low, &high) == (&value, &value) => value,
+            Some((low, high)) => format!("{value} ({low} to {high})"),
             // Nobody knows how exact it is.
-            (None, Unit::Change) => units::change(self.value),
-            (None, unit) => unit.show(self.value),
+            None if self.unit == Unit::Change => units::change(self.value),
+            None => value,
         }
     }
 }

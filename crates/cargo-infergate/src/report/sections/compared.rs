@@ -17,7 +17,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         inputs.base.as_ref().map(|receipt| &receipt.engine),
         inputs.paired.as_ref().map(|receipt| &receipt.base.engine),
     ];
-    if let Some(engine) = engines.into_iter().flatten().next() {
+    if let Some(engine) = engines.into_iter().flatten().find(|engine| !engine.is_of_benches()) {
         let name = |name: &str, version: &str| Cell::foreign(format!("{name} {version}").trim());
         row("engine", name(&engine.name, &engine.version), name(&subject.engine.name, &subject.engine.version));
         row("model", Cell::foreign(&engine.model), Cell::foreign(&subject.engine.model));

@@ -10,6 +10,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     let subject = inputs.subject()?;
     let engine = subject.engine;
     let number = |value: Option<u64>, unit| Cell::number(value.map(|value| value as f64), unit, Missing::EngineSilent);
+    let is_of_benches = engine.is_of_benches();
     let mut model = Table::facts("model", "Model");
     model.fact("model", Cell::foreign(&engine.model));
     model.fact("architecture", Cell::foreign(engine.architecture.as_deref().unwrap_or("not said")));
@@ -37,12 +38,18 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     let mut run = Table::facts("run", "Run");
     run.fact("began", Cell::foreign(subject.created));
     run.fact("infergate", Cell::foreign(subject.tool));
-    run.fact("threads", Cell::count(subject.threads));
-    run.fact("seed", Cell::text(subject.seed.to_string()));
+    if is_of_benches {
+        run.fact("bench target", Cell::foreign(&engine.model));
+    } else {
+        run.fact("threads", Cell::count(subject.threads));
+        run.fact("seed", Cell::text(subject.seed.to_string()));
+    }
     if let Some(receipt) = &inputs.head {
         counts(receipt, &mut run);
     }
-    Some(Section::new("configuration", "Configuration").with(run).with(model).with(machine).folded())
+    let section = Section::new("configuration", "Configuration").with(run);
+    let section = if is_of_benches { section.with(machine) } else { section.with(model).with(machine) };
+    Some(section.folded())
 }
 
 fn counts(receipt: &Receipt, table: &mut Table) {

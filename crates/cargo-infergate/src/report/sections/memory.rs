@@ -3,7 +3,7 @@
 use crate::receipt::{CountedCase, Evidence, MemoryEvidence, MemoryRecord, Unit as Counts, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
-use crate::report::sections::verdict::counter_cell;
+use crate::report::sections::verdict::{counter_cell, counter_name};
 use crate::report::words::{self, pages};
 
 /// What the phase saw: what many runs leave behind first.
@@ -138,8 +138,8 @@ fn counters(counted: &[CountedCase]) -> Table {
     let mut table = Table::new("counters", "Exact counters", columns);
     for case in counted {
         for (name, counter) in &case.counters {
-            let unit = if Counts::of(name) == Counts::Bytes { Unit::ExactBytes } else { Unit::Count };
-            table.row(vec![Cell::text(case.id.to_string()), Cell::foreign(name), counter_cell(*counter, unit)]);
+            let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
+            table.row(vec![Cell::text(case.id.to_string()), counter_name(name), counter_cell(*counter, unit)]);
         }
     }
     table

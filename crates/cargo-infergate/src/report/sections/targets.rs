@@ -35,11 +35,6 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
 
 /// A value of `metric`, whose unit its name says, in this report's units.
 fn quantity(metric: TargetMetric, value: Option<f64>) -> Cell {
-    let (unit, factor) = match metric {
-        TargetMetric::TtftMs | TargetMetric::ItlMs | TargetMetric::TpotMs | TargetMetric::E2eMs => (Unit::Ns, 1e6),
-        TargetMetric::TokensPerS | TargetMetric::OutputTokensPerS => (Unit::TokensPerS, 1.0),
-        TargetMetric::AllocationsPerToken => (Unit::Count, 1.0),
-        TargetMetric::PeakLiveBytes => (Unit::Bytes, 1.0),
-    };
+    let (unit, factor) = Unit::of_target(metric);
     Cell::number(value.map(|value| value * factor), unit, Missing::NotMeasured)
 }

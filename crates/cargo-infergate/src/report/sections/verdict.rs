@@ -139,23 +139,28 @@ fn exact(verdict: &Verdict) -> Table {
             Column::words("what", "what"),
             Column::numbers("base", "base"),
             Column::numbers("head", "head"),
+            Column::numbers("change", "change"),
             Column::words("verdict", "verdict"),
         ],
     );
     for row in &verdict.rows {
-        let (what, base, head) = match &row.evidence {
-            Evidence::Output(output) => ("output", token(output, output.base_id), other(output)),
-            Evidence::Counter(counter) => {
-                (counter.name.as_str(), counted(counter, counter.base), counted(counter, counter.head))
+        let (what, base, head, change) = match &row.evidence {
+            Evidence::Output(output) => {
+                (Cell::text("output"), token(output, output.base_id), other(output), Cell::text(""))
             }
+            Evidence::Counter(counter) => (
+                counter_name(&counter.name),
+                counted(counter, counter.base),
+                counted(counter, counter.head),
+                moved(counter),
+            ),
             _ => continue,
         };
         let said = match &row.evidence {
             Evidence::Output(output) => Cell::text(words::output(row, output)).toned(Tone::of(row.outcome)),
             _ => outcome(row),
         };
-        let what = if what == "output" { Cell::text(what) } else { Cell::foreign(what) };
-        table.notable_row(vec![Cell::text(row.subject.to_string()), what, base, head, said], notable(row));
+        table.notable_row(vec![Cell::text(row.subject.to_string()), what, base, head, change, said], notable(row));
     }
     table.folding()
 }
@@ -179,8 +184,20 @@ fn other(output: &OutputEvidence) -> Cell {
 }
 
 fn counted(evidence: &CounterEvidence, counter: Option<Counter>) -> Cell {
-    let unit = if evidence.unit == Counts::Bytes { Unit::ExactBytes } else { Unit::Count };
+    let unit = if evidence.unit == Counts::Bytes { Unit::Bytes } else { Unit::Count };
     counter.map_or(Cell::Missing(Missing::NotCounted), |counter| counter_cell(counter, unit))
+}
+
+/// A counter's name, as people say it; of one that an engine counts itself, the engine's.
+pub fn counter_name(name: &str) -> Cell {
+    words::counter::known(name).map_or_else(|| Cell::foreign(name), Cell::text)
+}
+
+/// By how much head is above all that base had, or below all of it; blank where it is neither.
+fn moved(counter: &CounterEvidence) -> Cell {
+    let unit = if counter.unit == Counts::Bytes { Unit::BytesMore } else { Unit::CountMore };
+    let change = words::counter::apart(counter).and_then(|(from, to)| Quantity::new(to as f64 - from as f64, unit));
+    change.map_or_else(|| Cell::text(""), |change| Cell::Number(change, Tone::Plain))
 }
 
 /// A counter: its largest value, and its range where it does not repeat.

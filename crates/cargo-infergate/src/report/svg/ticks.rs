@@ -23,7 +23,7 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
     };
     match unit {
         Unit::Ns => of(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
-        Unit::Bytes | Unit::ExactBytes => {
+        Unit::Bytes | Unit::BytesMore => {
             of(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")])
         }
         Unit::BytesPerRun => (1.0, "B a run"),
@@ -34,7 +34,7 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
         Unit::BytesPerS => (1e9, "GB/s"),
         Unit::FlopsPerS => (1e9, "GFLOP/s"),
         Unit::RequestsPerS => (1.0, "requests/s"),
-        Unit::Count | Unit::Many | Unit::Plain | Unit::Price => (1.0, ""),
+        Unit::Count | Unit::CountMore | Unit::Many | Unit::Plain | Unit::Price => (1.0, ""),
     }
 }
 

@@ -180,13 +180,21 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     if base == head {
         return None;
     }
+    let target = bench_target(paired)?;
     let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
     let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
     // Without them it measures these and the others.
     let cases = cases.unwrap_or_default();
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
     let server = users.map_or_else(String::new, |users| format!(" --server --users {users}"));
-    Some(format!("git checkout {head}\n{program} gate --against {base}{server}{cases}"))
+    Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{cases}"))
+}
+
+/// The flag that names the bench target of criterion benches; nothing for engines, whose target has the usual name. `None` where the
+/// name cannot stand in a command.
+fn bench_target(paired: &PairedReceipt) -> Option<String> {
+    let engine = &paired.head.engine;
+    if engine.is_of_benches() { flag("bench-target", &engine.model) } else { Some(String::new()) }
 }
 
 /// One value of a flag that takes several with commas between them.
@@ -208,5 +216,6 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     if base == head {
         return None;
     }
-    Some(format!("{} bisect --good {base} --bad {head}{}", inputs.program, flag("case", &case.id())?))
+    let (target, case) = (bench_target(paired)?, flag("case", &case.id())?);
+    Some(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
 }

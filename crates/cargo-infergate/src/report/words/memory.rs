@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::receipt::{MemoryEvidence, Outcome, Verdict, Witness};
-use crate::report::units::{self, MISSING};
+use crate::report::units;
 
 /// What a witness looks at, in a word.
 pub fn witness(witness: Witness) -> &'static str {
@@ -20,25 +20,26 @@ pub fn sites(verdict: Option<&Verdict>) -> &'static str {
     if leaks { "Where it leaks" } else { "What stays allocated" }
 }
 
-/// Slope, what counts, and what could have been seen.
-pub fn memory_trend(memory: &MemoryEvidence) -> String {
-    let slope =
-        memory.slope_bytes.map_or_else(|| MISSING.into(), |slope| format!("{} a run", units::bytes(Some(slope))));
-    let mut text = format!("slope {slope}");
-    if let Some(floor) = memory.floor_bytes {
-        let _ = write!(text, ", counts from {}", units::bytes(Some(floor)));
-    }
-    let _ = write!(text, ", the smallest leak to be seen {} a run", units::bytes(memory.smallest_leak_bytes));
-    if let Some(interval) = memory.certain_leak_interval {
-        let _ = write!(text, " if every run leaks; one in each k-th run is certain to be seen up to k = {interval}");
-    }
+/// What was found, and what could have been seen: `no leak (1 B a run would be seen)`.
+pub fn memory_trend(outcome: Outcome, memory: &MemoryEvidence) -> String {
+    let slope = || format!("{} a run", units::bytes(memory.slope_bytes));
+    let found = match (outcome, memory.kept_bytes) {
+        (Outcome::Pass, _) => "no leak".into(),
+        (Outcome::Plateau, Some(kept)) => format!("grew by {} and levelled off", units::bytes(Some(kept as f64))),
+        (Outcome::Leak | Outcome::Growth, _) => format!("grows by {}", slope()),
+        _ => format!("moved by {}", slope()),
+    };
+    let seen = memory.smallest_leak_bytes.map(|bytes| format!(" ({} a run would be seen)", units::bytes(Some(bytes))));
+    found + &seen.unwrap_or_default()
+}
+
+/// How rare a leak of the heap may be and is still seen; `None` where that is not known.
+pub fn rarer_leaks(memory: &MemoryEvidence) -> Option<String> {
+    let certain = memory.certain_leak_interval?;
+    let mut text = format!("a leak in each k-th run is certain to be seen up to k = {certain}");
     for (at, leak) in memory.random_leaks.iter().enumerate() {
-        let found = units::percent(Some(leak.chance));
         let gap = if at == 0 { ", one in a random k-th with a chance of" } else { "," };
-        let _ = write!(text, "{gap} {found} at k = {}", leak.interval);
+        let _ = write!(text, "{gap} {} at k = {}", units::percent(Some(leak.chance)), leak.interval);
     }
-    if let Some(kept) = memory.kept_bytes {
-        let _ = write!(text, ", {} were kept", units::bytes(Some(kept as f64)));
-    }
-    text
+    Some(text)
 }

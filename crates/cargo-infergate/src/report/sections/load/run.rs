@@ -59,7 +59,6 @@ pub fn title(inputs: &Inputs) -> Option<String> {
 pub fn headline(inputs: &Inputs) -> Option<Headline> {
     let receipt = inputs.load.as_ref()?;
     let (outcome, why) = unusable(receipt)?;
-    let why = receipt.invalid.first().map_or(why, String::as_str);
     Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
 }
 

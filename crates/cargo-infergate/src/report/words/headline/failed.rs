@@ -3,21 +3,17 @@
 use std::collections::HashSet;
 
 use infergate::case::Phase;
-use infergate::printable::printable_within;
 
-use super::{Others, and_more, name};
+use super::{Others, and_more, name, observed};
 use crate::receipt::{
     Against, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason, Statistic, Subject,
-    TargetEvidence, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
+    TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
 };
+use crate::report::words::counter;
 use crate::report::{units, words};
 
 /// Counters that are named.
 const MOST_COUNTERS: usize = 2;
-/// Characters of a counter's name. A receipt is someone else's file.
-const MAX_NAME_CHARS: usize = 60;
-/// A rise below this share of base is said without it.
-const LEAST_SHARE: f64 = 0.0005;
 
 /// The clauses of all that fails, and how the other cases ended.
 pub fn sentence(verdict: &Verdict) -> String {
@@ -56,28 +52,47 @@ pub fn moved(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> String
     let what = match (time.statistic, is_usual) {
         (Statistic::Median, true) => name,
         (Statistic::Mean, true) => format!("the mean of {name}"),
+        (Statistic::Median, false) if is_rate(time) => format!("throughput of {name}"),
         (Statistic::Median, false) => format!("{} of {name}", words::metric(time.metric)),
         (Statistic::Mean, false) => format!("mean {} of {name}", words::metric(time.metric)),
     };
-    let Some(change) = time.ratio.map(|ratio| ratio - 1.0) else { return format!("{what} {}", row.outcome.words()) };
+    let change = time.ratio.map(|ratio| as_said(time, ratio) - 1.0).filter(|change| change.is_finite());
+    let Some(change) = change else { return format!("{what} {}", row.outcome.words()) };
     let direction = match (change < 0.0, is_usual) {
         (true, true) => "faster",
-        (true, false) => "shorter",
         (false, true) => "slower",
+        (true, false) if is_rate(time) => "lower",
+        (false, false) if is_rate(time) => "higher",
+        (true, false) => "shorter",
         (false, false) => "longer",
     };
     let than = if time.against == Against::Anchor { " than the anchor" } else { "" };
     format!("{what} {} {direction}{than}", units::percent(Some(change.abs())))
 }
 
+/// Whether people say it as what is got through in a second: a time of all users together.
+fn is_rate(time: &TimeEvidence) -> bool {
+    time.metric == Metric::SystemTokenNs && time.statistic == Statistic::Median
+}
+
+/// A ratio of times, or of what is got through in a second.
+fn as_said(time: &TimeEvidence, ratio: f64) -> f64 {
+    if is_rate(time) { 1.0 / ratio } else { ratio }
+}
+
 /// Both times, where they moved as their pairs did, and the interval of the change.
 fn details(time: &TimeEvidence) -> String {
     let Some(ratio) = time.ratio else { return String::new() };
     let times = time.base_ns.zip(time.head_ns).filter(|(base, head)| (head > base) == (ratio > 1.0));
-    let times = times.map(|(base, head)| units::durations(base, head));
-    let interval = time
-        .interval
-        .map(|ends| format!("{}: {}", units::level(ends.level), units::signed_range(ends.low - 1.0, ends.high - 1.0)));
+    let rate = |ns: f64| units::tokens_per_s(Some(1e9 / ns));
+    let times = times.map(|(base, head)| match is_rate(time) {
+        true => units::from_to(&rate(base), &rate(head)),
+        false => units::durations(base, head),
+    });
+    let interval = time.interval.map(|ends| {
+        let (one, other) = (as_said(time, ends.low) - 1.0, as_said(time, ends.high) - 1.0);
+        format!("{}: {}", units::level(ends.level), units::signed_range(one.min(other), one.max(other)))
+    });
     let parts: Vec<String> = times.into_iter().chain(interval).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
@@ -127,18 +142,21 @@ fn is_timed(verdict: &Verdict, changed: &[(&VerdictRow, &OutputEvidence)]) -> bo
 
 /// `the heap grows by 542 B a run over 100 runs`: the heap, which is counted, before what is resident.
 fn memory(rows: &[&VerdictRow]) -> Option<String> {
-    let grown: Vec<(Outcome, &MemoryEvidence)> = rows
+    let grown: Vec<(&VerdictRow, &MemoryEvidence)> = rows
         .iter()
-        .filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row.outcome, memory)) } else { None })
+        .filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((*row, memory)) } else { None })
         .collect();
-    let (outcome, memory) = grown.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(grown.first())?;
+    let (row, memory) = grown.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(grown.first())?;
     let what = match memory.witness {
         Witness::Heap => "the heap",
         Witness::Resident => "resident memory",
     };
     let runs = memory.runs.map_or_else(String::new, |runs| format!(" over {}", units::many(runs, "run")));
     Some(match memory.slope_bytes {
-        _ if *outcome == Outcome::Growth => format!("{what} grew beyond its limit{runs}"),
+        // By how much, and how much is allowed, stands in its own words.
+        _ if row.outcome == Outcome::Growth => {
+            observed(row).unwrap_or_else(|| format!("{what} grew beyond its limit{runs}"))
+        }
         Some(slope) => format!("{what} grows by {} a run{runs}", units::bytes(Some(slope))),
         None => format!("{what} grows{runs}"),
     })
@@ -183,49 +201,39 @@ fn rise(
     } else {
         format!(" in {}{}", name(verdict, &row.subject), and_more(own.len() - 1))
     };
-    let share = Some(share(counter)).filter(|share| share.is_finite() && *share >= LEAST_SHARE);
-    let share = share.map_or_else(String::new, |share| format!(" (+{})", units::percent(Some(share))));
-    format!("{}{share}{place}", counted(row, counter))
+    format!("{}{place}", counted(row, counter))
 }
 
-/// `24 more allocations a token`; of requests under load how many of all.
+/// `24 more allocations a token (+4.3 %)`; of requests under load how many of all, and before.
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> String {
     let requests = row.reasons.iter().find_map(|reason| match reason {
-        Reason::MoreFail { failed, issued, .. } => Some(format!("{failed} of {issued} requests")),
+        Reason::MoreFail { failed, issued, most_before } => {
+            Some((format!("{failed} of {issued} requests"), *most_before))
+        }
         _ => None,
     });
-    match (requests, counter.name.as_str()) {
-        (Some(requests), "failed_requests") => return format!("{requests} failed"),
-        (Some(requests), "starved_requests") => return format!("{requests} starved"),
-        (Some(requests), "wrong_length_requests") => return format!("{requests} ended at a wrong length"),
-        _ => {}
+    if let Some((requests, most_before)) = requests {
+        let how = match counter.name.as_str() {
+            "starved_requests" => "starved",
+            "wrong_length_requests" => "ended at a wrong length",
+            _ => "failed",
+        };
+        let before = if most_before > 0.0 { units::percent(Some(most_before)) } else { "none".into() };
+        return format!("{requests} {how} ({before} before)");
     }
-    let rise = counter.rise().unwrap_or_default();
-    let size = match counter.unit {
-        Unit::Bytes => units::bytes(Some(rise as f64)),
-        Unit::Number => rise.to_string(),
-    };
-    let plural = if rise == 1 { "" } else { "s" };
-    match counter.name.as_str() {
-        "allocations_per_token" => format!("{size} more allocation{plural} a token"),
-        "allocations_per_prefill" => format!("{size} more allocation{plural} a prefill"),
-        "allocated_bytes_per_token" => format!("{size} more allocated a token"),
-        "allocated_bytes_per_prefill" => format!("{size} more allocated a prefill"),
-        "peak_live_bytes" => format!("{size} more live at the peak"),
-        "end_live_bytes" => format!("{size} more live at the end"),
-        "weight_bytes" => format!("{size} more of weights"),
-        other => format!("{} +{size}", printable_within(&other.replace('_', " "), MAX_NAME_CHARS)),
-    }
+    let share = counter::share(counter).map_or_else(String::new, |share| format!(" ({share})"));
+    let moved = counter::moved(counter).unwrap_or_else(|| format!("{} differs", counter::name(&counter.name)));
+    moved + &share
 }
 
-/// `prefill misses its target (prefill/* ttft_ms < 1) with 1.21`.
+/// `prefill misses its target (prefill/* ttft_ms < 1) with 1.21 ms`.
 fn targets(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let missed: Vec<(&VerdictRow, &TargetEvidence)> = rows
         .iter()
         .filter_map(|row| if let Evidence::Target(target) = &row.evidence { Some((*row, target)) } else { None })
         .collect();
     let ((row, target), others) = missed.split_first()?;
-    let with = target.value.map_or_else(String::new, |value| format!(" with {}", units::number(value)));
+    let with = words::achieved(target).map_or_else(String::new, |value| format!(" with {value}"));
     let name = name(verdict, &row.subject);
     Some(format!("{name} misses its target ({}){with}{}", target.target, and_more(others.len())))
 }

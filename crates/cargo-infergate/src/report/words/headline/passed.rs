@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::{and_more, failed, name, noun};
+use super::{and_more, failed, name, noun, observed};
 use crate::receipt::{
-    Against, Evidence, MemoryEvidence, Outcome, OutputComparison, OutputEvidence, Reason, Shown, Statistic, Subject,
-    TimeEvidence, Verdict, VerdictRow, Witness,
+    Against, Evidence, MemoryEvidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Shown, Statistic,
+    Subject, TimeEvidence, Verdict, VerdictRow, Witness,
 };
 use crate::report::{units, words};
 
 type Timed<'a> = (&'a VerdictRow, &'a TimeEvidence);
+
+/// A smaller change looks like none.
+const LEAST_CHANGE: f64 = 0.0005;
 
 /// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B a run would show)`;
 /// before it what head declares as intended, and what is faster.
@@ -63,8 +66,7 @@ fn output(verdict: &Verdict, cases: usize) -> Option<String> {
 /// The output of a row, unless it is one of a bench that says nothing of what it computed.
 fn given(row: &VerdictRow) -> Option<(Outcome, &OutputEvidence)> {
     let Evidence::Output(output) = &row.evidence else { return None };
-    let is_silent = output.comparison == OutputComparison::Same && output.positions == Some(0);
-    (!is_silent).then_some((row.outcome, output))
+    (output.comparison != OutputComparison::NotGiven).then_some((row.outcome, output))
 }
 
 /// What is said of the times that count.
@@ -77,16 +79,52 @@ fn time(verdict: &Verdict) -> Option<String> {
         return Some("nothing timed, as base and head are the same machine code".into());
     }
     let judged = of(|outcome| matches!(outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
-    let shown = subjects(&of(|outcome| outcome == Outcome::Advisory), Statistic::Median);
+    let advisory = of(|outcome| outcome == Outcome::Advisory);
     let is_any = counted.iter().any(|(row, _)| row.outcome != Outcome::Advisory);
-    let shown = match shown {
+    let shown = match subjects(&advisory, Statistic::Median) {
         0 => None,
-        _ if !is_any => Some("time is shown and not judged".to_owned()),
+        _ if !is_any => Some(unjudged(verdict, &advisory)),
         some => Some(format!("time of {some} shown and not judged")),
     };
     let parts = [slower(verdict, &judged), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `time is shown and not judged, as there is no baseline`; where something moved, what moved most.
+fn unjudged(verdict: &Verdict, advisory: &[Timed<'_>]) -> String {
+    let is_one = verdict.notes.contains(&Note::OneSession);
+    let mut reasons = advisory.iter().flat_map(|(row, _)| &row.reasons);
+    let why = reasons.find_map(|reason| match reason {
+        Reason::TooFewSessions { .. } if is_one => None,
+        reason => why_unjudged(reason),
+    });
+    let why = why.or_else(|| is_one.then(|| "one run is compared with one".into()));
+    let why = why.map_or_else(String::new, |why| format!(", as {why}"));
+    let size = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
+    let most = advisory.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+    let most = most.filter(|(_, time)| size(time) >= LEAST_CHANGE);
+    let most = most.map(|(row, time)| format!(" (largest change: {})", failed::moved(verdict, row, time)));
+    format!("time is shown and not judged{why}{}", most.unwrap_or_default())
+}
+
+/// The reason in a clause; `None` for one that needs more room than the sentence has.
+fn why_unjudged(reason: &Reason) -> Option<String> {
+    Some(match reason {
+        Reason::NoBaseline => "there is no baseline".into(),
+        Reason::NoSession => "base has no session of it".into(),
+        Reason::TooFewSessions { days: Some(days), needed, .. } => {
+            format!("the baseline needs sessions of {}", units::many(needed.saturating_sub(*days), "more day"))
+        }
+        Reason::TooFewSessions { sessions, days: None, needed } => {
+            format!("the baseline needs {}", units::many(needed.saturating_sub(*sessions), "more session"))
+        }
+        Reason::OtherMachine { .. } => "base is of another machine class".into(),
+        Reason::OtherLoad { what, .. } => format!("base is of another load ({what})"),
+        Reason::FewServers { servers, needed } => format!("of each side there are {servers} of {needed} servers"),
+        Reason::ServersDiffer { .. } => "servers of one side differ too much".into(),
+        _ => return None,
+    })
 }
 
 /// Of how many subjects these times are, by the median or the mean.
@@ -143,9 +181,8 @@ fn memory(verdict: &Verdict) -> Option<String> {
         .filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
         .collect();
     let (row, memory) = followed.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(followed.first())?;
-    let observed = |reason: &Reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None };
     // How far a plateau is one stands in its own words.
-    let plateau = || row.reasons.iter().find_map(observed).unwrap_or_else(|| "memory grew and levelled off".into());
+    let plateau = || observed(row).unwrap_or_else(|| "memory grew and levelled off".into());
     Some(if row.outcome == Outcome::Plateau { plateau() } else { unleaked(memory) })
 }
 

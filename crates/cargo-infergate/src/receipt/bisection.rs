@@ -1,0 +1,53 @@
+//! What a bisection found, as `bisect --json` writes it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::VerdictRow;
+
+/// Schema name of a [`Bisection`].
+pub const BISECTION_SCHEMA: &str = "infergate.bisection/1";
+
+/// A search for what made a case slower.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Bisection {
+    /// [`BISECTION_SCHEMA`].
+    pub schema: &'static str,
+    /// The case that was looked at.
+    pub case: String,
+    /// Among what: `commit`, or `version` of a dependency.
+    pub searched: &'static str,
+    /// How it ended.
+    pub end: BisectionEnd,
+    /// What was measured, each against the good one, in the order it was measured.
+    pub steps: Vec<BisectionStep>,
+}
+
+/// How a bisection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum BisectionEnd {
+    /// The first that is slower was found.
+    First {
+        /// Commit and subject, or dependency and version.
+        name: String,
+    },
+    /// The first that is slower is one of several that could not be judged.
+    OneOf {
+        /// Commit and subject, or dependency and version, of each.
+        names: Vec<String>,
+    },
+    /// The bad one was not shown to be slower than the good one.
+    NotSlower,
+}
+
+/// One step of a bisection.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct BisectionStep {
+    /// Commit and subject, or dependency and version.
+    pub name: String,
+    /// How it compares with the good one; `null` where it was skipped.
+    pub row: Option<VerdictRow>,
+    /// Why it was skipped; `null` where it was not.
+    pub skipped: Option<String>,
+}

@@ -1,0 +1,101 @@
+//! Exact counters, as people say them.
+
+use infergate::printable::printable_within;
+
+use crate::receipt::{Counter, CounterEvidence, Unit};
+use crate::report::units;
+
+/// Characters of a counter's name. A receipt is someone else's file.
+const MAX_NAME_CHARS: usize = 60;
+/// A change below this share of base is said without it.
+const LEAST_SHARE: f64 = 0.0005;
+
+/// A counter's name where its numbers stand beside it: `allocations a token`, `allocated a token` of bytes. `None` for one that an
+/// engine counts itself.
+pub fn known(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "allocations_per_token" => "allocations a token",
+        "allocations_per_prefill" => "allocations a prefill",
+        "allocated_bytes_per_token" => "allocated a token",
+        "allocated_bytes_per_prefill" => "allocated a prefill",
+        "peak_live_bytes" => "live at the peak",
+        "end_live_bytes" => "live at the end",
+        "weight_bytes" => "weights",
+        "failed_requests" => "failed requests",
+        "starved_requests" => "starved requests",
+        "wrong_length_requests" => "answers of a wrong length",
+        _ => return None,
+    })
+}
+
+/// The same of any counter.
+pub fn name(name: &str) -> String {
+    known(name).map_or_else(|| printable_within(&name.replace('_', " "), MAX_NAME_CHARS).into_owned(), str::to_owned)
+}
+
+/// A number of it.
+pub fn size(unit: Unit, count: u64) -> String {
+    match unit {
+        Unit::Bytes => units::bytes(Some(count as f64)),
+        Unit::Number => count.to_string(),
+    }
+}
+
+/// The ends that lie nearest each other where head is above all that base had, or below all of it.
+pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
+    let (base, head) = counter.base.zip(counter.head)?;
+    match (head.min > base.max, head.max < base.min) {
+        (true, _) => Some((base.max, head.min)),
+        (_, true) => Some((base.min, head.max)),
+        _ => None,
+    }
+}
+
+/// `24 more allocations a token`, `512 B less live at the end`. `None` where nothing moved.
+pub fn moved(counter: &CounterEvidence) -> Option<String> {
+    let (from, to) = apart(counter)?;
+    let (by, is_more) = (to.abs_diff(from), to > from);
+    let size = size(counter.unit, by);
+    let more = match (is_more, counter.unit) {
+        (true, _) => "more",
+        (false, Unit::Bytes) => "less",
+        (false, Unit::Number) => "fewer",
+    };
+    Some(match known(&counter.name) {
+        Some(what) if by == 1 && counter.unit == Unit::Number => format!("{size} {more} {}", one(what)),
+        Some("weights") => format!("{size} {more} of weights"),
+        Some(what) => format!("{size} {more} {what}"),
+        None => format!("{} {}{size}", name(&counter.name), if is_more { "+" } else { "-" }),
+    })
+}
+
+/// `allocation a token` of `allocations a token`.
+fn one(what: &str) -> String {
+    match what.split_once("s ") {
+        Some((counted, of)) => format!("{counted} {of}"),
+        None => what.strip_suffix('s').unwrap_or(what).to_owned(),
+    }
+}
+
+/// The change as a share of what base had: `+5.3 %`. `None` where that is nothing, or base had nothing.
+pub fn share(counter: &CounterEvidence) -> Option<String> {
+    let (from, to) = apart(counter)?;
+    let share = (to as f64 - from as f64) / from as f64;
+    (share.is_finite() && share.abs() >= LEAST_SHARE).then(|| {
+        let sign = if share > 0.0 { "+" } else { "-" };
+        format!("{sign}{}", units::percent(Some(share.abs())))
+    })
+}
+
+/// From what to what: `682 to 718 KiB`. `None` where both look alike.
+pub fn range(counter: &CounterEvidence) -> Option<String> {
+    let (from, to) = apart(counter)?;
+    let (from, to) = (size(counter.unit, from), size(counter.unit, to));
+    (from != to).then(|| units::from_to(&from, &to))
+}
+
+/// As a person reads a counter that may not repeat.
+pub fn value(unit: Unit, counter: Counter) -> String {
+    let (min, max) = (size(unit, counter.min), size(unit, counter.max));
+    if min == max { max } else { units::from_to(&min, &max) }
+}
