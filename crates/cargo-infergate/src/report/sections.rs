@@ -10,6 +10,7 @@ mod latency;
 pub mod llama_bench;
 pub mod load;
 mod memory;
+mod recommendations;
 pub mod request;
 mod scaling;
 mod targets;
@@ -28,6 +29,7 @@ use crate::receipt::Verdict;
 const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     verdict::section,
     findings::section,
+    recommendations::section,
     compared::section,
     targets::section,
     configuration::section,
@@ -52,6 +54,7 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     load::winners::section,
     load::uses::section,
     load::cost::section,
+    load::agreement::section,
     load::stability::section,
     load::failures::section,
     load::audit::section,

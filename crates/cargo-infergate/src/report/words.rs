@@ -4,6 +4,7 @@
 pub mod accept;
 mod code;
 pub mod command;
+pub mod configuration;
 mod errors;
 pub mod findings;
 pub mod headline;
@@ -11,6 +12,7 @@ pub mod load;
 pub mod look;
 mod memory;
 pub mod missing;
+pub mod recommendations;
 
 use infergate::case::Phase;
 

@@ -38,6 +38,7 @@ fn quantity(metric: TargetMetric, value: Option<f64>) -> Cell {
     let (unit, factor) = match metric {
         TargetMetric::TtftMs | TargetMetric::ItlMs | TargetMetric::TpotMs | TargetMetric::E2eMs => (Unit::Ns, 1e6),
         TargetMetric::TokensPerS | TargetMetric::OutputTokensPerS => (Unit::TokensPerS, 1.0),
+        TargetMetric::CvPercent => (Unit::Fraction, 0.01),
         TargetMetric::AllocationsPerToken => (Unit::Count, 1.0),
         TargetMetric::PeakLiveBytes => (Unit::Bytes, 1.0),
     };

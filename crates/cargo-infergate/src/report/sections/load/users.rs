@@ -2,11 +2,12 @@
 
 use infergate::stats::samples_needed;
 
-use super::found;
+use super::{found, worded};
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::wait;
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
 
@@ -61,6 +62,9 @@ fn table(view: &View<'_>, scenario: usize, metric: Metric) -> Table {
         own.push(Column::numbers("p99", "P99"));
         ranks.push(Rank::P99);
     }
+    if metric == Metric::Ttft {
+        own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
+    }
     let title = words::of_scenario(&view.scenario(scenario), metric.name());
     let id = format!("{}-{}", view.scenario_id(scenario), metric.id());
     let mut table = Table::new(id, title, [view.load_columns(), own].concat());
@@ -69,6 +73,9 @@ fn table(view: &View<'_>, scenario: usize, metric: Metric) -> Table {
         let mut cells = view.load_cells(point);
         cells.push(Cell::number(Some(requests), Unit::Count, Missing::NotMeasured));
         cells.extend(ranks.iter().map(|rank| percentile_cell(point, metric, *rank)));
+        if metric == Metric::Ttft {
+            cells.push(worded(&percentile_cell(point, metric, Rank::P50), wait));
+        }
         table.row(cells);
     }
     table
