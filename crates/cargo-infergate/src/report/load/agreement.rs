@@ -37,9 +37,12 @@ pub fn agreements(receipt: &LoadReceipt) -> Vec<Agreement> {
     let mut found = Vec::new();
     for ((scenario, first), one) in &answers {
         for ((_, second), other) in answers.range((*scenario, first.saturating_add(1))..=(*scenario, u32::MAX)) {
+            if found.len() >= MOST_PAIRS {
+                return found;
+            }
             let both = || one.iter().filter_map(|(prompt, one)| Some((one, other.get(prompt)?)));
             let prompts = both().count() as u64;
-            if prompts == 0 || found.len() >= MOST_PAIRS {
+            if prompts == 0 {
                 continue;
             }
             let same = both().filter(|(one, other)| one.is_some() && one == other).count() as u64;

@@ -53,7 +53,7 @@ fn long_prompts(receipt: &Receipt) -> Option<Finding> {
 fn keep_it_warm(receipt: &Receipt) -> Option<Finding> {
     let (cold, warm) = (middle_start(&receipt.cold)?, middle_start(&receipt.warm)?);
     let (cold_ns, warm_ns) = (cold.ttft_ns() as f64, warm.ttft_ns() as f64);
-    if cold.prompt_tokens != warm.prompt_tokens || cold_ns < COLD_TIMES * warm_ns {
+    if cold.prompt_tokens != warm.prompt_tokens || warm_ns <= 0.0 || cold_ns < COLD_TIMES * warm_ns {
         return None;
     }
     let figures = [("cold TTFT".to_owned(), cold_ns, Unit::Ns), ("warm TTFT".to_owned(), warm_ns, Unit::Ns)];
