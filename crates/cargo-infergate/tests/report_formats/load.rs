@@ -203,12 +203,10 @@ fn a_target_that_answers_nobody_is_down() {
     receipt.levels[0].requests[10..20].iter_mut().for_each(|request| fail(request, FailureClass::Status429));
     let report = of(receipt);
     let table = table(&report, "load_failures", "failures");
-    assert_eq!(["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)), [
-        Some(10.0),
-        Some(10.0),
-        Some(1600e6),
-        Some(0.75)
-    ]);
+    assert_eq!(
+        ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
+        [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
+    );
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn starts_have_a_range_and_a_request_its_limit() {
     assert_eq!(row(0), [Some(20e6), Some(10e6), Some(30e6), Some(3.0)]);
     assert_eq!(row(1), [Some(5e6), Some(5e6), Some(5e6), Some(1.0)]);
     let tokens = table(&said, "request", "tokens");
-    let of_row = |what: &str| tokens.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| row.cells[1].shown());
+    let of_row =
+        |what: &str| tokens.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| row.cells[1].shown());
     assert_eq!(of_row("new tokens asked for, at most").as_deref(), Some("4"));
     assert_eq!(of_row("output tokens").as_deref(), Some("4"));
 }

@@ -15,7 +15,8 @@ use crate::report::model::{Block, Finding, Section, Tone, Unit};
 use crate::report::words::recommendations as words;
 
 /// The rules, in the order they are read. A new one is a function and a line.
-const RULES: &[fn(&Receipt) -> Option<Finding>] = &[long_prompts, keep_it_warm, slowest_by_hardware, varies, few_samples];
+const RULES: &[fn(&Receipt) -> Option<Finding>] =
+    &[long_prompts, keep_it_warm, slowest_by_hardware, varies, few_samples];
 
 /// Samples of a case that vary by more than this are not steady.
 const CV_LIMIT: f64 = 0.20;
@@ -87,7 +88,8 @@ fn varies(receipt: &Receipt) -> Option<Finding> {
 fn few_samples(receipt: &Receipt) -> Option<Finding> {
     let needed = samples_needed(0.95)?;
     let samples = |case: &CaseRecord| case.processes.iter().map(|process| process.samples_ns.len()).sum::<usize>();
-    let (case, samples) = receipt.cases.iter().map(|case| (case.id, samples(case))).min_by_key(|(_, samples)| *samples)?;
+    let (case, samples) =
+        receipt.cases.iter().map(|case| (case.id, samples(case))).min_by_key(|(_, samples)| *samples)?;
     if samples >= needed {
         return None;
     }

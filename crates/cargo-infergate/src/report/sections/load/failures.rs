@@ -56,7 +56,8 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
 fn down(point: &Point) -> Cell {
     match point.uptime {
         Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
-        uptime => Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, Missing::NotMeasured)
-            .toned(Tone::Bad),
+        uptime => {
+            Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, Missing::NotMeasured).toned(Tone::Bad)
+        }
     }
 }
