@@ -114,6 +114,12 @@ fn e2e_scales_with_the_prompt() {
     let said: Vec<&str> = findings(&report, "findings").iter().map(|finding| finding.said.as_str()).collect();
     assert!(said.iter().any(|said| said.starts_with("generate 64 to 256 tokens: from 128 to 1024")), "{said:?}");
 
+    // Prefills say TTFT without the answer behind it.
+    let mut both = receipt.clone();
+    both.cases.extend([case("prefill/p128", &[20; 3]), case("prefill/p512", &[60; 3])]);
+    let both = of(both);
+    assert_eq!([rows(&both, "TTFT").len(), rows(&both, "tokens/s").len(), rows(&both, "E2E").len()], [2, 3, 3]);
+
     receipt.cases.push(case("generate/p256-o64", &[1500; 3]));
     let alike = rows(&of(receipt), "E2E");
     assert_eq!(alike, [row(128.0, 64.0, 1000.0, 1.0, 1.0), row(256.0, 64.0, 1500.0, 2.0, 1.5)]);

@@ -33,6 +33,11 @@ pub fn families(receipt: &Receipt) -> Vec<Family<'_>> {
     for ((phase, _), mut cases) in groups {
         cases.sort_by_key(|case| (case.id.prompt_tokens(), case.id.output_tokens()));
         for figure in Figure::that_scales(phase) {
+            // A prefill's TTFT and a decode's speed say the same of prompts alone.
+            if phase == Phase::Generate && all_differ && families.iter().any(|family: &Family| family.figure == *figure)
+            {
+                continue;
+            }
             let known =
                 cases.iter().filter_map(|case| Some((*case, figure.summary(case).filter(|value| *value > 0.0)?)));
             let cases: Vec<(&CaseRecord, f64)> = known.collect();
