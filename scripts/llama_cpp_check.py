@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the tokens that a load run counted with what the server counts.
 
-prompts COUNT                  writes prompts, one JSON line each
+prompts COUNT TOKENS           writes prompts, one JSON line each, that ask for so many tokens
 compare RECEIPT PROMPTS URL    asks for each prompt again without streaming, where the server sends usage, and compares
 
 An answer that comes out otherwise the second time says nothing about the first, and is only counted.
@@ -27,10 +27,10 @@ BEGINNINGS = [
 ]
 
 
-def prompts(count):
+def prompts(count, tokens):
     for number in range(count):
         beginning = BEGINNINGS[number % len(BEGINNINGS)]
-        print(json.dumps({"prompt": f"({number}) {beginning}", "output_tokens": 48}))
+        print(json.dumps({"prompt": f"({number}) {beginning}", "output_tokens": tokens}))
 
 
 def ask(url, prompt, max_tokens):
@@ -80,8 +80,8 @@ def compare(receipt, lines, url):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3 and sys.argv[1] == "prompts":
-        prompts(int(sys.argv[2]))
+    if len(sys.argv) == 4 and sys.argv[1] == "prompts":
+        prompts(int(sys.argv[2]), int(sys.argv[3]))
     elif len(sys.argv) == 5 and sys.argv[1] == "compare":
         sys.exit(compare(*sys.argv[2:]))
     else:

@@ -3,11 +3,11 @@
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
 #   gate       two servers of the same setting through the paired gate, then two of different settings
-#   endpoints  this server and serve_candle side by side; writes docs/gallery/endpoints.json, which scripts/gallery.sh reports
+#   endpoints  this server and serve_candle with three models, side by side: docs/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
-# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48) and USERS (1,4)
-# set the size of load, BUDGET (5m) the time of each gate.
+# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
+# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (164) that of endpoints, BUDGET (5m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -69,7 +69,7 @@ if [ -n "${WORKER:-}" ]; then worker=(--worker "$WORKER"); fi
 
 step_load() {
     llama --n_threads 2 --n_threads_batch 2
-    "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-48}" > "$results/prompts.jsonl"
+    "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-48}" "${TOKENS:-48}" > "$results/prompts.jsonl"
     load --target "$url" --model smollm2 --api completions --dataset "$results/prompts.jsonl" --input-tokens 32 --output-tokens 48 \
         --users "${USERS:-1,4}" --requests "${PROMPTS:-48}" --tokenizer "$model" "${worker[@]}" --out "$results/load.json"
     "$python" scripts/llama_cpp_check.py compare "$results/load.json" "$results/prompts.jsonl" "$url"
@@ -106,22 +106,39 @@ TOML
     gate "$url" 1
 }
 
-step_endpoints() {
-    llama --n_threads 1 --n_threads_batch 1
+# Starts serve_candle with the settings in "$@" on one thread, and puts its URL into $url and its model's name into $served.
+ours() {
+    local out=$results/serve-${#started[@]}
+    : > "$out.txt"
     # Its first line, alone on stdout, is its address.
-    "$serve" --model "$model" --dtype f32 --threads 1 --slots 4 --port 0 > "$results/serve.txt" 2> "$results/serve.log" &
+    "$serve" --threads 1 --port 0 "$@" > "$out.txt" 2> "$out.log" &
     started+=($!)
     for _ in $(seq 300); do
-        if [ -s "$results/serve.txt" ]; then break; fi
+        if [ -s "$out.txt" ]; then break; fi
         sleep 0.2
     done
-    ours=$(head -n 1 "$results/serve.txt")
-    ready "$ours/v1/models" "$results/serve.log"
-    name=$("$python" -c 'import json, sys, urllib.request; print(json.load(urllib.request.urlopen(sys.argv[1]))["data"][0]["id"])' "$ours/v1/models")
-    load --target "llama-cpp-python=$url" --model llama-cpp-python=smollm2 --target "infergate-serve=$ours" --model "infergate-serve=$name" \
-        --api completions --min-tokens --users 1,2,4 --requests 80 --input-tokens 64 --output-tokens 32 \
-        --tokenizer "$model" "${worker[@]}" --out docs/gallery/endpoints.json
-    "${command[@]}" report docs/gallery/endpoints.json --out docs/gallery/endpoints --format md
+    url=$(head -n 1 "$out.txt")
+    ready "$url/v1/models" "$out.log"
+    served=$("$python" -c 'import json, sys, urllib.request; print(json.load(urllib.request.urlopen(sys.argv[1]))["data"][0]["id"])' "$url/v1/models")
+}
+
+# Four servers, each on one thread, of which two at most compute at once, with prompts that go to each of them in turn: their number
+# and that of the servers have no common factor. Answers end where the model ends them or at TOKENS; serve_candle goes on to TOKENS.
+# The one with a single place refuses what comes while it is taken (429). The prices are made up.
+step_endpoints() {
+    local folder=${GALLERY:-docs/gallery} targets=()
+    target() { targets+=(--target "$1=$url" --model "$1=$2" --price "$1=$3"); }
+    llama --n_threads 1 --n_threads_batch 1
+    target llama-cpp-q4_1 smollm2 0.05,0.20
+    ours --model "$model" --slots 4
+    target candle-q4_1 "$served" 0.05,0.20
+    ours --model "$model" --dtype f32 --slots 1 --queue 0
+    target candle-f32 "$served" 0.10,0.40
+    ours --model synthetic:gpt2 --slots 4
+    target candle-gpt2 "$served" 0.04,0.16
+    "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-41}" "${TOKENS:-128}" > "$results/endpoints.jsonl"
+    load "${targets[@]}" --api completions --dataset "$results/endpoints.jsonl" --input-tokens 32 --output-tokens "${TOKENS:-128}" \
+        --users "${USERS:-1,2}" --requests "${REQUESTS:-164}" --tokenizer "$model" "${worker[@]}" --out "$folder/endpoints.json"
 }
 
 for step in "${steps[@]}"; do

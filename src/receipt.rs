@@ -75,6 +75,9 @@ pub struct Receipt {
     /// The memory phase, in a process of its own; `null` where there was none.
     #[serde(default)]
     pub memory: Option<MemoryRecord>,
+    /// How long the suite took, nanoseconds; left out where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ns: Option<u64>,
 }
 
 /// One case of a receipt.

@@ -19,6 +19,7 @@ impl Receipt {
         ensure!(broken || !self.cases.is_empty(), "there are no cases in it; measure again");
         at_most(self.cases.len(), MAX_CASES, "cases")?;
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
+        in_range(self.wall_ns, "the time the run took")?;
         validate_probes(self.probes.as_ref())?;
         validate_starts("cold", &self.cold)?;
         validate_starts("warm", &self.warm)?;

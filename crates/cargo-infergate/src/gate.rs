@@ -134,6 +134,7 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
         cold: Vec::new(),
         warm: Vec::new(),
         memory: None,
+        wall_ns: None,
     })
 }
 

@@ -366,6 +366,7 @@ impl<'a> Suite<'a> {
             cold: self.cold.clone(),
             warm: self.warm.clone(),
             memory: None,
+            wall_ns: Some(self.clock.now_ns()),
         })
     }
 }

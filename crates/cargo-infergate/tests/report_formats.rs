@@ -27,5 +27,7 @@ mod load_targets;
 mod numbers;
 #[path = "report_formats/pages.rs"]
 mod pages;
+#[path = "report_formats/run_sections.rs"]
+mod run_sections;
 #[path = "report_formats/splice.rs"]
 mod splice;

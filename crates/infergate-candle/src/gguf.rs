@@ -118,7 +118,7 @@ impl Gguf {
             parameters: weights::parameters(config),
             weight_bytes,
             cost: config.cost(read_bytes),
-            settings: super::settings(&format!("candle-transformers quantized_{}", config.family.name())),
+            settings: super::settings("quantized_", config.family),
         };
         self.fill_defaults(config);
         let (content, file) = (self.content, &mut self.file);

@@ -51,10 +51,14 @@ impl EngineFactory for Candle {
     }
 }
 
-/// What every adapter to candle-transformers says of itself in a receipt.
-fn settings(implementation: &str) -> BTreeMap<String, String> {
+/// What every adapter to candle-transformers says of itself in a receipt. `kind` stands before the family's name there.
+fn settings(kind: &str, family: config::Family) -> BTreeMap<String, String> {
     let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
-    BTreeMap::from([pair("implementation", implementation), pair("kv_cache", "f32, concatenated at each step")])
+    let implementation = format!("candle-transformers {kind}{}", family.name());
+    // That of qwen3 depends on what is read.
+    let attention = (family != config::Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
+    let known = [pair("implementation", &implementation), pair("kv_cache", "f32, concatenated at each step")];
+    known.into_iter().chain(attention).collect()
 }
 
 /// candle's errors as ours, in one line: behind its first line candle prints backtraces.

@@ -220,7 +220,7 @@ fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decod
         parameters,
         weight_bytes: f32_bytes(parameters),
         cost: config.cost(f32_bytes(read)),
-        settings: settings(&format!("candle-transformers {}", config.family.name())),
+        settings: settings("", config.family),
     };
     Ok(match config.family {
         Family::Llama => Box::new(Adapter::new(llama::Llama::load(config, vb)?, facts)),

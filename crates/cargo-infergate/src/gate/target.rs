@@ -9,13 +9,13 @@ use crate::receipt::{
     BlockCase, CaseRecord, Counter, Evidence, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy, Subject,
     Target, TargetEvidence, TargetMetric, VerdictRow,
 };
-use crate::stats::median;
+use crate::stats::{coefficient_of_variation, median};
 use infergate::case::{Case, Phase};
 use infergate::trace::Trace;
 
 impl TargetMetric {
-    /// The value of `record`: the median over processes of each process's median, or the largest count seen. `None` where the
-    /// metric is undefined for the case or nothing was timed or counted.
+    /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
+    /// count seen. `None` where the metric is undefined for the case or nothing was timed or counted.
     pub fn value(self, record: &CaseRecord) -> Option<f64> {
         if self.is_counted() {
             return self.count(&record.counters);
@@ -24,7 +24,21 @@ impl TargetMetric {
         if phase == Phase::Bench {
             return None;
         }
+        if self == Self::CvPercent {
+            let time = Self::time_of(phase)?;
+            return cv_percent(record.processes.iter().flat_map(|process| time.samples(phase, process)));
+        }
         median(&time::medians(&record.processes, |process| self.samples(phase, process)))
+    }
+
+    /// The time that a case of this phase is about; `None` for a bench.
+    fn time_of(phase: Phase) -> Option<Self> {
+        match phase {
+            Phase::Prefill => Some(Self::TtftMs),
+            Phase::Decode => Some(Self::ItlMs),
+            Phase::Generate => Some(Self::E2eMs),
+            Phase::Bench => None,
+        }
     }
 
     fn count(self, counters: &BTreeMap<String, Counter>) -> Option<f64> {
@@ -56,11 +70,11 @@ impl TargetMetric {
             Self::E2eMs => one(trace.e2e_ns().map(|ns| ms(ns as f64))),
             Self::TokensPerS => one(trace.decode_tokens_per_s()),
             Self::OutputTokensPerS => one(trace.output_tokens_per_s()),
-            Self::AllocationsPerToken | Self::PeakLiveBytes => Vec::new(),
+            Self::CvPercent | Self::AllocationsPerToken | Self::PeakLiveBytes => Vec::new(),
         }
     }
 
-    /// The value in a paired run: the median over head's processes of each one's median.
+    /// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.
     fn paired_value(self, case: Case, receipt: &PairedReceipt) -> Measured {
         let phase = case.phase();
         if self.is_counted() {
@@ -70,7 +84,7 @@ impl TargetMetric {
         let is_of_steps = matches!(self, Self::ItlMs | Self::TpotMs | Self::TokensPerS);
         let defined = match phase {
             Phase::Prefill => !is_of_steps,
-            Phase::Decode => is_of_steps,
+            Phase::Decode => is_of_steps || self == Self::CvPercent,
             Phase::Generate => case.output_tokens() > 1 || !is_of_steps,
             Phase::Bench => false,
         };
@@ -80,6 +94,11 @@ impl TargetMetric {
         let suite = receipt.cases.iter().find(|known| known.id == case);
         let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
         let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+        if self == Self::CvPercent {
+            let Some(time) = Self::time_of(phase) else { return Measured::Undefined };
+            let cv = cv_percent(blocks.flat_map(|block| time.of_block(case, block, iterations)));
+            return cv.map_or(Measured::No, Measured::Value);
+        }
         let values = blocks.filter_map(|block| median(&self.of_block(case, block, iterations)));
         median(&values.collect::<Vec<f64>>()).map_or(Measured::No, Measured::Value)
     }
@@ -204,6 +223,10 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
         }
     }
     rows
+}
+
+fn cv_percent(values: impl Iterator<Item = f64>) -> Option<f64> {
+    Some(100.0 * coefficient_of_variation(&values.collect::<Vec<f64>>())?)
 }
 
 fn ms(ns: f64) -> f64 {

@@ -26,6 +26,9 @@ pub enum TargetMetric {
     TokensPerS,
     /// Output throughput of a request, n / E2E: prefill and generate.
     OutputTokensPerS,
+    /// Standard deviation / mean of all samples of the time that a case is about (TTFT, ITL, E2E), percent: prefill, decode and
+    /// generate.
+    CvPercent,
     /// Counted allocations of one decoded token: decode and generate.
     AllocationsPerToken,
     /// Counted live heap at its peak, above rest.
@@ -34,13 +37,14 @@ pub enum TargetMetric {
 
 impl TargetMetric {
     /// Every metric a target can name.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TtftMs,
         Self::ItlMs,
         Self::TpotMs,
         Self::E2eMs,
         Self::TokensPerS,
         Self::OutputTokensPerS,
+        Self::CvPercent,
         Self::AllocationsPerToken,
         Self::PeakLiveBytes,
     ];
@@ -54,6 +58,7 @@ impl TargetMetric {
             Self::E2eMs => "e2e_ms",
             Self::TokensPerS => "tokens_per_s",
             Self::OutputTokensPerS => "output_tokens_per_s",
+            Self::CvPercent => "cv_percent",
             Self::AllocationsPerToken => "allocations_per_token",
             Self::PeakLiveBytes => "peak_live_bytes",
         }

@@ -1,11 +1,13 @@
 //! What a load run found, for a person: one table a metric and scenario, one row a level.
 
+pub mod agreement;
 pub mod audit;
 mod cost;
 pub mod digest;
 mod limits;
 pub mod metric;
 pub mod quarters;
+pub mod uptime;
 pub mod verdict;
 pub mod view;
 pub mod winners;
@@ -173,6 +175,20 @@ fn percentiles(metric: Metric, rows: &[Row<'_>]) -> String {
         table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
     }
     table.render()
+}
+
+/// A first token up to here seems to be there at once.
+pub const AT_ONCE_NS: f64 = 200e6;
+/// Behind this it is waited for.
+pub const WAITED_FOR_NS: f64 = 300e6;
+
+/// How a wait for the first token feels.
+pub fn wait(ttft_ns: f64) -> &'static str {
+    match ttft_ns {
+        ns if ns <= AT_ONCE_NS => "at once",
+        ns if ns <= WAITED_FOR_NS => "nearly at once",
+        _ => "waited for",
+    }
 }
 
 /// How a stream with this gap feels to its reader.

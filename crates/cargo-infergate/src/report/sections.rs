@@ -10,6 +10,7 @@ mod latency;
 pub mod llama_bench;
 pub mod load;
 pub mod memory;
+mod recommendations;
 pub mod request;
 mod scaling;
 mod targets;
@@ -29,6 +30,7 @@ use crate::receipt::Verdict;
 /// In the order they are read.
 const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     verdict::section,
+    recommendations::section,
     targets::section,
     latency::section,
     request::section,
@@ -51,6 +53,7 @@ const SECTIONS: &[fn(&Inputs) -> Option<Section>] = &[
     load::winners::section,
     load::uses::section,
     load::cost::section,
+    load::agreement::section,
     load::stability::section,
     load::failures::section,
     load::audit::section,

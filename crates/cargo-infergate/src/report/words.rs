@@ -4,6 +4,7 @@
 pub mod accept;
 mod code;
 pub mod command;
+pub mod configuration;
 pub mod counter;
 mod errors;
 pub mod findings;
@@ -13,6 +14,7 @@ pub mod look;
 mod memory;
 pub mod missing;
 pub mod pages;
+pub mod recommendations;
 
 use infergate::case::Phase;
 

@@ -94,9 +94,23 @@ fn each_metric_is_derived_from_the_raw_samples_per_process() {
 fn a_step_and_a_prefill_have_the_metrics_they_have() {
     let head = run(&[("decode/p8", &[20_000_000]), ("prefill/p8", &[100_000_000])]);
     let values = |at: usize| TargetMetric::ALL.map(|metric| metric.value(&head.cases[at]));
-    // ttft, itl, tpot, e2e, tokens/s, output tokens/s, and two that were not counted
-    assert_eq!(values(0), [None, Some(20.0), Some(20.0), None, Some(50.0), None, None, None]);
-    assert_eq!(values(1), [Some(100.0), None, None, Some(100.0), None, Some(10.0), None, None]);
+    // ttft, itl, tpot, e2e, tokens/s, output tokens/s, a variation that takes two samples, and two that were not counted
+    assert_eq!(values(0), [None, Some(20.0), Some(20.0), None, Some(50.0), None, None, None, None]);
+    assert_eq!(values(1), [Some(100.0), None, None, Some(100.0), None, Some(10.0), None, None, None]);
+}
+
+/// Of 90, 100 and 110 ms the standard deviation is 10 ms.
+#[test]
+fn a_variation_is_over_all_samples_of_the_time_that_a_case_is_about() {
+    for id in ["prefill/p8", "decode/p8", "generate/p8-o5"] {
+        let head = run(&[(id, &[90_000_000, 100_000_000, 110_000_000])]);
+        assert_near(TargetMetric::CvPercent.value(&head.cases[0]), 10.0);
+        for (limit, expected) in [("< 20", Outcome::Pass), ("< 9", Outcome::TargetMissed)] {
+            let target = format!("* cv_percent {limit}");
+            let verdict = judged(&head, &target);
+            assert_eq!(row(&verdict, id, "cv_percent").outcome, expected, "{target}");
+        }
+    }
 }
 
 #[test]
@@ -184,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn every_limit_survives_its_text(limit in 1e-6f64..1e12, metric in 0usize..6, sign in 0usize..4) {
+    fn every_limit_survives_its_text(limit in 1e-6f64..1e12, metric in 0usize..7, sign in 0usize..4) {
         let text = format!("decode/* {} {} {limit}", TargetMetric::ALL[metric].name(), ["<", "<=", ">", ">="][sign]);
         let target: Target = text.parse().unwrap();
         prop_assert_eq!(target.limit(), limit);

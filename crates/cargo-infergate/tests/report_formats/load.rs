@@ -71,6 +71,17 @@ fn why_no_p99(report: &Report) -> Vec<String> {
     said.collect()
 }
 
+#[test]
+fn a_wait_for_the_first_token_has_a_class() {
+    for (ttft_ms, feels) in [(200, "at once"), (300, "nearly at once"), (301, "waited for")] {
+        let answers = |_| Answers::new(ttft_ms, 20, 4);
+        let scenario = Scenario::plain("chatbot", 20, 4);
+        let report = of(receipt(vec![server("", None)], vec![scenario], vec![level(0, 1, 30, answers)]));
+        assert_eq!(cell(table(&report, "load_users", "chatbot-ttft"), 0, "feels").shown(), feels);
+        assert!(table(&report, "load_users", "chatbot-e2e").columns.iter().all(|column| column.id != "feels"));
+    }
+}
+
 /// 368 requests have a P99; the level beside them says why it has none.
 #[test]
 fn a_p99_stands_where_a_level_has_requests_enough() {
@@ -107,7 +118,7 @@ fn a_stream_has_a_class_and_its_gaps_have_shares() {
     }
     let report = of(receipt);
     let table = table(&report, "load_itl", "levels");
-    assert_eq!(number(table, 0, "p50"), Some(30e6));
+    assert_eq!(["mean", "p50"].map(|id| number(table, 0, id)), [Some(40e6), Some(30e6)]);
     assert_eq!(cell(table, 0, "feels").shown(), "acceptable");
     assert_eq!(["instant", "acceptable", "sluggish"].map(|id| number(table, 0, id)), [Some(1.0 / 3.0); 3]);
 }
@@ -236,6 +247,23 @@ fn failures_stand_beside_the_numbers_with_their_rate() {
     let (low, high) = rate.interval.expect("its interval");
     assert!(low > 0.0 && low < rate.value && rate.value < high && high < 0.12, "{rate:?}");
     assert_eq!(cell(table, 1, "classes").shown(), "1 by timeout");
+    // The other user was answered meanwhile.
+    assert_eq!(cell(table, 1, "down").shown(), "never");
+    assert_eq!(["status_429", "uptime"].map(|id| number(table, 1, id)), [Some(0.0), Some(1.0)]);
+}
+
+/// Ten of forty requests of one user, of 160 ms each, are refused: a quarter of the time nobody is answered.
+#[test]
+fn a_target_that_answers_nobody_is_down() {
+    let mut receipt = even();
+    receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+    receipt.levels[0].requests[10..20].iter_mut().for_each(|request| fail(request, FailureClass::Status429));
+    let report = of(receipt);
+    let table = table(&report, "load_failures", "failures");
+    assert_eq!(
+        ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
+        [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Several targets in one report: beside each other, who wins, and where nothing is shown.
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
-use infergate::load::Arrivals;
+use infergate::load::{Arrivals, FailureClass};
 
 use crate::load::{cell, finding, number, of, table};
-use crate::runs::{self, Answers, in_turn, level, receipt, server};
+use crate::runs::{self, Answers, fail, in_turn, level, receipt, server};
 use cargo_infergate::load::scenario::Scenario;
 
 /// Two servers at one user, by turns.
@@ -82,6 +82,39 @@ fn what_is_not_alike_is_said_before_it_is_compared() {
     }
     let report = of(receipt);
     assert!(finding(&report, "Not the same model").is_none() && finding(&report, shared).is_none());
+}
+
+/// Requests are numbered from 0, and 41 prompts come in turn: each of the first 39 goes to one target, and 41 requests later to the
+/// other one.
+#[test]
+fn answers_to_the_same_prompts_are_compared() {
+    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    assert!(of(receipt.clone()).section("load_agreement").is_none(), "no prompt was sent twice");
+    receipt.dataset_prompts = Some(41);
+    for request in &mut receipt.levels[0].requests {
+        let prompt = request.request % 41;
+        let other = request.target == 1 && prompt < 10;
+        request.output_sha256 = Some(if other { format!("other {prompt}") } else { prompt.to_string() });
+    }
+    let report = of(receipt.clone());
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["first", "second"].map(|id| cell(agreement, 0, id).shown()), ["near", "far"]);
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(39.0), Some(29.0)]);
+    let share = cell(agreement, 0, "share").quantity().copied().expect("a share");
+    let (low, high) = share.interval.expect("its interval");
+    assert_eq!(share.value, 29.0 / 39.0);
+    assert!(low < share.value && share.value < high && high < 0.9, "{share:?}");
+
+    // A failed answer is none, and a target that says one thing now and another then agrees with nobody.
+    let requests = &mut receipt.levels[0].requests;
+    fail(&mut requests[20], FailureClass::Timeout);
+    receipt.levels.push(receipt.levels[0].clone());
+    for request in &mut receipt.levels[1].requests {
+        request.output_sha256 = request.output_sha256.take().map(|hash| hash + " again");
+    }
+    let report = of(receipt);
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(38.0), Some(0.0)]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn spliced(document: &str) -> Result<String, String> {
 fn what_stands_between_the_markers_is_replaced_and_nothing_else() {
     let document = "# Title\n\n<!-- infergate:scaling -->\nold\n<!-- /infergate -->\n\nEnd.\n";
     let error = spliced(document).expect_err("one prompt length does not scale");
-    assert!(error.contains("the report has no section 'scaling'; it has findings, latency, request"), "{error}");
+    assert!(error.contains("the report has no section 'scaling'; it has findings, recommendations"), "{error}");
     let document = "# Title\n\n<!-- infergate:latency.figures -->\nold\n<!-- /infergate -->\n\nEnd.\n";
     let text = spliced(document).expect("spliced");
     assert!(text.starts_with("# Title\n\n<!-- infergate:latency.figures -->\n\n| case | figure |"), "{text}");

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use infergate::load::{Arrivals, FailureClass, RequestRecord};
 
+use super::agreement::{Agreement, agreements};
 use super::metric::Metric;
 use super::quarters::{Quarter, quarters};
+use super::uptime::{Uptime, uptime};
 use super::winners::Winners;
 use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
@@ -91,6 +93,8 @@ pub struct Point {
     pub failed_within: Option<(f64, f64)>,
     /// Attempts that ended in 429 or 5xx and were made again.
     pub retries: u64,
+    /// When it answered nobody; `None` where its requests took no time.
+    pub uptime: Option<Uptime>,
     /// The steady window; `None` where there was none.
     pub window: Option<Window>,
     /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
@@ -99,6 +103,8 @@ pub struct Point {
     pub measured: usize,
     /// How tokens were counted.
     pub counted: Option<Counted>,
+    /// The mean of all gaps of requests that completed, nanoseconds; `None` without gaps.
+    pub mean_itl_ns: Option<f64>,
     /// The part of gaps that feel instant, acceptable and sluggish; `None` without gaps.
     pub smoothness: Option<[f64; 3]>,
     /// Output tokens a second, of all its users.
@@ -151,12 +157,14 @@ pub struct Digest {
     pub pairs_left_out: usize,
     /// Each level, where limits were asked for.
     pub limited: Vec<Limited>,
+    /// Each two targets that were sent the same prompts.
+    pub agreements: Vec<Agreement>,
 }
 
 impl Digest {
     /// Derives everything.
     pub fn of(receipt: &LoadReceipt) -> Self {
-        let mut digest = Self::default();
+        let mut digest = Self { agreements: agreements(receipt), ..Self::default() };
         let mut order: Vec<(usize, &LevelRecord)> = receipt.levels.iter().enumerate().collect();
         order.sort_by(|(_, a), (_, b)| {
             let (a, b) = ((a.scenario, load_of(&a.arrivals)), (b.scenario, load_of(&b.arrivals)));
@@ -266,10 +274,12 @@ impl Point {
             failures: summary.failures.clone(),
             failed_within: share_interval(&failed(level, number), queue),
             retries: summary.retries,
+            uptime: uptime(level, number),
             window: summary.window,
             asked: summary.asked,
             measured: summary.measured,
             counted: summary.counted,
+            mean_itl_ns: mean(&summary.itl_ns.values),
             smoothness: smoothness(&summary.itl_ns.values),
             system_tokens_per_s: summary.system_tokens_per_s,
             in_flight: summary.in_flight,

@@ -48,6 +48,7 @@ impl Unit {
         match metric {
             TargetMetric::TtftMs | TargetMetric::ItlMs | TargetMetric::TpotMs | TargetMetric::E2eMs => (Self::Ns, 1e6),
             TargetMetric::TokensPerS | TargetMetric::OutputTokensPerS => (Self::TokensPerS, 1.0),
+            TargetMetric::CvPercent => (Self::Fraction, 0.01),
             TargetMetric::AllocationsPerToken => (Self::Count, 1.0),
             TargetMetric::PeakLiveBytes => (Self::Bytes, 1.0),
         }

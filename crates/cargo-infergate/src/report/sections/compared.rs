@@ -22,6 +22,9 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         row("engine", name(&engine.name, &engine.version), name(&subject.engine.name, &subject.engine.version));
         row("model", Cell::foreign(&engine.model), Cell::foreign(&subject.engine.model));
     }
+    if let Some(earlier) = &inputs.base {
+        row("threads", Cell::count(earlier.threads), Cell::count(subject.threads));
+    }
     row("compiler", Cell::foreign(&base.rustc), Cell::foreign(&subject.build.rustc));
     row("flags", Cell::foreign(&base.flags), Cell::foreign(&subject.build.flags));
     let hash = |build: &Build| build.worker_sha256.as_deref().map_or(Cell::text("not noted"), short_hash);

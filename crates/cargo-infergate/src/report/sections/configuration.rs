@@ -1,9 +1,15 @@
 //! What was measured, on what, how often.
 
-use crate::receipt::Receipt;
+use infergate::case::Phase;
+
+use crate::receipt::{CaseRecord, Receipt};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Missing, Section, Table, Unit};
 use crate::report::sections::compared::commit_cell;
+use crate::report::words::configuration as words;
+
+/// Settings of an engine that a reader looks for, and what its receipt calls them.
+const SETTINGS: [(&str, &str); 2] = [("attention", "attention"), ("keys and values", "kv_cache")];
 
 /// Model, machine and parameters of the run.
 pub fn section(inputs: &Inputs) -> Option<Section> {
@@ -20,11 +26,18 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     model
         .fact("longest context", Cell::number(Some(engine.context_tokens as f64), Unit::Tokens, Missing::EngineSilent));
     model.fact("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim()));
+    for (what, setting) in SETTINGS {
+        let said = engine.settings.get(setting);
+        model.fact(what, said.map_or(Cell::Missing(Missing::EngineSilent), |said| Cell::foreign(said)));
+    }
 
     let mut machine = Table::facts("machine", "Machine and build");
     machine.fact("processor", Cell::foreign(&subject.machine.cpu_model));
     machine.fact("logical cores", Cell::count(subject.machine.logical_cores));
     machine.fact("memory", number(Some(subject.machine.memory_bytes), Unit::Bytes));
+    if subject.machine.devices.is_empty() {
+        machine.fact("device", Cell::text(words::PROCESSOR));
+    }
     for device in &subject.machine.devices {
         machine.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
     }
@@ -56,6 +69,18 @@ fn counts(receipt: &Receipt, table: &mut Table) {
     let processes = receipt.cases.iter().map(|case| case.processes.len()).max().unwrap_or(0);
     table.fact("cases", Cell::count(receipt.cases.len()));
     table.fact("fresh processes", Cell::count(processes));
+    if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
+        table.fact("warm-up of a case", Cell::text(words::WARM_UP));
+    }
+    let samples = |case: &CaseRecord| case.processes.iter().map(|process| process.samples_ns.len()).sum::<usize>();
+    let samples = || receipt.cases.iter().map(samples);
+    if let (Some(least), Some(most)) = (samples().min(), samples().max()) {
+        let samples = if least == most { Cell::count(most) } else { Cell::text(words::from_to(least, most)) };
+        table.fact("samples of a case", samples);
+    }
+    if let Some(wall_ns) = receipt.wall_ns {
+        table.fact("took", Cell::number(Some(wall_ns as f64), Unit::Ns, Missing::NotMeasured));
+    }
     if receipt.partial {
         table.fact("partial", Cell::text("the run was cut short"));
     }

@@ -73,7 +73,7 @@ fn memory_growth(inputs: &Inputs) -> Vec<Finding> {
 }
 
 /// The figure a case is gated by.
-fn main_figure(case: Case) -> Figure {
+pub fn main_figure(case: Case) -> Figure {
     match case.phase() {
         Phase::Prefill => Figure::Ttft,
         Phase::Decode => Figure::Itl,

@@ -1,6 +1,7 @@
 //! Sections of a load run: what ran, what each number of users got, and how several targets compare. A new one is a file here
 //! and a line in `SECTIONS`.
 
+pub mod agreement;
 pub mod audit;
 pub mod cost;
 pub mod decode_speed;
@@ -46,7 +47,7 @@ fn of_users(view: &View<'_>) -> Option<String> {
 }
 
 /// A sentence of a rule, with the figures it rests on; none where one of them is no number.
-fn found(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Option<Finding> {
+pub fn found(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Option<Finding> {
     let known: Vec<(String, Quantity)> =
         figures.iter().filter_map(|(name, value, unit)| Some((name.clone(), Quantity::new(*value, *unit)?))).collect();
     (known.len() == figures.len() && !known.is_empty()).then_some(Finding { tone, said, rests_on: known })

@@ -116,7 +116,8 @@ fn tokens(request: &Request) -> Table {
     table.fact("input tokens of the sequence", tokens(case.prompt_tokens()));
     table.fact("input tokens with padding", tokens(case.prompt_tokens()));
     table.fact("input tokens without padding", tokens(case.prompt_tokens()));
-    table.fact("output tokens", tokens(case.output_tokens()));
+    table.fact("new tokens asked for, at most", tokens(case.output_tokens()));
+    table.fact("output tokens", tokens(request.trace.token_ns().len()));
     let text = request.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
     table.fact("text produced", text);
     table
@@ -130,11 +131,13 @@ fn starts(inputs: &Inputs) -> Table {
             Column::words("start", "start"),
             Column::numbers("prompt_tokens", "prompt").about("tokens"),
             Column::numbers("ttft", "TTFT"),
+            Column::numbers("ttft_min", "shortest").about("TTFT of all starts"),
+            Column::numbers("ttft_max", "longest"),
             Column::numbers("load", "load").about("reading the model"),
             Column::numbers("tokenize", "tokenize").about("text to tokens"),
             Column::numbers("prefill", "prefill").about("tokens to logits"),
             Column::numbers("first_sample", "first sample").about("logits to the first token"),
-            Column::numbers("starts", "starts").about("fresh processes; the parts are of the middle one"),
+            Column::numbers("starts", "starts").about("fresh processes; TTFT and its parts are of the middle one"),
         ],
     )
     .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.");
@@ -142,10 +145,13 @@ fn starts(inputs: &Inputs) -> Table {
     for (name, starts) in all {
         let Some(parts) = middle_start(starts) else { continue };
         let ns = |value: Option<u64>, missing| Cell::number(value.map(|ns| ns as f64), Unit::Ns, missing);
+        let all_ns = || starts.iter().map(TtftParts::ttft_ns);
         table.row(vec![
             Cell::text(name),
             Cell::number(Some(parts.prompt_tokens as f64), Unit::Tokens, Missing::NotMeasured),
             ns(Some(parts.ttft_ns()), Missing::NotMeasured),
+            ns(all_ns().min(), Missing::NotMeasured),
+            ns(all_ns().max(), Missing::NotMeasured),
             ns(parts.load_ns, Missing::AlreadyLoaded),
             ns(parts.tokenize_ns, Missing::NoTokenizer),
             ns(Some(parts.prefill_ns), Missing::NotMeasured),

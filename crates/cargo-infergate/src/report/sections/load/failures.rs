@@ -1,7 +1,11 @@
 //! Requests that failed, by class: they are in no latency, and beside every one.
 
+use infergate::load::FailureClass;
+
 use crate::report::inputs::Inputs;
 use crate::report::load::class_words;
+use crate::report::load::digest::Point;
+use crate::report::load::uptime::Uptime;
 use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
 
@@ -18,6 +22,9 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::numbers("failed", "failed"),
         Column::numbers("rate", "error rate").about("with its 95 % interval by batch means"),
         Column::numbers("retries", "made again").about("attempts that ended in 429 or 5xx"),
+        Column::numbers("status_429", "429").about("requests that every attempt was refused: too many at once"),
+        Column::numbers("down", "answered nobody").about("how long all requests under way were ones that failed"),
+        Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),
         Column::words("classes", "how"),
     ];
     let mut table = Table::new("failures", "", [view.columns(), own].concat());
@@ -36,9 +43,21 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
             count(failed).toned(tone),
             rate.map_or(Cell::Missing(Missing::NotMeasured), |rate| Cell::Number(rate, tone)),
             count(point.retries),
+            count(point.failures.get(&FailureClass::Status429).copied().unwrap_or(0)),
+            down(point),
+            Cell::number(point.uptime.map(Uptime::share), Unit::Fraction, Missing::NotMeasured),
             Cell::text(if classes.is_empty() { "none".into() } else { classes.join(", ") }),
         ]);
         table.row(cells);
     }
     Some(Section::new("load_failures", "Errors").with(table))
+}
+
+fn down(point: &Point) -> Cell {
+    match point.uptime {
+        Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
+        uptime => {
+            Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, Missing::NotMeasured).toned(Tone::Bad)
+        }
+    }
 }

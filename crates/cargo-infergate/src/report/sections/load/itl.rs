@@ -21,19 +21,19 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         Column::numbers("acceptable", "acceptable").about("from 20 to 70 ms"),
         Column::numbers("sluggish", "sluggish").about("above 70 ms"),
     ];
-    let mut table = Table::new(
-        "levels",
-        "",
-        [view.columns(), vec![Column::numbers("p50", "P50")], p99.into_iter().collect(), own].concat(),
-    );
+    let middle = vec![
+        Column::numbers("mean", "mean").about("of all gaps of requests that completed"),
+        Column::numbers("p50", "P50"),
+    ];
+    let mut table = Table::new("levels", "", [view.columns(), middle, p99.into_iter().collect(), own].concat());
     for point in &view.digest.points {
         let p50 = percentile_cell(point, Metric::Itl, Rank::P50);
         let feels = worded(&p50, smoothness);
+        let why = if point.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
         let mut cells = view.cells(point);
-        cells.push(p50);
+        cells.extend([Cell::number(point.mean_itl_ns, Unit::Ns, why), p50]);
         cells.extend(with_p99.then(|| percentile_cell(point, Metric::Itl, Rank::P99)));
         cells.push(feels);
-        let why = if point.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
         cells.extend(
             [0, 1, 2].map(|class| Cell::number(point.smoothness.map(|shares| shares[class]), Unit::Fraction, why)),
         );

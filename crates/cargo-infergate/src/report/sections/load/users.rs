@@ -2,10 +2,12 @@
 
 use infergate::stats::samples_needed;
 
+use super::worded;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::wait;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
 use crate::report::words::load as words;
 use crate::report::words::pages::capital;
@@ -50,12 +52,18 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
         own.push(Column::numbers("p99", "P99"));
         ranks.push(Rank::P99);
     }
+    if metric == Metric::Ttft {
+        own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
+    }
     let mut table = Table::new(metric.id(), capital(metric.name()), [view.columns(), own].concat());
     for point in &view.digest.points {
         let requests = point.spread(metric).requests as f64;
         let mut cells = view.cells(point);
         cells.push(Cell::number(Some(requests), Unit::Count, Missing::NotMeasured));
         cells.extend(ranks.iter().map(|rank| percentile_cell(point, metric, *rank)));
+        if metric == Metric::Ttft {
+            cells.push(worded(&percentile_cell(point, metric, Rank::P50), wait));
+        }
         table.row(cells);
     }
     table
