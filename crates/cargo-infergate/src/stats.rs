@@ -12,7 +12,7 @@ mod simulate;
 mod student;
 
 pub use beta::{beta_cdf, beta_quantile};
-pub use dependent::{Queue, Timed, neighbours, percentile_interval, share_interval};
+pub use dependent::{Queue, Timed, batches, is_more_frequent, neighbours, percentile_interval, share_interval};
 pub use holm::holm_adjusted;
 pub use infergate::stats::*;
 pub use order::median_interval;

@@ -1,10 +1,12 @@
 //! Load runs on the stored channel: medians and throughput of each level against the sessions of a baseline, by the limit that
 //! the cases of a suite have.
 //!
-//! Two things need no model of noise and are judged from the first session on: requests that fail, and answers of a wrong
-//! length. Levels and set-ups that only one side has are named; they are not comparable where a baseline is required.
+//! Requests that fail and answers of a wrong length are judged from the first session on (`requests`). Levels and set-ups that only
+//! one side has are named; they are not comparable where a baseline is required.
 //!
 //! The suite's level alpha is shared among all times of the run, and once more among all counts of requests.
+
+mod requests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,10 +18,9 @@ use super::stored::{geometric_mean, stored_limit, too_few};
 use super::{Policy, against_one_run, decide, newest_of_each_day};
 use crate::load::scenario::Scenario;
 use crate::receipt::{
-    Against, Counter, CounterEvidence, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note,
-    Outcome, Reason, Remedy, Subject, TimeEvidence, Unit, Verdict, VerdictRow,
+    Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
+    Subject, TimeEvidence, Verdict, VerdictRow,
 };
-use crate::stats::clopper_pearson;
 
 /// Bytes of a level's name; a [`Name`] takes no more.
 const MAX_NAME_BYTES: usize = 200;
@@ -52,7 +53,8 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
         notes.push(Note::NotRun { subjects: missing });
     }
     let stored = Stored::new(head, base, &run, policy);
-    let requests = levels.iter().flat_map(|level| stored.requests(level));
+    let of_levels = levels.iter().zip(head.requests_of_levels());
+    let requests = of_levels.flat_map(|(level, requests)| stored.requests(level, &requests));
     let times = levels.iter().flat_map(|level| stored.times(level));
     let rows = requests.chain(times).collect();
     let verdict = decide((&head.invalid, head.partial), head.levels.is_empty(), rows, notes);
@@ -137,58 +139,12 @@ impl<'a> Stored<'a> {
                 .map(|(what, base, head)| other_load(&what, &base, &head))
                 .collect(),
             times: levels().flat_map(LoadSessionLevel::times_ns).filter(|(_, ns)| ns.is_some()).count(),
-            counts: 2 * levels().count(),
+            counts: requests::COUNTS.len() * levels().count(),
         }
     }
 
     fn known(&self, level: &LoadSessionLevel) -> &[Known<'a>] {
         self.known.get(&level.key()).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Requests that failed, and answers of a wrong length.
-    fn requests(&self, level: &LoadSessionLevel) -> Vec<VerdictRow> {
-        type Count = fn(&LoadSessionLevel) -> u64;
-        let counts: [(&str, Count); 2] =
-            [("failed_requests", |level| level.failed), ("wrong_length_requests", |level| level.wrong_length)];
-        let known = self.known(level);
-        let unjudged = self.unjudged(level, known);
-        let row = |(name, count): (&str, Count)| {
-            let before: Vec<(u64, u64)> = known.iter().map(|known| (count(known.level), known.level.issued)).collect();
-            let counts = || before.iter().map(|(count, _)| *count);
-            let evidence = Evidence::Counter(CounterEvidence {
-                name: name.into(),
-                unit: Unit::Number,
-                base: counts().min().zip(counts().max()).map(|(min, max)| Counter { min, max }),
-                head: Some(Counter { min: count(level), max: count(level) }),
-                tolerance: 0.0,
-            });
-            let judged = || self.fails_more((count(level), level.issued), &before);
-            let ending = unjudged.clone().unwrap_or_else(judged);
-            ending.row(level, evidence)
-        };
-        counts.into_iter().map(row).collect()
-    }
-
-    /// Requests of head and of each session, as (failed, sent). Any failure is new where there was none before; else more of
-    /// them must fail than in any session, and than the sessions together leave open.
-    fn fails_more(&self, head: (u64, u64), before: &[(u64, u64)]) -> Ending {
-        let share = |(failed, issued): (u64, u64)| failed as f64 / issued.max(1) as f64;
-        let most = before.iter().map(|session| share(*session)).fold(0.0, f64::max);
-        if share(head) <= most {
-            return Ending::new(Outcome::Pass, Vec::new());
-        }
-        let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most }];
-        let add = |(failed, issued): (u64, u64), session: &(u64, u64)| {
-            (failed.saturating_add(session.0), issued.saturating_add(session.1))
-        };
-        let all = before.iter().fold((0, 0), add);
-        let confidence = 1.0 - 2.0 * self.policy.alpha / self.counts.max(1) as f64;
-        let least = clopper_pearson(head.0, head.1, confidence).map(|(low, _)| low);
-        let open = clopper_pearson(all.0, all.1, confidence).map_or(1.0, |(_, high)| high.max(most));
-        if most == 0.0 || least.is_some_and(|least| least > open) {
-            return Ending::new(Outcome::CounterRegressed, more);
-        }
-        Ending::new(Outcome::Advisory, more)
     }
 
     /// The medians and the throughput.

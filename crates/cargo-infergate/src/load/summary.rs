@@ -247,6 +247,13 @@ pub fn measured(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord>
     counted_requests(level, target).into_iter().filter(|record| record.failure.is_none()).collect()
 }
 
+/// All requests of one target or of all, in the order of their starts: those of shards are numbered by shard.
+pub fn by_start(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    let mut requests: Vec<&RequestRecord> = of_target(level, target).collect();
+    requests.sort_by_key(|record| record.scheduled_ns);
+    requests
+}
+
 fn of_target(level: &LevelRecord, target: Option<u32>) -> impl Iterator<Item = &RequestRecord> {
     level.requests.iter().filter(move |record| target.is_none_or(|target| record.target == target))
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate::load::{Arrivals, FailureClass};
+use infergate::load::{Arrivals, FailureClass, RequestRecord};
 use infergate::receipt::limits::{MAX_NOTES, MAX_PROCESSES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::load::{validate_arrivals, validate_scenario};
 use super::{Format, LevelRecord, LoadReceipt, Machine, Metric, TargetRecord, file_word};
 use crate::load::judge::load;
 use crate::load::scenario::Scenario;
-use crate::load::summary::summarise_target;
+use crate::load::summary::{by_start, summarise_target};
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -96,6 +96,11 @@ impl LoadReceipt {
             "it is one shard of a load; put all shards together first, with the command `load merge`"
         );
         Ok(())
+    }
+
+    /// The requests behind each level of the session that this run is, in the order of their starts.
+    pub fn requests_of_levels(&self) -> Vec<Vec<&RequestRecord>> {
+        parts(self).map(|(level, _, target, _)| by_start(level, Some(target))).collect()
     }
 
     /// Refuses a run that must not become a session of a baseline.
@@ -211,26 +216,35 @@ impl LoadSession {
 
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
-        let targets = || (0..).zip(&receipt.targets);
-        let levels =
-            receipt.levels.iter().flat_map(|level| targets().map(move |(index, target)| (level, index, target)));
+        let level = |(level, scenario, index, target): (&LevelRecord, &Scenario, u32, &TargetRecord)| {
+            let target = if receipt.targets.len() > 1 { target.name() } else { "" };
+            LoadSessionLevel::of(level, scenario, index, target)
+        };
         Self {
             created: receipt.created.clone(),
             conditions: conditions(receipt),
-            levels: levels
-                .filter_map(|(level, index, target)| LoadSessionLevel::of(receipt, level, index, target.name()))
-                .collect(),
+            levels: parts(receipt).map(level).collect(),
         }
     }
 }
 
-impl LoadSessionLevel {
-    fn of(receipt: &LoadReceipt, level: &LevelRecord, index: u32, target: &str) -> Option<Self> {
+/// What becomes a level of a session: each level, of each target, with its scenario.
+fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = (&LevelRecord, &Scenario, u32, &TargetRecord)> {
+    let levels = receipt.levels.iter().filter_map(move |level| {
         let scenario = receipt.scenarios.get(usize::try_from(level.scenario).ok()?)?;
+        Some((level, scenario))
+    });
+    levels.flat_map(move |(level, scenario)| {
+        (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
+    })
+}
+
+impl LoadSessionLevel {
+    fn of(level: &LevelRecord, scenario: &Scenario, index: u32, target: &str) -> Self {
         let summary = summarise_target(level, index);
         let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
-        Some(Self {
-            target: if receipt.targets.len() > 1 { target.into() } else { String::new() },
+        Self {
+            target: target.into(),
             scenario: scenario.clone(),
             arrivals: level.arrivals,
             issued: summary.issued,
@@ -241,7 +255,7 @@ impl LoadSessionLevel {
             itl_p50_ns: summary.itl_ns.at(0.5),
             e2e_p50_ns: summary.e2e_ns.at(0.5),
             system_tokens_per_s: summary.system_tokens_per_s,
-        })
+        }
     }
 
     /// What is gated, each as a time, so that slower is always more. `None` where it was not measured.

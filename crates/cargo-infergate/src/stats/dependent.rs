@@ -5,6 +5,7 @@
 //! what is left is used in the order-statistic formula. `None` where a run is too short for the dependence that is seen in it.
 
 use super::beta::beta_quantile;
+use super::proportion::ends;
 use super::student::student_t_quantile;
 use infergate::stats::samples_needed;
 
@@ -103,11 +104,12 @@ pub fn neighbours(values: &[Timed]) -> f64 {
 /// upper end is infinite where failures reach it. `None` where the run is too short.
 pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f64, f64)> {
     let needed = samples_needed(p)? as f64;
-    let ranked = Ranked::of(values)?;
-    let (requests, limit) = (ranked.ranks.len(), ranked.at(p)?);
+    let requests = values.iter().map(|timed| timed.request).max()?.checked_add(1)?;
     if is_short(requests, p, queue) {
         return None;
     }
+    let ranked = Ranked::of(values)?;
+    let limit = ranked.at(p)?;
     let mut beyond = vec![0.0; requests];
     for timed in ranked.sorted.iter().filter(|timed| timed.value > limit) {
         *beyond.get_mut(timed.request)? += timed.weight;
@@ -134,10 +136,61 @@ pub fn share_interval(hits: &[bool], queue: Queue) -> Option<(f64, f64)> {
     }
     let left = effective(&[&series], queue, samples_needed(SHARE_LIKE)? as f64)?;
     let share = series.iter().sum::<f64>() / series.len() as f64;
-    let (hit, missed) = (share * left, (1.0 - share) * left);
-    let low = if share == 0.0 { 0.0 } else { beta_quantile(TAIL, hit, missed + 1.0)? };
-    let high = if share == 1.0 { 1.0 } else { beta_quantile(1.0 - TAIL, hit + 1.0, missed)? };
-    Some((low, high))
+    ends(share * left, (1.0 - share) * left, TAIL)
+}
+
+/// The hits of a run, one a request in the order of starts, as counts of hits and requests in each of its batches. Empty where
+/// the run is too short to see what its requests have to do with each other.
+pub fn batches(hits: &[bool]) -> Vec<(u64, u64)> {
+    let count = hits.len();
+    if count < 2 * BATCHES {
+        return Vec::new();
+    }
+    let batch = |place: usize| &hits[place * count / BATCHES..(place + 1) * count / BATCHES];
+    let counts = |batch: &[bool]| (batch.iter().filter(|hit| **hit).count() as u64, batch.len() as u64);
+    (0..BATCHES).map(|place| counts(batch(place))).collect()
+}
+
+/// Whether hits are shown to be more frequent in `head` than in `base`, with a chance of at most `level` that they are not. Each side
+/// is batches, as counts of hits and trials: [`batches`] of a run, or runs.
+///
+/// Trials of one batch may depend on each other in any way, as requests do that fail in bursts; batches of one side may not. Both sides'
+/// trials are divided by how much the shares of batches vary beyond those of independent trials, on the side where they vary more,
+/// and the exact intervals of what is left must lie apart. So a burst that fills one batch shows nothing, however many failed in it;
+/// and neither do fewer than two batches, or base's where head varies far more. The level was simulated for bursts of up to half a
+/// run (tests/gate/bursts.rs).
+pub fn is_more_frequent(head: &[(u64, u64)], base: &[(u64, u64)], level: f64) -> bool {
+    let shown = || {
+        let divisor = excess(head, level)?.max(excess(base, level)?);
+        let of = |batches: &[(u64, u64)]| {
+            let (hits, trials) = total(batches);
+            ends(hits / divisor, (trials - hits) / divisor, level)
+        };
+        Some(of(head)?.0 > of(base)?.1)
+    };
+    shown().unwrap_or(false)
+}
+
+/// How many trials say as much as an independent one: from how batches vary, and that this is from few batches. `None` below two.
+fn excess(batches: &[(u64, u64)], level: f64) -> Option<f64> {
+    // From here on Student's distribution is the normal one, but for 2 of 1,000.
+    const NORMAL_FROM: f64 = 1_000.0;
+    let freedom = batches.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let (hits, trials) = total(batches);
+    let share = hits / trials;
+    let squares: f64 = batches
+        .iter()
+        .filter(|(_, trials)| *trials > 0)
+        .map(|(hits, trials)| *trials as f64 * (*hits as f64 / *trials as f64 - share).powi(2))
+        .sum();
+    let seen = squares / freedom / (share * (1.0 - share));
+    let student = student_t_quantile(1.0 - level, freedom)? / student_t_quantile(1.0 - level, NORMAL_FROM)?;
+    // Where all or none hit it is no number.
+    Some(seen.max(1.0) * student.powi(2))
+}
+
+fn total(batches: &[(u64, u64)]) -> (f64, f64) {
+    batches.iter().fold((0.0, 0.0), |sum, (hits, trials)| (sum.0 + *hits as f64, sum.1 + *trials as f64))
 }
 
 /// Whether an open loop has too few requests for the percentile at `p`, however calm it looks.

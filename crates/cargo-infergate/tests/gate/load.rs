@@ -138,19 +138,32 @@ fn a_first_failure_is_called_at_once() {
 
 #[test]
 fn where_requests_failed_before_more_must_fail_than_chance_explains() {
-    let failing = |day, requests| {
+    // So many of 40, spread over the run.
+    let failing = |day, requests: usize| {
         let mut receipt = run(day, 100);
-        fail(&mut receipt, requests, FailureClass::Timeout);
+        for at in (0..requests).map(|nth| nth * 40 / requests) {
+            let failure = Failure { class: FailureClass::Timeout, status: None, detail: "why".into() };
+            receipt.levels[0].requests[at].failure = Some(failure);
+        }
         receipt
     };
     let mut base = LoadBaseline::from_receipt(&failing(1, 2));
     (2..=8).for_each(|day| base.append(&failing(day, 2)));
+    let outcome = |head: &LoadReceipt, base: &LoadBaseline| count(&judged(head, base), "failed_requests").outcome;
     for (requests, expected) in
         [(0, Outcome::Pass), (2, Outcome::Pass), (3, Outcome::Advisory), (20, Outcome::CounterRegressed)]
     {
-        let verdict = judged(&failing(20, requests), &base);
-        assert_eq!(count(&verdict, "failed_requests").outcome, expected, "{requests} of 40");
+        assert_eq!(outcome(&failing(20, requests), &base), expected, "{requests} of 40");
     }
+    // One stretch is one event, and sessions of one day say nothing of the next.
+    let mut stretch = run(20, 100);
+    fail(&mut stretch, 20, FailureClass::Timeout);
+    assert_eq!(outcome(&stretch, &base), Outcome::Advisory);
+    base.sessions
+        .iter_mut()
+        .zip(0..)
+        .for_each(|(session, hour)| session.created = format!("2026-01-01T{hour:02}:00:00Z"));
+    assert_eq!(outcome(&failing(20, 20), &base), Outcome::Advisory);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod accept;
 mod anchor;
+mod bursts;
 mod channels;
 mod compare;
 mod coverage;

@@ -12,7 +12,7 @@ use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
 use crate::load::slo::{Goodput, Limit, goodput, meets};
 use crate::load::summary::{
-    Counted, LevelSummary, Window, measured, scaling_efficiency, summarise, summarise_target, tokens,
+    Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target, tokens,
 };
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
@@ -324,9 +324,9 @@ impl Spread {
 
 /// Which requests failed, in the order of their starts; not those that were given up when the run ended.
 fn failed(level: &LevelRecord, target: Option<u32>) -> Vec<bool> {
-    let its = level.requests.iter().filter(|record| target.is_none_or(|target| record.target == target));
     let class = |record: &RequestRecord| record.failure.as_ref().map(|failure| failure.class);
-    its.map(class).filter(|class| *class != Some(FailureClass::Cancelled)).map(|class| class.is_some()).collect()
+    let classes = by_start(level, target).into_iter().map(class);
+    classes.filter(|class| *class != Some(FailureClass::Cancelled)).map(|class| class.is_some()).collect()
 }
 
 fn smoothness(gaps_ns: &[f64]) -> Option<[f64; 3]> {
