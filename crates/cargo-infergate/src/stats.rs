@@ -5,7 +5,6 @@
 mod beta;
 mod dependent;
 mod holm;
-mod order;
 mod proportion;
 mod signed_rank;
 mod simulate;
@@ -15,7 +14,6 @@ pub use beta::{beta_cdf, beta_quantile};
 pub use dependent::{Queue, Timed, batches, is_more_frequent, neighbours, percentile_interval, share_interval};
 pub use holm::holm_adjusted;
 pub use infergate::stats::*;
-pub use order::median_interval;
 pub use proportion::clopper_pearson;
 pub use signed_rank::{
     MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,

@@ -1,15 +1,19 @@
 //! Whether a prompt that is sent again is answered faster, as a server with a prefix cache does: then a run measures the cache.
 //! Pure.
+//!
+//! Prompts are sent one after the other, and neighbours stand in one queue. So what is said of them is the median over prompts, and its
+//! interval by batch means, as for every percentile of a load. What all first uses share, such as a busier machine in the first half of
+//! a run, is in no interval: this warns, and decides nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use infergate::load::RequestRecord;
 use infergate::stats::median;
 
 use super::judge::load;
-use super::summary::counted_requests;
+use super::summary::{by_start, counted_requests, summarise};
 use crate::receipt::{LevelRecord, LoadReceipt};
-use crate::stats::median_interval;
+use crate::stats::{Queue, Timed, percentile_interval};
 
 /// The whole interval has to lie below this: a tenth is less than any cache that matters saves, and more than noise that the
 /// interval does not know of.
@@ -20,7 +24,7 @@ const FALLS_BELOW: f64 = 0.9;
 pub struct Fall {
     /// Median over prompts of later TTFT / first TTFT.
     pub ratio: f64,
-    /// Its interval of 95 %, that of the sign test.
+    /// Its interval of 95 %, by batch means over the prompts in the order in which they were sent.
     pub interval: (f64, f64),
     /// Prompts.
     pub prompts: usize,
@@ -28,13 +32,15 @@ pub struct Fall {
     pub is_called: bool,
 }
 
-/// Compares pairs of a first and a later TTFT, one pair a prompt. `None` below 6, or where one is not above 0.
-pub fn fall(pairs: &[(f64, f64)]) -> Option<Fall> {
+/// Compares pairs of a first and a later TTFT, one pair a prompt, in the order in which they were sent. `None` where they are too few
+/// for how much they depend on each other, below 20 in any case, or where one is not above 0.
+pub fn fall(pairs: &[(f64, f64)], queue: Queue) -> Option<Fall> {
     let ratios: Vec<f64> = pairs.iter().map(|(first, later)| later / first).collect();
     if ratios.iter().any(|ratio| !(ratio.is_finite() && *ratio > 0.0)) {
         return None;
     }
-    let interval = median_interval(&ratios)?;
+    let timed = |(request, value): (usize, &f64)| Timed { value: *value, weight: 1.0, request };
+    let interval = percentile_interval(&ratios.iter().enumerate().map(timed).collect::<Vec<_>>(), 0.5, queue)?;
     Some(Fall { ratio: median(&ratios)?, interval, prompts: ratios.len(), is_called: interval.1 < FALLS_BELOW })
 }
 
@@ -57,7 +63,7 @@ pub fn warnings(receipt: &LoadReceipt, earlier: Option<&LoadReceipt>) -> Vec<Str
 /// Of a level that takes `prompts` prompts in turn.
 fn within(level: &LevelRecord, prompts: u64) -> Option<String> {
     let counted = counted(level);
-    let mut uses: HashMap<u64, Vec<&RequestRecord>> = HashMap::new();
+    let mut uses: BTreeMap<u64, Vec<&RequestRecord>> = BTreeMap::new();
     for record in &level.requests {
         uses.entry(record.request.checked_rem(prompts)?).or_default().push(record);
     }
@@ -66,7 +72,7 @@ fn within(level: &LevelRecord, prompts: u64) -> Option<String> {
         return None;
     }
     let pairs: Vec<(f64, f64)> = uses.values().filter_map(|uses| pair(uses, &counted)).collect();
-    match fall(&pairs) {
+    match fall(&pairs, summarise(level).queue()) {
         None => Some(format!(
             "the dataset's {prompts} prompts were sent {} times, and too few of them first among the measured requests to see \
              whether a prefix cache answered; give more prompts than requests",
@@ -95,12 +101,10 @@ fn between(before: &LevelRecord, level: &LevelRecord) -> Option<String> {
         .iter()
         .filter_map(|record| Some((record.request, answer_ns(record, &counted_before)?)))
         .collect();
-    let pairs: Vec<(f64, f64)> = level
-        .requests
-        .iter()
-        .filter_map(|record| Some((*first.get(&record.request)?, answer_ns(record, &counted)?)))
-        .collect();
-    let fall = fall(&pairs).filter(|fall| fall.is_called)?;
+    let again = by_start(level, None).into_iter();
+    let pair = |record: &RequestRecord| Some((*first.get(&record.request)?, answer_ns(record, &counted)?));
+    let pairs: Vec<(f64, f64)> = again.filter_map(pair).collect();
+    let fall = fall(&pairs, summarise(level).queue()).filter(|fall| fall.is_called)?;
     let what = words(&fall, "of the earlier run got their first token");
     Some(format!("{what}; leave out --same-prompts, or start the server anew"))
 }
