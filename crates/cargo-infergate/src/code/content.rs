@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::iter;
 
 use object::{SymbolKind, elf};
 
@@ -30,7 +31,9 @@ pub struct Contents<'a, 'data> {
     bounds: BTreeSet<u64>,
     /// Variables and constants that have a name, by address: size and name.
     named: BTreeMap<u64, (u64, String)>,
-    /// Tables of distances to other constants, by address: what a `match` with a text for each arm becomes.
+    /// Tables of distances to other constants, by address: what a `match` with a text for each arm becomes. Where one function takes
+    /// a table's address and another reads it, it is compared by its bytes: the one that takes the address is named also where the
+    /// table's texts merely moved. A process that reads it has run that one before, so its case is never called layout by mistake.
     tables: HashMap<u64, Vec<u64>>,
 }
 
@@ -94,13 +97,13 @@ impl<'a, 'data> Contents<'a, 'data> {
         before.map_or((0, address), |section| (hash(&section.name), address - section.end().min(address)))
     }
 
-    /// The places in `function` that a table at `address` leads to: distances from the table, four bytes each.
+    /// What a jump table of `function` at `address` leads to: distances from the table, four bytes each. `None` where its first entry
+    /// leads elsewhere. What lies behind its last entry is read as entries, too, since where it ends is not known.
     fn jump_table(&self, address: u64, function: &Function) -> Option<Vec<u64>> {
         let section = self.image.section(address).filter(|section| function.jumps_by_table && !section.is_code())?;
-        let targets = entries(self.image, address, end(&self.bounds, section, address))?;
-        let table: Vec<u64> =
-            targets.take_while(|target| function.holds(*target)).map(|target| target - function.address).collect();
-        (!table.is_empty()).then_some(table)
+        let mut targets = entries(self.image, address, end(&self.bounds, section, address))?;
+        let first = targets.next().filter(|target| function.holds(*target))?;
+        Some(iter::once(first).chain(targets).collect())
     }
 }
 
@@ -152,7 +155,7 @@ impl<'a, 'data> Sides<'a, 'data> {
         }
         if was.bytes == 0 {
             match (self.base.jump_table(was.address, of_base), self.head.jump_table(is.address, of_head)) {
-                (Some(was), Some(is)) => return was.iter().zip(&is).all(|(was, is)| was == is),
+                (Some(was), Some(is)) => return self.same_jumps(&was, of_base, &is, of_head),
                 (None, None) => {}
                 _ => return false,
             }
@@ -168,6 +171,24 @@ impl<'a, 'data> Sides<'a, 'data> {
             return self.bytes(was.address, is.address, bytes, MAX_DEPTH);
         }
         self.meaning(was.address, is.address, MAX_DEPTH)
+    }
+
+    /// Whether two jump tables lead to the same places. They are compared as long as one of both leads into its own function, or both
+    /// lead to the same other code, as to a part that was split off: an entry that leaves the function on one side alone is a change, and no
+    /// end. What lies behind a table leads into a function by chance alone: then one that did not change is named.
+    fn same_jumps(&self, was: &[u64], of_base: &Function, is: &[u64], of_head: &Function) -> bool {
+        for (was, is) in was.iter().zip(is) {
+            match (of_base.holds(*was), of_head.holds(*is)) {
+                (true, true) if was - of_base.address == is - of_head.address => {}
+                (false, false) => match (self.base.code(*was), self.head.code(*is)) {
+                    (Some(Code::Function(was)), Some(Code::Function(is))) if was == is => {}
+                    (Some(_), Some(_)) => return false,
+                    _ => return true,
+                },
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Whether the same is at an address of base and at one of head.

@@ -5,19 +5,24 @@ use std::process::{Command, Output};
 
 use super::{Comparison, Folder, PROGRAM, compare, replaced};
 
-struct Seen {
+pub struct Seen {
     /// What the program printed, and how it ended.
     output: Output,
     /// Whether a function that changed began, by name.
-    ran: Vec<String>,
+    pub ran: Vec<String>,
     /// The lines that say more.
     said: String,
 }
 
 /// Runs head with `arguments`, watched for what differs from [`PROGRAM`].
 fn seen(source: &str, arguments: &[&str]) -> Seen {
+    seen_of(PROGRAM, source, arguments)
+}
+
+/// The same for another base.
+pub fn seen_of(base: &str, source: &str, arguments: &[&str]) -> Seen {
     let folder = Folder::new();
-    let base = folder.build("base", PROGRAM, &[]);
+    let base = folder.build("base", base, &[]);
     let head = folder.build("head", source, &[]);
     let Comparison::Differ(Some(changed)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
     let places = changed.functions.iter().filter_map(|function| Some(format!("{:x}\n", function.head?)));
