@@ -85,6 +85,8 @@ impl Source {
                 break;
             }
         }
+        // A link that was ended is none that the linker cannot do.
+        ensure_not(cancelled)?;
         match made {
             0 => return Ok(Linked::Not("this linker does not shuffle sections (lld does)".into())),
             1 if count > 1 => return Ok(Linked::Not(format!("a link takes {} s", began.elapsed().as_secs()))),

@@ -145,3 +145,51 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::path::Path;
+
+    use super::LinkCommand;
+
+    #[test]
+    fn what_the_compiler_prints_is_read() {
+        let said =
+            r#"LC_ALL="C" PATH="/a b:/usr/bin" "cc" "-m64" "/tmp/a \\ \"b\"\n.o" "" "-o" "/t/bench-1" "-Wl,--gc""#;
+        let command = LinkCommand::parse(said).expect("a command");
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(command.environment, [variable("LC_ALL", "C"), variable("PATH", "/a b:/usr/bin")]);
+        assert_eq!(command.words, ["cc", "-m64", "/tmp/a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
+        let other = command.to(Path::new("/t/layout-001")).expect("it has an output");
+        let words: Vec<&OsStr> = other.get_args().collect();
+        assert_eq!(words, ["-m64", "/tmp/a \\ \"b\"\n.o", "", "-o", "/t/layout-001", "-Wl,--gc"].map(OsStr::new));
+        assert_eq!(other.get_program(), "cc");
+    }
+
+    #[test]
+    fn odd_commands_are_refused() {
+        for said in [
+            "",
+            " \n",
+            "cc -o out",
+            r#""cc""#,
+            r#"A="1" B="2""#,
+            // A variable behind the program, a word without quotes, quotes that do not end.
+            r#""cc" A="1" "-o" "x""#,
+            r#""cc" -o "x""#,
+            r#""cc" "-o" "x"#,
+            r#""cc" "-o\"#,
+            // Escapes that no path has.
+            r#""cc" "\u{7}" "-o" "x""#,
+            r#""cc" "\x41" "-o" "x""#,
+        ] {
+            assert_eq!(LinkCommand::parse(said), None, "{said}");
+        }
+        // Without an output there is nothing to put in its place.
+        for said in [r#""cc" "x.o""#, r#""cc" "x.o" "-o""#] {
+            let command = LinkCommand::parse(said).expect("words");
+            assert!(command.to(Path::new("y")).is_none(), "{said}");
+        }
+    }
+}

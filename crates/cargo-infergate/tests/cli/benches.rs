@@ -6,11 +6,12 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use std::sync::atomic::AtomicBool;
 
 use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
-use cargo_infergate::receipt::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, read};
+use cargo_infergate::receipt::{Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, read};
 use infergate::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
 
+use crate::revisions::{repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 
@@ -236,4 +237,29 @@ fn a_pattern_that_names_no_bench_lists_them() {
     gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program).arg("--time-same-code");
     let line = error(assert_cmd::Command::from_std(gate).assert());
     assert!(line.contains("no case matches 'nosuch/*'") && line.contains("sort/large drop"), "{line}");
+}
+
+/// Each fourth iteration takes two and a half times as long: the mean rises by 37 %, and the median by nothing.
+#[test]
+fn a_bench_whose_iterations_stall_is_called_by_its_mean() {
+    let sandbox = repository_of_a_bench();
+    let arguments = ["gate", "--against=HEAD", "--cases=bench:long", "--layouts=1", "--json=verdict.json"];
+    let engine = |step: &str| {
+        let engine = format!(
+            "use std::fmt;\nuse std::sync::atomic::{{AtomicU64, Ordering}};\n\nstatic STEPS: AtomicU64 = AtomicU64::new(0);\n\n\
+             pub struct Step;\npub const STEP_NS: Step = Step;\n\nimpl fmt::Display for Step {{\n    \
+             fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {{\n        \
+             let step = STEPS.fetch_add(1, Ordering::Relaxed);\n        write!(f, \"{{}}\", {step})\n    }}\n}}\n"
+        );
+        sandbox.write("engine.rs", &engine);
+    };
+    engine("if step % 4 == 3 { 22_500_000 } else { 9_000_000 }");
+    let said = run(&sandbox, &arguments).code(1);
+    assert!(stdout(&said).contains("some iterations are much slower"), "{}", stdout(&said));
+    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+    let failed: Vec<_> = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).collect();
+    assert!(failed.len() == 1 && failed[0].reasons.contains(&Reason::SomeSlower), "{:?}", verdict.rows);
+    // As many that are slower by next to nothing.
+    engine("if step % 4 == 3 { 9_000_001 } else { 9_000_000 }");
+    run(&sandbox, &arguments).success();
 }

@@ -20,6 +20,8 @@ mod init;
 mod interrupt;
 #[cfg(unix)]
 mod kept;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod layouts;
 #[cfg(target_os = "linux")]
 mod left_behind;
 #[path = "../gate/load_runs.rs"]

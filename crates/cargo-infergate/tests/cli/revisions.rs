@@ -46,6 +46,23 @@ pub fn repository() -> Sandbox {
     sandbox
 }
 
+/// One whose worker has a single case, a bench called `long` that says nothing, and an engine that takes 9 ms for it.
+pub fn repository_of_a_bench() -> Sandbox {
+    const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let sandbox = repository();
+    let of_tokens =
+        WORKER.split_once("SHA256: &str = \"").and_then(|(_, rest)| rest.split_once('"')).expect("a hash").0;
+    let worker =
+        [("\"load_ns\":1", "\"load_ns\":1,\"benches\":[\"bench:long\"]"), ("[7,7]", "[]"), (of_tokens, OF_NOTHING)];
+    let worker = worker.iter().fold(WORKER.to_owned(), |worker, (from, to)| {
+        assert_eq!(worker.matches(from).count(), 1, "{from}");
+        worker.replace(from, to)
+    });
+    sandbox.write("bench.rs", &worker);
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 9_000_000;\n", "a bench");
+    sandbox
+}
+
 pub fn commit(sandbox: &Sandbox, file: &str, text: &str, subject: &str) {
     sandbox.write(file, text);
     git(sandbox, &["add", "--all"]);

@@ -98,6 +98,23 @@ fn a_slower_dependency_is_called_and_named() {
     assert_eq!(left_behind(&sandbox), before);
 }
 
+/// Both sides are HEAD, each in a checkout of its own.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_swapped_dependency_is_laid_out_on_both_sides() {
+    use cargo_infergate::receipt::{PairedReceipt, read};
+
+    let sandbox = on_a_dependency();
+    let other = strsim("0.11.9", 2);
+    let what = format!("strsim={}", other.path("").display());
+    run(&sandbox, &["gate", "--swap", &what, "--cases=decode/p8", "--layouts=2", "--out=paired.json"]).code(1);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let files = receipt.layouts.expect("layouts");
+    assert_eq!((files.base.len(), files.head.len()), (2, 2));
+    assert!(files.base.iter().all(|hash| !files.head.contains(hash)) && files.base[0] != files.base[1], "{files:?}");
+    assert!(receipt.blocks.iter().all(|block| block.layouts.is_some()));
+}
+
 /// Cargo keeps a patch in the lock file that fits no dependency.
 #[test]
 fn an_unused_patch_of_another_crate_does_not_stop_a_swap() {

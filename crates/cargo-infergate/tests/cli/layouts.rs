@@ -1,0 +1,166 @@
+//! Several layouts of each side, linked and drawn from: with every way to choose the sides, used again, and interrupted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::SystemTime;
+
+use cargo_infergate::receipt::{Calibration, LayoutFiles, PairedReceipt, read};
+
+use crate::interrupt::signal;
+use crate::revisions::{commit, gate, repository, repository_of_a_bench};
+use crate::sandbox::{Sandbox, stdout};
+
+const OUT: &str = "--out=paired.json";
+
+fn receipt(sandbox: &Sandbox) -> PairedReceipt {
+    read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt")
+}
+
+/// What blocks drew from.
+#[track_caller]
+fn layouts(sandbox: &Sandbox) -> LayoutFiles {
+    let receipt = receipt(sandbox);
+    let files = receipt.layouts.expect("layouts");
+    for hashes in [&files.base, &files.head, &files.anchor] {
+        assert!(
+            hashes.iter().enumerate().all(|(at, hash)| !hashes[..at].contains(hash)),
+            "one layout twice: {hashes:?}"
+        );
+    }
+    let drawn = |at: fn(&cargo_infergate::receipt::BlockLayouts) -> Option<usize>| {
+        let mut drawn: Vec<usize> =
+            receipt.blocks.iter().filter_map(|block| at(block.layouts.as_ref().expect("layouts"))).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        drawn
+    };
+    // Six blocks and more draw each.
+    assert_eq!(drawn(|block| Some(block.base)), (0..files.base.len()).collect::<Vec<_>>());
+    assert_eq!(drawn(|block| Some(block.head)), (0..files.head.len()).collect::<Vec<_>>());
+    assert_eq!(drawn(|block| block.anchor), (0..files.anchor.len()).collect::<Vec<_>>());
+    files
+}
+
+/// When the first layout of each side was written.
+fn written(sandbox: &Sandbox) -> [SystemTime; 2] {
+    let base = glob(sandbox, "cache");
+    let head = glob(sandbox, "target");
+    [base, head].map(|path| fs::metadata(path).and_then(|file| file.modified()).expect("a layout"))
+}
+
+/// The first layout somewhere below a folder.
+fn glob(sandbox: &Sandbox, folder: &str) -> PathBuf {
+    let mut folders = vec![sandbox.path(folder)];
+    while let Some(folder) = folders.pop() {
+        let first = folder.join("layout-001");
+        if first.is_file() {
+            return first;
+        }
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        folders.extend(entries.filter(|path| path.is_dir() && !path.is_symlink()));
+    }
+    panic!("no layout below {folder}")
+}
+
+#[test]
+fn layouts_are_used_again_until_their_build_changes() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let asked = |count: &str| {
+        let said = gate(&sandbox, "HEAD", &[OUT, "--layouts", count]).success();
+        assert!(
+            stdout(&said).contains(&format!("{count} layouts a side: each block draws one of each")),
+            "{}",
+            stdout(&said)
+        );
+        (layouts(&sandbox), written(&sandbox))
+    };
+    let (three, first) = asked("3");
+    assert_eq!((three.base.len(), three.head.len(), three.anchor.len()), (3, 3, 0));
+    let (two, then) = asked("2");
+    assert_eq!((&two.base[..], &two.head[..]), (&three.base[..2], &three.head[..2]));
+    assert_eq!(then, first, "nothing is linked again");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_002;\n");
+    let (other, then) = asked("2");
+    assert_eq!((&other.base, then[0]), (&two.base, first[0]), "base is the same build");
+    assert!(other.head.iter().all(|hash| !three.head.contains(hash)) && then[1] > first[1], "{other:?}");
+    // One that was cut off in its list: all are linked anew.
+    let list = glob(&sandbox, "target").with_file_name("made-of");
+    let text = fs::read_to_string(&list).expect("the list");
+    fs::write(&list, &text[..text.len() - 2]).expect("a file");
+    let (again, last) = asked("2");
+    assert_eq!((again, last[0]), (other, then[0]));
+    assert!(last[1] > then[1]);
+}
+
+#[test]
+fn a_given_program_has_one_layout_and_so_has_whoever_asks_for_one() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let said = gate(&sandbox, "HEAD", &[OUT, "--layouts=1"]).success();
+    assert!(stdout(&said).contains("one build a side, as asked for"), "{}", stdout(&said));
+    assert_eq!(receipt(&sandbox).layouts, None);
+}
+
+#[test]
+fn an_anchor_is_laid_out_like_both_sides() {
+    let sandbox = repository();
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n", "second");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_002;\n");
+    gate(&sandbox, "HEAD", &[OUT, "--anchor=HEAD~1", "--layouts=2"]).success();
+    let files = layouts(&sandbox);
+    assert_eq!((files.base.len(), files.head.len(), files.anchor.len()), (2, 2, 2));
+    let all = [files.base, files.head, files.anchor].concat();
+    assert!(all.iter().enumerate().all(|(at, hash)| !all[..at].contains(hash)), "three builds: {all:?}");
+}
+
+#[test]
+fn a_calibration_of_benches_draws_from_all_builds_where_a_gate_would() {
+    for (sandbox, case, draws) in [(repository_of_a_bench(), "bench:long", true), (repository(), "decode/p8", false)] {
+        let mut process = sandbox.process(&["calibrate", "--model=m", "--threads=1", "--gates=2", "--layouts=2"]);
+        process.args(["--power-blocks=0", "--out=c.json", "--cases", case]);
+        assert_cmd::Command::from_std(process).assert().success();
+        let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
+        let [alone, apart] = &calibration.gates[..] else { panic!("two gates") };
+        // Of one file, or of all three in its place; then two of them.
+        let drawn = alone.layouts.as_ref().map(|files| (files.base.len(), files.base == files.head));
+        assert_eq!((drawn, alone.base_sha256.is_none()), (draws.then_some((3, true)), draws), "{case}");
+        assert_eq!((apart.layouts.is_none(), apart.base_sha256 == apart.head_sha256), (true, false), "{case}");
+    }
+}
+
+/// Ctrl-C comes while a linker runs that does not end: it is ended, and is not taken for one that cannot shuffle.
+#[test]
+fn an_interruption_while_layouts_are_linked_ends_the_link_and_the_command() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let path = std::env::var_os("PATH").expect("a path");
+    let linker = std::env::split_paths(&path).map(|folder| folder.join("cc")).find(|cc| cc.is_file()).expect("cc");
+    // Of a link the parent is the command. A second signal would end it at once.
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *shuffle-sections*)\n  mkdir '{}' 2>/dev/null && kill -INT \"$PPID\"\n  \
+         exec tail -f /dev/null;;\nesac\nexec '{}' \"$@\"\n",
+        sandbox.path("target/once").display(),
+        linker.display()
+    );
+    let shim = sandbox.write("target/shim/cc", &script);
+    fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("executable");
+    let folders = [sandbox.path("target/shim")].into_iter().chain(std::env::split_paths(&path));
+    let folders = std::env::join_paths(folders).expect("a path");
+    let asked = ["--model=m", "--threads=1", "--cases=decode/p8", "--layouts=2", OUT];
+    let of_a_gate = ["gate", "--against=HEAD", "--base-folder=cache"];
+    for command in [&of_a_gate[..], &["calibrate", "--gates=2"]] {
+        let mut process: Command = sandbox.process(command);
+        process.args(asked).env("PATH", &folders);
+        let (code, said) = signal(process, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        fs::remove_dir(sandbox.path("target/once")).expect("it was linked");
+        assert!(said.lines().last().is_some_and(|line| line.contains("interrupted")), "{said}");
+        assert!(!said.contains("does not shuffle") && !sandbox.path("paired.json").exists(), "{said}");
+    }
+    // The next one links anew.
+    gate(&sandbox, "HEAD", &[OUT, "--layouts=2"]).success();
+    assert_eq!(layouts(&sandbox).head.len(), 2);
+}
