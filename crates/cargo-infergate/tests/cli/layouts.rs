@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use cargo_infergate::receipt::{Calibration, LayoutFiles, PairedReceipt, read};
 
 use crate::interrupt::signal;
-use crate::revisions::{commit, gate, repository, repository_of_a_bench, run};
+use crate::revisions::{commit, gate, repository, repository_of_a_bench};
 use crate::sandbox::{Sandbox, stdout};
 
 const OUT: &str = "--out=paired.json";
@@ -131,32 +131,36 @@ fn a_calibration_of_benches_draws_from_all_builds_where_a_gate_would() {
     }
 }
 
-/// Ctrl-C comes while a linker runs that does not end: it is ended, and nothing is measured with one build a side in place of it.
+/// Ctrl-C comes while a linker runs that does not end: it is ended, and is not taken for one that cannot shuffle.
 #[test]
-fn an_interruption_while_layouts_are_linked_ends_the_link_and_the_gate() {
+fn an_interruption_while_layouts_are_linked_ends_the_link_and_the_command() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     let path = std::env::var_os("PATH").expect("a path");
     let linker = std::env::split_paths(&path).map(|folder| folder.join("cc")).find(|cc| cc.is_file()).expect("cc");
-    // Of a link the parent is the gate. A second signal would end it at once.
+    // Of a link the parent is the command. A second signal would end it at once.
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *shuffle-sections*)\n  mkdir '{}' 2>/dev/null && kill -INT \"$PPID\"\n  exec tail -f /dev/null;;\n\
-         esac\nexec '{}' \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *shuffle-sections*)\n  mkdir '{}' 2>/dev/null && kill -INT \"$PPID\"\n  \
+         exec tail -f /dev/null;;\nesac\nexec '{}' \"$@\"\n",
         sandbox.path("target/once").display(),
         linker.display()
     );
     let shim = sandbox.write("target/shim/cc", &script);
     fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("executable");
     let folders = [sandbox.path("target/shim")].into_iter().chain(std::env::split_paths(&path));
-    let mut process: Command = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--layouts=2", OUT]);
-    process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
-    process.env("PATH", std::env::join_paths(folders).expect("a path"));
-    let (code, said) = signal(process, &[]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(sandbox.path("target/once").is_dir(), "{said}");
-    assert!(said.contains("interrupted before the first block; nothing was measured"), "{said}");
-    assert!(!said.contains("does not shuffle") && !sandbox.path("paired.json").exists(), "{said}");
+    let folders = std::env::join_paths(folders).expect("a path");
+    let asked = ["--model=m", "--threads=1", "--cases=decode/p8", "--layouts=2", OUT];
+    let of_a_gate = ["gate", "--against=HEAD", "--base-folder=cache"];
+    for command in [&of_a_gate[..], &["calibrate", "--gates=2"]] {
+        let mut process: Command = sandbox.process(command);
+        process.args(asked).env("PATH", &folders);
+        let (code, said) = signal(process, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        fs::remove_dir(sandbox.path("target/once")).expect("it was linked");
+        assert!(said.lines().last().is_some_and(|line| line.contains("interrupted")), "{said}");
+        assert!(!said.contains("does not shuffle") && !sandbox.path("paired.json").exists(), "{said}");
+    }
     // The next one links anew.
-    run(&sandbox, &["gate", "--against=HEAD", "--cases=decode/p8", "--layouts=2", OUT]).success();
+    gate(&sandbox, "HEAD", &[OUT, "--layouts=2"]).success();
     assert_eq!(layouts(&sandbox).head.len(), 2);
 }

@@ -53,7 +53,7 @@ fn share(some: usize, all: usize) -> f64 {
 fn runs(requests: usize) -> usize {
     match requests {
         ..=200 => 400,
-        ..=1_000 => 200,
+        201..=1_000 => 200,
         _ => 80,
     }
 }
