@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("../../../templates/report/page.css");
 const SCRIPT: &str = include_str!("../../../templates/report/page.js");
 
 /// Characters across a table that stands beside a picture.
-const MOST_NARROW: usize = 84;
+const MOST_NARROW: usize = 82;
 /// Characters across a cell before it is wrapped, and around it.
 const MOST_CELL: usize = 38;
 const AROUND_CELL: usize = 3;
