@@ -30,6 +30,13 @@ pub fn number(table: &Table, at: usize, id: &str) -> Option<f64> {
     cell(table, at, id).quantity().map(|quantity| quantity.value)
 }
 
+/// The findings of a section.
+pub fn findings<'a>(report: &'a Report, section: &str) -> Vec<&'a Finding> {
+    let blocks = report.section(section).map_or(&[][..], |section| &section.blocks);
+    let found = blocks.iter().filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    found.flatten().collect()
+}
+
 /// The finding whose sentence begins so, wherever it stands.
 pub fn finding<'a>(report: &'a Report, begins: &str) -> Option<&'a Finding> {
     let blocks = report.sections.iter().flat_map(|section| &section.blocks);
