@@ -37,6 +37,8 @@ pub fn inline(words: &str) -> String {
             '_' => text.push_str("\\_"),
             // Addresses, which would become links: http://, www.
             ':' if after == Some('/') => text.push_str("\\:"),
+            // Where somebody prints the page, the log of a CI obeys a line that begins so.
+            ':' if after == Some(':') && text.trim().is_empty() => text.push_str("\\:"),
             '.' if before.is_some_and(|c: char| c.eq_ignore_ascii_case(&'w')) => text.push_str("\\."),
             // Mentions and references notify people; a mark nobody sees keeps them words.
             '@' if is_word(after) => text.push_str("@\u{200b}"),
