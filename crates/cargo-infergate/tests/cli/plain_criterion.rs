@@ -1,7 +1,7 @@
 //! Benches of plain criterion, in a repository that knows nothing of infergate.
 
 use crate::revisions::{commit, empty_repository, git};
-use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// Criterion's own version is never asked for.
 const MANIFEST: &str = "[package]\nname = 'parser'\nversion = '0.1.0'\nedition = '2018'\n\n\
@@ -82,12 +82,13 @@ fn which_bench_is_asked_where_there_are_several() {
 }
 
 #[test]
-fn benches_of_neither_are_named() {
+fn benches_of_something_else_are_named() {
     let sandbox = repository();
     sandbox.write("Cargo.toml", &MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", ""));
     commit(&sandbox, "benches/parse.rs", "fn main() {}\n", "a bench of its own");
-    let line = error(gate(&sandbox, &[]));
-    assert!(line.contains("the others use neither criterion nor infergate: parse"), "{line}");
+    let said = gate(&sandbox, &[]).code(4);
+    assert!(stderr(&said).contains("has no bench target 'inference'"), "{}", stderr(&said));
+    assert!(stderr(&said).contains("name one with --bench-target: there are parse"), "{}", stderr(&said));
 }
 
 /// What measures in the working tree cannot put anything in criterion's place there.

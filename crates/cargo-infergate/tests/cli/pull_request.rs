@@ -49,7 +49,7 @@ fn the_receipt_is_judged_again_and_the_comment_says_whose_numbers_they_are() {
     assert!(text.contains("[[accept]]\ncase = \"decode/p8\""), "what to write, where a reviewer needs it: {text}");
     // The default branch's own limits, and what the command found of both builds.
     let text = comment(&sandbox, "threshold = '20%'\nmean_threshold = '20%'\n");
-    assert!(text.contains("infergate: pass\n") && text.contains("| +20.0 % |"), "{text}");
+    assert!(text.contains("infergate: pass\n") && text.contains("| +20 % |"), "{text}");
     assert!(text.contains("up to 1 function changed"), "{text}");
     // What was measured for a wide limit is not enough for a narrow one.
     let text = comment(&gated("", &["--threshold=1.5", "--mean-threshold=1.5"]), "");
