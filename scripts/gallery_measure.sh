@@ -51,9 +51,9 @@ latency() {
     bench "${run[@]}" --threads 2 --seconds-per-case $after --out "$folder/latency.json"
 }
 
-# The scenarios that `load` has, with their lengths as they are but for the agent's, which is made to fit.
+# The scenarios that `load` has, at their lengths where the model's context has room for them.
 scenarios() {
-    local size=(--context 2048 --users 1,2,4,8,16,32 --requests 40)
+    local size=(--users 1,2,4,8,16,32 --requests 40)
     if [ -n "$short" ]; then size=(--context 64 --users 1,2,4 --requests 12); fi
     load --target "local:${SPEC:-$(model)}" --dtype f32 "${size[@]}" --out "$folder/scenarios.json"
 }
