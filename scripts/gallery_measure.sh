@@ -4,7 +4,7 @@
 #   smollm2    one request of a real model taken apart, cold and warm
 #   latency    three lengths of prompt and answer, with one thread and then with two
 #   scenarios  four scenarios, 1 to 32 users
-#   endpoints  servers and models side by side, by scripts/llama_cpp_server.sh
+#   endpoints  two servers, one of them with its model in two precisions, side by side, by scripts/llama_cpp_server.sh
 # and all of them where none is named. They take hours, want a quiet machine, and need python3 with pip for the model (98 MB).
 # COMMAND names a command that was built already (`cargo xtask` if none is given), WORKER a bench binary, SERVE the example
 # serve_candle, SPEC another model for scenarios. SHORT=1 tries each of them on little, below target/: what it measures says nothing.
@@ -51,16 +51,16 @@ latency() {
     bench "${run[@]}" --threads 2 --seconds-per-case $after --out "$folder/latency.json"
 }
 
-# The scenarios that `load` has, with their lengths as they are but for the agent's, which is made to fit.
+# The scenarios that `load` has, at their lengths where the model's context has room for them.
 scenarios() {
-    local size=(--context 2048 --users 1,2,4,8,16,32 --requests 40)
+    local size=(--users 1,2,4,8,16,32 --requests 40)
     if [ -n "$short" ]; then size=(--context 64 --users 1,2,4 --requests 12); fi
     load --target "local:${SPEC:-$(model)}" --dtype f32 "${size[@]}" --out "$folder/scenarios.json"
 }
 
 endpoints() {
     local size=()
-    if [ -n "$short" ]; then size=(PROMPTS=5 TOKENS=8 REQUESTS=20); fi
+    if [ -n "$short" ]; then size=(PROMPTS=5 TOKENS=8 REQUESTS=30); fi
     env "${size[@]}" bash scripts/llama_cpp_server.sh endpoints
 }
 

@@ -3,11 +3,11 @@
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
 #   gate       two servers of the same setting through the paired gate, then two of different settings
-#   endpoints  this server and serve_candle with three models, side by side: docs/gallery/endpoints.json (GALLERY: another folder)
+#   endpoints  this server and serve_candle with the model as it is and as f32, side by side: docs/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
 # the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
-# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (164) that of endpoints, BUDGET (5m) the time of each gate.
+# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (5m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -122,9 +122,10 @@ ours() {
     served=$("$python" -c 'import json, sys, urllib.request; print(json.load(urllib.request.urlopen(sys.argv[1]))["data"][0]["id"])' "$url/v1/models")
 }
 
-# Four servers, each on one thread, of which two at most compute at once, with prompts that go to each of them in turn: their number
+# Three servers, each on one thread, of which two at most compute at once, with prompts that go to each of them in turn: their number
 # and that of the servers have no common factor. Answers end where the model ends them or at TOKENS; serve_candle goes on to TOKENS.
-# The one with a single place refuses what comes while it is taken (429). The prices are made up.
+# The one with a single place refuses what comes while it is taken (429). All have the tokenizer of the model, which counts where a
+# server does not. The prices are made up.
 step_endpoints() {
     local folder=${GALLERY:-docs/gallery} targets=()
     target() { targets+=(--target "$1=$url" --model "$1=$2" --price "$1=$3"); }
@@ -134,11 +135,9 @@ step_endpoints() {
     target candle-q4_1 "$served" 0.05,0.20
     ours --model "$model" --dtype f32 --slots 1 --queue 0
     target candle-f32 "$served" 0.10,0.40
-    ours --model synthetic:gpt2 --slots 4
-    target candle-gpt2 "$served" 0.04,0.16
     "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-41}" "${TOKENS:-128}" > "$results/endpoints.jsonl"
     load "${targets[@]}" --api completions --dataset "$results/endpoints.jsonl" --input-tokens 32 --output-tokens "${TOKENS:-128}" \
-        --users "${USERS:-1,2}" --requests "${REQUESTS:-164}" --tokenizer "$model" "${worker[@]}" --out "$folder/endpoints.json"
+        --users "${USERS:-1,2}" --requests "${REQUESTS:-123}" --tokenizer "$model" "${worker[@]}" --out "$folder/endpoints.json"
 }
 
 for step in "${steps[@]}"; do

@@ -14,9 +14,9 @@ use crate::report::load::WAITED_FOR_NS;
 use crate::report::model::{Block, Finding, Section, Tone, Unit};
 use crate::report::words::recommendations as words;
 
-/// The rules, in the order they are read. A new one is a function and a line.
+/// The rules, in the order they are read: what makes the others' numbers no measure comes first. A new one is a function and a line.
 const RULES: &[fn(&Receipt) -> Option<Finding>] =
-    &[long_prompts, keep_it_warm, slowest_by_hardware, varies, few_samples];
+    &[varies, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
 
 /// Samples of a case that vary by more than this are not steady.
 const CV_LIMIT: f64 = 0.20;
@@ -30,6 +30,18 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     let found: Vec<Finding> = RULES.iter().filter_map(|rule| rule(receipt)).collect();
     (!found.is_empty()).then(|| Section::new("recommendations", "Recommendations").with(Block::Findings(found)))
+}
+
+/// The case whose samples vary most, where that is too much.
+fn varies(receipt: &Receipt) -> Option<Finding> {
+    let all = receipt.cases.iter().filter_map(|case| {
+        let figure = main_figure(case.id);
+        let cv = Spread::of(figure, case).variation().quantity()?.value;
+        Some((case.id, figure, cv))
+    });
+    let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let figures = [(format!("CV of {} of {case}", figure.name()), cv, Unit::Fraction)];
+    found(Tone::Warn, words::measure_in_quiet(case, figure.name(), cv, CV_LIMIT), &figures)
 }
 
 /// Up to which prompt the first token is there at once.
@@ -70,18 +82,6 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<Finding> {
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let figures = [(format!("share of the hardware's limit, {case}"), share, Unit::Fraction)];
     found(Tone::Plain, words::look_there_first(case, share), &figures)
-}
-
-/// The case whose samples vary most, where that is too much.
-fn varies(receipt: &Receipt) -> Option<Finding> {
-    let all = receipt.cases.iter().filter_map(|case| {
-        let figure = main_figure(case.id);
-        let cv = Spread::of(figure, case).variation().quantity()?.value;
-        Some((case.id, figure, cv))
-    });
-    let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let figures = [(format!("CV of {} of {case}", figure.name()), cv, Unit::Fraction)];
-    found(Tone::Warn, words::measure_in_quiet(case, figure.name(), cv, CV_LIMIT), &figures)
 }
 
 /// The case with the fewest samples, where they are too few for a P95.

@@ -44,8 +44,8 @@ pub const ABOUT_STABILITY: &str =
 pub const ABOUT_COST: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                               measured. Failed requests are not in it.";
 /// What agreement is.
-pub const ABOUT_AGREEMENT: &str = "How many of the dataset's prompts two targets answered with the same text. Two of one model that differ have other \
-                                   numbers: a coarser quantization, another order of sums. It says nothing of which answer is better.";
+pub const ABOUT_AGREEMENT: &str = "How many of the dataset's prompts two targets answered with the same text. Two that serve one model can differ by a coarser \
+                                   quantization, another order of sums, or a special token before the prompt. Which answer is better is not said.";
 /// What the audit is.
 pub const ABOUT_AUDIT: &str =
     "Before each load the client is driven against a server that wrote down when it sent each token.";
