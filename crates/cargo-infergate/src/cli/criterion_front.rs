@@ -22,8 +22,7 @@ const FOLDER: &str = "crates/infergate-criterion";
 const CRITERION: [&str; 3] = ["criterion", "codspeed-criterion-compat", "criterion2"];
 
 /// Keys of a dependency that say where it comes from.
-const PLACE: [&str; 9] =
-    ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
+const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;

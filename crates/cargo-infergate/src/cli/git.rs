@@ -80,7 +80,8 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
 /// When git says no; a name that is no text.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-    let text = String::from_utf8(said(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
+    let text =
+        String::from_utf8(said(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }

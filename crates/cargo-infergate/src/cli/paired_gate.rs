@@ -14,8 +14,8 @@ use super::outputs::{Kept, Written};
 use super::sides::{self, Sides};
 use super::terms::Agreed;
 use super::{
-    coverage, criterion_front, early, flags, memory, output, outputs, progress, report, same_code, server_program, terms, turn,
-    undecided,
+    coverage, criterion_front, early, flags, memory, output, outputs, progress, report, same_code, server_program,
+    terms, turn, undecided,
 };
 use crate::config::{Config, Undecided};
 use crate::gate::paired::PairedPolicy;

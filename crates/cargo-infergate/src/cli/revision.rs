@@ -13,9 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{
-    bench_names, built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree,
-};
+use super::{bench_names, built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
 use crate::config::Config;
 use crate::paired::Program;
 use infergate::text_file::read_text;

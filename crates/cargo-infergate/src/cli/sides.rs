@@ -10,13 +10,16 @@ use super::git::{commit_of, git};
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::revision::{Slot, Tree};
-use super::{bench_target, command_program, criterion_front, features, flags, memory, output, server_program, swap, toolchain};
+use super::{
+    bench_target, command_program, criterion_front, features, flags, memory, output, server_program, swap, toolchain,
+};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
 
 /// What a verdict says where benches of plain criterion were gated.
-const FRONT: &str = "both sides were built in checkouts in which infergate stands for criterion; nothing in the repository was changed";
+const FRONT: &str =
+    "both sides were built in checkouts in which infergate stands for criterion; nothing in the repository was changed";
 
 /// The workers of both sides; those that count their heap where there are some.
 pub struct Sides {
