@@ -22,6 +22,9 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &intended)
 }
 
+/// As many cases of a limit are named.
+const NAMED: usize = 8;
+
 /// What the gate can honour, said before the first block.
 pub fn thresholds(receipt: &PairedReceipt) -> String {
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
@@ -32,7 +35,11 @@ pub fn thresholds(receipt: &PairedReceipt) -> String {
         .iter()
         .map(|limit| {
             let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
-            format!("fails from {}: {}", units::signed_percent(limit - 1.0), cases.collect::<Vec<_>>().join(", "))
+            let cases: Vec<String> = cases.collect();
+            let named = cases.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            let more = cases.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("fails from {}: {named}{more}", units::signed_percent(limit - 1.0))
         })
         .collect();
     if lines.is_empty() { "no case is timed: every output changed".into() } else { lines.join("\n") }

@@ -84,8 +84,8 @@ fn a_wait_for_the_first_token_has_a_class() {
         let answers = |_| Answers::new(ttft_ms, 20, 4);
         let scenario = Scenario::plain("chatbot", 20, 4);
         let report = of(receipt(vec![server("", None)], vec![scenario], vec![level(0, 1, 30, answers)]));
-        assert_eq!(cell(table(&report, "load_users", "chatbot-ttft"), 0, "feels").shown(), feels);
-        assert!(table(&report, "load_users", "chatbot-e2e").columns.iter().all(|column| column.id != "feels"));
+        assert_eq!(cell(table(&report, "load_users", "ttft"), 0, "feels").shown(), feels);
+        assert!(table(&report, "load_users", "e2e").columns.iter().all(|column| column.id != "feels"));
     }
 }
 
