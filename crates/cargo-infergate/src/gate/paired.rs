@@ -30,7 +30,8 @@ pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted};
 pub use limits::{Limits, QUIET_THRESHOLD, median_threshold, missing};
 pub use looks::{
-    LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcomes, settled, stand,
+    LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcome_beside, outcomes, settled,
+    stand,
 };
 pub use mean::{block_mean_difference, mean_test};
 pub use power::{POWER_ASKED, called_share, smallest_slowdown};

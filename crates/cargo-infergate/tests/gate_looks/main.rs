@@ -6,7 +6,8 @@ mod literal;
 mod stalls;
 
 use cargo_infergate::gate::paired::{
-    Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite, outcomes, stand,
+    Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite, outcome_beside,
+    outcomes, stand,
 };
 use cargo_infergate::receipt::{Outcome, Shown};
 use cargo_infergate::stats::normal;
@@ -237,6 +238,23 @@ fn the_looks_decide_what_gate_md_says() {
         got.into_iter().flatten().for_each(|outcome| *seen.entry(outcome.words()).or_insert(0) += 1);
     }
     assert!(seen.len() == 4 + 1 && seen.values().all(|count| *count >= 5), "not every verdict was met: {seen:?}");
+}
+
+proptest! {
+    /// So the power of a suite of hundreds takes no longer than that of two.
+    #[test]
+    fn cases_that_are_alike_are_as_good_as_one_that_counts_as_often(
+        differences in proptest::collection::vec(-0.01..0.05, 0..=MAX_BLOCKS),
+        centre in -0.01..0.02,
+        others in 0..40_usize,
+    ) {
+        let with_mean = |series: Series| Series { mean: Some(Box::new(series.clone())), ..series };
+        let first = with_mean(series(&differences));
+        let other = with_mean(series(&spread(centre, 0.005, differences.len())));
+        let mut suite = vec![first.clone()];
+        suite.resize(others + 1, other.clone());
+        prop_assert_eq!(outcome_beside(&first, &other, others), outcomes(&suite)[0]);
+    }
 }
 
 proptest! {

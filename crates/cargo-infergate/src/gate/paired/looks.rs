@@ -91,8 +91,22 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
     replay(suite).iter().map(Case::settled).collect()
 }
 
+/// How `first` ends in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have the
+/// same evidence at each look, and the smallest mean over groups holds all of them or none.
+pub fn outcome_beside(first: &Series, other: &Series, others: usize) -> Option<Outcome> {
+    let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
+    let with = if others == 0 { 1 } else { 2 };
+    let cases = replay_times(&suite[..with], &times[..with]);
+    cases.first()?.settled().map(|(outcome, _)| outcome)
+}
+
 fn replay(suite: &[Series]) -> Vec<Case> {
-    let mut cases: Vec<Case> = suite.iter().map(Case::new).collect();
+    replay_times(suite, &vec![1.0; suite.len()])
+}
+
+/// Each case counts as many times as `times` says.
+fn replay_times(suite: &[Series], times: &[f64]) -> Vec<Case> {
+    let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
     for blocks in 1..=MAX_BLOCKS {
         let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).collect();
         // A look is taken when every open case has its blocks; a run that was cut short ends before it.
@@ -129,10 +143,10 @@ struct Case {
 }
 
 impl Case {
-    fn new(series: &Series) -> Self {
+    fn new(series: &Series, times: f64) -> Self {
         let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
-        let mean = series.mean.as_deref().map(|mean| Test::new(bet(mean).gentle(), bet(mean), MEAN_WEIGHT));
-        Self { median: Test::new(bet(series), bet(series), MEDIAN_WEIGHT), mean }
+        let mean = series.mean.as_deref().map(|mean| Test::new(bet(mean).gentle(), bet(mean), MEAN_WEIGHT * times));
+        Self { median: Test::new(bet(series), bet(series), MEDIAN_WEIGHT * times), mean }
     }
 
     fn tests(&self) -> impl Iterator<Item = &Test> {
