@@ -181,17 +181,20 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
     }
     outputs::fresh(&out.with_extension("first.json"))?;
     let folder = report::begin(matches)?;
-    let agreed = agreed(matches, config)?;
+    let mut agreed = agreed(matches, config)?;
+    let is_server = matches.get_flag("server") || matches.contains_id("base-url");
+    // Which cases there are depends on it.
+    if !is_server && agreed.config.worker.command.is_empty() && !matches.contains_id("base-bin") {
+        let only = criterion_front::only_bench(&agreed.config.bench, Path::new("."))?;
+        only.into_iter().for_each(|only| agreed.config.bench = only);
+    }
     let config = &agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
-    let is_server = matches.get_flag("server") || matches.contains_id("base-url");
     early::targets(config, is_server || matches.contains_id("base-bin") || !config.worker.command.is_empty())?;
     let mut config = config.clone();
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
-    } else if config.worker.command.is_empty() && !matches.contains_id("base-bin") {
-        criterion_front::only_bench(&config.bench, Path::new("."))?.into_iter().for_each(|only| config.bench = only);
     }
     let config = &config;
     early::calibrations(config)?;
