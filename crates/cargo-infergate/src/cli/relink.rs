@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::bench_target::{self, Place};
 use super::progress;
@@ -50,10 +50,20 @@ impl Linker {
     ) -> Result<Option<Self>> {
         let said = std::path::absolute(folder)?.join("link-args");
         let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];
-        let Some(built) = bench_target::build_beside(target, place, &arguments, stop)? else { return Ok(None) };
-        // A cargo that keeps one build for all arguments: its file is the plain build, and not to be removed.
-        let same = built.path.file_name() == plain.file_name();
-        ensure!(!same, "this cargo keeps one build of a bench target; layouts take cargo 1.85 or newer");
+        let build = || match bench_target::build_beside(target, place, &arguments, stop)? {
+            // A cargo that keeps one build for all arguments: its file is the plain build, and not to be removed.
+            Some(built) if built.path.file_name() == plain.file_name() => {
+                bail!("this cargo keeps one build of a bench target; layouts take cargo 1.85 or newer")
+            }
+            built => Ok(built),
+        };
+        let Some(mut built) = build()? else { return Ok(None) };
+        if !said.exists() {
+            // A call that was ended before it removed its build: cargo takes that for the one asked for, and links nothing.
+            remove(&built.path);
+            let Some(again) = build()? else { return Ok(None) };
+            built = again;
+        }
         let text = read_text(&said, MAX_COMMAND_BYTES).context("the linker's command cannot be read")?;
         let Some(command) = LinkCommand::parse(&text) else { return Ok(None) };
         Ok(Some(Self { command, built: built.path }))
@@ -72,14 +82,8 @@ impl Linker {
 impl Drop for Linker {
     /// Object files and bitcode take many times the room of the program. What cannot be removed is overwritten the next time.
     fn drop(&mut self) {
+        remove(&self.built);
         let folder = self.built.parent().unwrap_or(Path::new(""));
-        let name = self.built.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_its = |path: &PathBuf| {
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            file == name || file.starts_with(&format!("{name}."))
-        };
-        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.filter(is_its).for_each(|path| drop(fs::remove_file(path)));
         // The compiler's own folder for temporary files, which lies beside the program.
         let beside = |word: &String| Path::new(word).parent().map(Path::to_owned);
         let is_temporary = |path: &PathBuf| {
@@ -93,6 +97,18 @@ impl Drop for Linker {
             .filter(is_temporary)
             .for_each(|path| drop(fs::remove_dir_all(path)));
     }
+}
+
+/// Removes a build with the object files it kept.
+fn remove(built: &Path) {
+    let folder = built.parent().unwrap_or(Path::new(""));
+    let name = built.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_its = |path: &PathBuf| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file == name || file.starts_with(&format!("{name}."))
+    };
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(is_its).for_each(|path| drop(fs::remove_file(path)));
 }
 
 impl LinkCommand {

@@ -161,6 +161,7 @@ fn an_interruption_while_layouts_are_linked_ends_the_link_and_the_command() {
         assert!(!said.contains("does not shuffle") && !sandbox.path("paired.json").exists(), "{said}");
     }
     // The next one links anew.
-    gate(&sandbox, "HEAD", &[OUT, "--layouts=2"]).success();
+    let said = gate(&sandbox, "HEAD", &[OUT, "--layouts=2"]).success();
+    assert!(receipt(&sandbox).layouts.is_some(), "{}", stdout(&said));
     assert_eq!(layouts(&sandbox).head.len(), 2);
 }
