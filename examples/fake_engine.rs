@@ -174,7 +174,7 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
 }
 
 fn main() -> ExitCode {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     let said = words(&std::env::var("INFERGATE_MODEL").unwrap_or_default());
     if said.iter().any(|word| word == "garbage") {
         println!("Loading weights... 100%");

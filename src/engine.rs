@@ -75,19 +75,15 @@
 pub mod contract;
 pub mod factory;
 pub mod fake;
-mod info;
 pub mod scheduler;
 
 use anyhow::{Result, bail};
 
 pub use contract::check_contract;
-pub use factory::{EngineFactory, LoadRequest};
+pub use factory::EngineFactory;
 pub use fake::FakeEngine;
-pub use info::{Cost, Device, EngineInfo, Pacing};
+pub use infergate_core::engine::{Cost, Device, EngineInfo, LoadRequest, Pacing, TokenId, ensure_fits};
 pub use scheduler::{Event, RequestId, RoundRobin, Scheduler};
-
-/// A token's number in the model's vocabulary.
-pub type TokenId = u32;
 
 /// What an engine knows of the token it gave last.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -180,17 +176,4 @@ pub trait Engine {
         let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
         Ok(Box::new(RoundRobin::new(sequences)?))
     }
-}
-
-/// Refuses a request that does not fit, in the words every engine should use.
-///
-/// # Errors
-/// When `tokens` exceeds `context_tokens`.
-pub fn ensure_fits(tokens: usize, context_tokens: usize) -> Result<()> {
-    if tokens > context_tokens {
-        bail!(
-            "{tokens} tokens do not fit the model's context of {context_tokens}; shorten the prompt or ask for fewer tokens"
-        );
-    }
-    Ok(())
 }

@@ -2,30 +2,21 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
-pub mod build_info;
-pub mod case;
-pub mod clock;
-pub mod config;
 #[cfg(feature = "bench")]
 pub mod criterion;
 pub mod engine;
-pub mod json;
 pub mod load;
-pub mod lock;
-pub mod machine;
 pub mod measure;
+#[cfg(feature = "bench")]
 pub mod memory;
-pub mod outcome;
-pub mod printable;
-pub mod process;
-pub mod progress;
-pub mod prompt;
-pub mod receipt;
-pub mod relay;
-pub mod stats;
-pub mod text_file;
-pub mod trace;
+#[cfg(feature = "bench")]
 pub mod worker;
+
+pub use infergate_core::clock;
+
+#[cfg(feature = "bench")]
+use infergate_core::{build_info, config, machine, outcome, printable, process, progress, prompt};
+use infergate_core::{case, receipt};
 
 /// The examples of docs/ENGINE.md are compiled with the tests.
 #[cfg(doctest)]

@@ -1,9 +1,8 @@
 //! Verify the output, warm up, take raw samples.
 
 mod output;
+mod prompt;
 mod sampler;
-
-use std::fmt;
 
 use anyhow::{Result, ensure};
 
@@ -11,28 +10,17 @@ use crate::case::Case;
 use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
+pub use infergate_core::outcome::InvariantBroken;
+pub use infergate_core::engine::first_difference;
 
 use output::Refusal;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
-pub use sampler::{
-    LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, Sampler, fitting_iterations, iterations_per_sample,
-};
+pub use prompt::fixed_prompt;
+pub use sampler::{Sampler, iterations_per_sample};
 
 /// Tokens of a known output that a further process of the same run computes to warm up.
 const WARM_UP_TOKENS: usize = 8;
-
-/// The run breaks an invariant: it is invalid, with this reason, and gives no verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvariantBroken(pub String);
-
-impl fmt::Display for InvariantBroken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvariantBroken {}
 
 /// One case on one engine, output verified, ready to be timed.
 #[derive(Debug, Clone)]
@@ -131,12 +119,6 @@ fn unrepeatable(case: Case, at: usize) -> anyhow::Error {
         at + 1
     ))
     .into()
-}
-
-/// The first index at which two outputs differ, their lengths included.
-pub fn first_difference(a: &[TokenId], b: &[TokenId]) -> Option<usize> {
-    let common = a.iter().zip(b).position(|(a, b)| a != b);
-    common.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
 }
 
 fn work(engine: &dyn Engine, case: Case) -> Option<Work> {

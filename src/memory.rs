@@ -18,20 +18,10 @@
 //! }
 //! ```
 
-#[cfg(feature = "bench")]
 mod allocator;
-#[cfg(feature = "bench")]
 mod counted;
-pub mod leak;
-mod phase;
-pub mod resident;
-#[cfg(feature = "bench")]
+mod sample;
 mod sites;
-mod size;
 
-#[cfg(feature = "bench")]
 pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
-#[cfg(feature = "bench")]
 pub use counted::{count, inference, locate, run_once, state};
-pub use phase::{MemoryRequest, run};
-pub use size::size;

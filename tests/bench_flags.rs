@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use infergate::receipt::{MemoryReceipt, Receipt, read};
+use infergate_core::receipt::{MemoryReceipt, Receipt, read};
 
 /// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
 fn bench(folder: &Path, arguments: &[&str]) -> Output {

@@ -1,6 +1,6 @@
 //! Case ids: what they mean, how cases are chosen, what is refused.
 
-use infergate::case::{Case, full_grid, gate_suite, select};
+use infergate_core::case::{Case, full_grid, gate_suite, select};
 
 fn error_of(id: &str) -> String {
     id.parse::<Case>().expect_err(id).to_string()

@@ -1,6 +1,6 @@
 //! The numbers behind a token: which are kept, and that a file gives them back to the last bit.
 
-use infergate::receipt::{Fingerprint, StepLogits};
+use infergate_core::receipt::{Fingerprint, StepLogits};
 
 #[test]
 fn the_best_eight_are_kept_and_the_lower_id_comes_first() {

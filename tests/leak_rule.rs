@@ -3,7 +3,7 @@
 //! `cargo test --test leak_rule -- --nocapture` prints each kind of the table in docs/MEMORY.md.
 
 use fastrand::Rng;
-use infergate::memory::leak::{HeapGrowth, MIN_RUNS, certain_leak_interval, heap_rises, heap_trend, random_leaks};
+use infergate_core::memory::leak::{HeapGrowth, MIN_RUNS, certain_leak_interval, heap_rises, heap_trend, random_leaks};
 
 const RUNS: usize = 100;
 const PHASES: u64 = 400;

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::clock::{Clock, VirtualClock};
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
 use infergate::measure::{self, InvariantBroken, Sampler};
-use infergate::prompt;
-use infergate::trace::Trace;
+use infergate_core::prompt;
+use infergate_core::trace::Trace;
 
 const MS: u64 = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Text of others on a terminal: one line, and nothing that a terminal obeys.
 
-use infergate::printable::{printable, printable_line, printable_report, printable_within};
+use infergate_core::printable::{printable, printable_line, printable_report, printable_within};
 
 #[test]
 fn what_a_terminal_obeys_is_shown_instead() {

@@ -4,7 +4,8 @@ use anyhow::Result;
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
-use infergate::prompt::{TEXT, fixed_prompt, seeded_ids};
+use infergate::measure::fixed_prompt;
+use infergate_core::prompt::{TEXT, seeded_ids};
 
 /// An engine whose tokens are words; it only tokenizes.
 struct Words;

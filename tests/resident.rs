@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use infergate::memory::resident::{SELF, missing, peak_rss_bytes, sample};
+use infergate_core::memory::resident::{SELF, missing, of_process, peak_rss_bytes};
 
 #[test]
 fn without_proc_what_is_missing_is_said() {
     let nowhere = Path::new("no-such-folder");
-    let seen = sample(nowhere);
-    // Linux has nothing but these files.
-    assert_eq!(seen.rss_bytes.is_some(), !cfg!(target_os = "linux"), "{seen:?}");
+    let seen = of_process(nowhere);
+    assert_eq!(seen.rss_bytes, None);
     assert_eq!((seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes), (None, None, None));
     let said = missing(&seen, peak_rss_bytes(nowhere)).join("; ");
     // This test program does not count its heap.
@@ -28,7 +27,7 @@ fn the_files_of_proc_are_read_in_kib() {
         .expect("a file");
     fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\nVmRSS: 40 kB\nVmSwap: 5 kB\n")
         .expect("a file");
-    let seen = sample(folder.path());
+    let seen = of_process(folder.path());
     assert_eq!(seen.rss_bytes, Some(45 << 10), "what was swapped out is still needed");
     assert_eq!(
         (seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes),
@@ -41,7 +40,7 @@ fn the_files_of_proc_are_read_in_kib() {
 #[test]
 fn linux_says_everything_of_a_process() {
     let proc_self = Path::new(SELF);
-    let (seen, peak) = (sample(proc_self), peak_rss_bytes(proc_self));
+    let (seen, peak) = (of_process(proc_self), peak_rss_bytes(proc_self));
     assert!(missing(&seen, peak).iter().all(|thing| thing.contains("heap")), "{seen:?} {peak:?}");
     assert!(peak >= seen.pss_bytes, "{seen:?} {peak:?}");
 }

@@ -1,7 +1,7 @@
 //! What a row is about: every subject survives its text.
 
-use infergate::case::Case;
-use infergate::receipt::{Name, Subject};
+use infergate_core::case::Case;
+use infergate_core::receipt::{Name, Subject};
 
 #[test]
 fn a_subject_reads_as_it_prints() {

@@ -1,6 +1,6 @@
 //! The times of one request: what is derived from them, and what is undefined.
 
-use infergate::trace::Trace;
+use infergate_core::trace::Trace;
 
 #[test]
 fn one_request_by_hand() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::worker::{Honesty, Patience, Request, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);

@@ -15,7 +15,6 @@ use crate::config::Config;
 use crate::engine::{Engine, EngineFactory};
 use crate::measure::{self, Sampler};
 use crate::printable::printable;
-use crate::prompt;
 
 /// Criterion's smallest sample size: a generation takes seconds.
 const SAMPLES: usize = 10;
@@ -35,7 +34,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
     let mut recorder = Recorder::new(config, engine.as_ref());
     if measured && let Some(case) = cases.iter().find(|case| arguments.names(&case.to_string())) {
-        let prompt = prompt::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+        let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
         recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(load_ns))?);
         recorder.warm(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
     }
@@ -46,7 +45,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
         group.sampling_mode(SamplingMode::Flat);
         for case in cases.iter().filter(|case| case.phase() == phase) {
             let prepared = if arguments.names(&case.to_string()) && !arguments.list && !arguments.load_baseline {
-                let prompt = prompt::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+                let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
                 Some(measure::prepare(engine.as_mut(), *case, prompt)?)
             } else {
                 None

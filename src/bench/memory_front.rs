@@ -13,13 +13,13 @@ use super::arguments::Arguments;
 use crate::build_info;
 use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
-use crate::memory::leak::{Finding, Witness, asked, judge};
-use crate::memory::{MemoryRequest, run, size};
 use crate::outcome::Outcome;
 use crate::printable::{printable, printable_report};
 use crate::process::{outlive_file_limits, this_program};
 use crate::progress::Progress;
 use crate::receipt::{LeakSite, MemoryReceipt, write_json};
+use infergate_core::memory::leak::{Finding, Witness, asked, judge};
+use infergate_core::memory::{MemoryRequest, run, size};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";

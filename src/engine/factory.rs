@@ -1,36 +1,8 @@
 //! How a bench target makes its engine: [`EngineFactory`].
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
 
-use super::Engine;
-
-/// Which model to load, and how. The same on every command line, in `infergate.toml` and in the worker protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadRequest {
-    /// The model spec, for example `synthetic:gpt2`; what it means is the factory's business.
-    pub model: String,
-    /// Compute type, for example `f32`; `None` leaves it to the model's file.
-    #[serde(default)]
-    pub dtype: Option<String>,
-    /// Threads to compute with.
-    pub threads: usize,
-    /// Seed of synthetic weights and synthetic prompts.
-    pub seed: u64,
-    /// Whatever else the factory understands, by name: a server's `url`, a `device`, how many layers it computes. An option
-    /// can be a secret, so none is ever written into a receipt or an error.
-    #[serde(default)]
-    pub options: BTreeMap<String, String>,
-}
-
-impl Default for LoadRequest {
-    /// No model, one thread, seed 1, no options.
-    fn default() -> Self {
-        Self { model: String::new(), dtype: None, threads: 1, seed: 1, options: BTreeMap::new() }
-    }
-}
+use super::{Engine, LoadRequest};
 
 /// Makes engines. A closure `Fn(&LoadRequest) -> Result<Box<dyn Engine + Send>>` is one.
 ///

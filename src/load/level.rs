@@ -3,37 +3,12 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
 
-use super::{Ask, Driven, LevelPlan, Load, MOST_ANSWER_BYTES, RequestRecord, Window, drive};
+use super::{Ask, Driven, Load, drive};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::measure::{InvariantBroken, first_difference, output_ids};
-
-/// What a level gave.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LoadLevel {
-    /// Every request, by its number.
-    pub records: Vec<RequestRecord>,
-    /// The time in which the load was what was asked for; `None` where it never was, or an older worker did not say.
-    #[serde(default)]
-    pub steady: Option<Window>,
-    /// Requests that the engine had room for at once.
-    pub slots: u32,
-    /// Most requests that one step worked on.
-    pub largest_batch: u32,
-    /// Whether a step computes several requests together. `false`: they take turns. `None`: the engine does not say.
-    #[serde(default)]
-    pub batches: Option<bool>,
-    /// Memory for the keys and values of one request, bytes. `None`: the engine does not say.
-    #[serde(default)]
-    pub kv_bytes_per_request: Option<u64>,
-    /// Requests whose output was computed once more alone, and was the same.
-    pub compared: u32,
-    /// Why the level ended before its stop rule said so: the engine failed, or there were more records than fit an answer.
-    #[serde(default)]
-    pub cut_short: Option<String>,
-}
+use infergate_core::load::{LevelPlan, LoadLevel, MOST_ANSWER_BYTES};
 
 /// Runs `plan` on a scheduler of `engine`, on `clock`, then computes some of the outputs alone.
 ///

@@ -6,24 +6,11 @@ use super::{Prepared, first_difference, unrepeatable};
 use crate::case::{Case, Phase};
 use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
+use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 
 /// So many steps of a decode case may follow each other before the engine stands at the prompt's end again, so that the context
 /// stays near P: those that are timed together, and all of an engine that never rewinds.
 const MAX_DRIFT_TOKENS: usize = 16;
-
-/// A sample takes at least about this long, nanoseconds, by as many iterations as that needs: reading the clock takes some 50.
-pub const LEAST_SAMPLE_NS: f64 = 1e5;
-/// An iteration that took this long is no fast one that was interrupted; another is looked at so many times more.
-pub const SURELY_SLOW_NS: f64 = 1e7;
-/// Further looks.
-pub const LOOKS: usize = 4;
-/// Iterations by which the time of a fast one is found.
-pub const LOOK_ITERATIONS: usize = 64;
-
-/// Iterations that make a sample of a case whose iteration takes `iteration_ns`.
-pub fn fitting_iterations(iteration_ns: f64) -> usize {
-    (LEAST_SAMPLE_NS / iteration_ns.max(1.0)).ceil().max(1.0) as usize
-}
 
 /// Iterations that make a sample of `prepared` on `engine`: one, unless that is short against reading the clock.
 ///

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::allocator::{Heap, heap, reset_peak};
-use super::{resident, sites};
+use super::{sample, sites};
+use infergate_core::memory::resident;
 use crate::case::{Case, Phase};
 use crate::engine::Engine;
 use crate::measure::{Prepared, ensure_same_output};
@@ -36,10 +37,10 @@ pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<()> {
 
 /// The memory now, and the peaks since this was asked last.
 pub fn state() -> MemoryState {
-    resident::without_huge_pages();
+    sample::without_huge_pages();
     let peak_live_bytes = heap().map(|heap| heap.peak_bytes);
     let proc_self = Path::new(resident::SELF);
-    let sample = resident::sample(proc_self);
+    let sample = sample::sample(proc_self);
     let peak_rss_bytes = resident::peak_rss_bytes(proc_self);
     let missing = resident::missing(&sample, peak_rss_bytes);
     let state = MemoryState { missing, sample, peak_live_bytes, peak_rss_bytes };

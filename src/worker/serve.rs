@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::wire::{Wire, hello, to_answer};
+use super::standard_streams;
 use super::{
-    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, standard_streams,
+    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire, hello, to_answer,
 };
 use crate::case::{Case, Phase};
 use crate::clock::Clock;
@@ -143,7 +143,7 @@ impl Worker<'_> {
 impl LoadedEngine {
     fn prompt(&self, tokens: usize) -> Result<Vec<TokenId>> {
         let text = self.prompt_text.as_deref().unwrap_or(prompt::TEXT);
-        prompt::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
+        measure::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
     }
 
     fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>, feed: Option<&[TokenId]>) -> Result<&Prepared> {

@@ -73,7 +73,7 @@ impl Scheduler for Changes {
 }
 
 fn main() -> ExitCode {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     let clock = VirtualClock::default();
     let engine_clock = clock.clone();
     let load = move |request: &LoadRequest| -> Result<Box<dyn Engine + Send>> {

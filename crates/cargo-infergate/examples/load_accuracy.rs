@@ -15,7 +15,7 @@ use cargo_infergate::load::cpu::raise_connection_limit;
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::script_server::Script;
 use infergate::load::Arrivals;
-use infergate::stats::quantile;
+use infergate_core::stats::quantile;
 
 const SCRIPT: Script = Script { ttft_ns: 200_000_000, itl_ns: 20_000_000, output_tokens: 50, is_shared: false };
 

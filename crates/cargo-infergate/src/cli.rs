@@ -71,9 +71,9 @@ const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 pub fn main(args: ArgsOs) -> i32 {
     let (program, args) = program_and_args(args.collect());
     output::set_program_name(program);
-    infergate::process::outlive_file_limits();
+    infergate_core::process::outlive_file_limits();
     if std::env::var_os(VIRTUAL_CLOCK).is_some() {
-        infergate::worker::trust_virtual_clocks();
+        infergate_core::worker::trust_virtual_clocks();
     }
     let matches = match command(program).try_get_matches_from(args) {
         Ok(matches) => matches,
@@ -150,7 +150,7 @@ fn measures(name: &str, matches: &ArgMatches) -> bool {
 
 /// What the suite asks a process of this command for.
 fn probe(matches: &ArgMatches) -> Result<i32> {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     let probes = probes::run(matches.get_one("threads").copied().unwrap_or_default())?;
     println!("{}", serde_json::to_string(&probes)?);
     Ok(0)
@@ -205,7 +205,7 @@ pub fn command(program: &'static str) -> Command {
 
 /// What `--version` says: how this command was built matters to whoever reports a fault, and to whoever packs it.
 fn long_version() -> String {
-    let build = infergate::build_info::build();
+    let build = infergate_core::build_info::build();
     let flags = if build.flags.is_empty() { "none" } else { &build.flags };
     format!("{}\n{}, {}, flags: {flags}", env!("CARGO_PKG_VERSION"), build.rustc, build.target)
 }

@@ -14,7 +14,7 @@ pub mod loaded;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use infergate::text_file::read_bytes;
+use infergate_core::text_file::read_bytes;
 
 pub use changed::{Changed, ChangedFunction};
 use image::Image;

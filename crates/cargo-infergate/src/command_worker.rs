@@ -16,11 +16,11 @@ use sha2::{Digest, Sha256};
 
 use crate::receipt::{Build, Output, output_sha256};
 use crate::watcher::{end_children, take_over};
-use infergate::case::{BenchName, Case};
-use infergate::engine::EngineInfo;
-use infergate::measure::InvariantBroken;
-use infergate::process::Group;
-use infergate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, ending, hello, to_answer};
+use infergate_core::case::{BenchName, Case};
+use infergate_core::engine::EngineInfo;
+use infergate_core::outcome::InvariantBroken;
+use infergate_core::process::Group;
+use infergate_core::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, ending, hello, to_answer};
 use serde_json::Value;
 
 /// The hidden command that runs this.
@@ -47,7 +47,7 @@ pub struct Job {
 /// # Errors
 /// When a pipe breaks; a command that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     take_over();
     let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
     let mut worker = Worker { job, prepared: None };

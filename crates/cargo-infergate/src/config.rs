@@ -1,17 +1,17 @@
-//! Everything `infergate.toml`, the environment and the flags can set: what is measured ([`infergate::config::Config`]) and how
+//! Everything `infergate.toml`, the environment and the flags can set: what is measured ([`infergate_core::config::Config`]) and how
 //! it is judged.
 
 mod accept;
 
 pub use accept::accepts;
-pub use infergate::config::{FILE_NAME, MemoryConfig, Settings, keys};
+pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::load::body::Api;
 use anyhow::{Result, bail};
-use infergate::config::Config as Measured;
+use infergate_core::config::Config as Measured;
 
 use crate::gate::Policy;
 use crate::gate::paired::Limits;

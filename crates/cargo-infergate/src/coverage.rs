@@ -17,9 +17,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::paired::Program;
 use crate::receipt::PairedCase;
-use infergate::engine::LoadRequest;
-use infergate::process::this_program;
-use infergate::worker::{Capability, Client, Launcher, Patience, WorkerFile};
+use infergate_core::engine::LoadRequest;
+use infergate_core::process::this_program;
+use infergate_core::worker::{Capability, Client, Launcher, Patience, WorkerFile};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;

@@ -1,7 +1,7 @@
 //! What the hardware gives ([`probes`]) and what makes it noisy ([`doctor`]). Which machine it is, the bench target says itself:
-//! [`infergate::machine`].
+//! [`infergate_core::machine`].
 
 pub mod doctor;
 pub mod probes;
 
-pub use infergate::machine::{cpu, detect};
+pub use infergate_core::machine::{cpu, detect};

@@ -23,13 +23,13 @@ use std::thread;
 
 use crate::gate::paired::{Known, MAX_BLOCKS, fewest_to_pass};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
-use infergate::case::Case;
-use infergate::clock::{Clock, MonotonicClock};
-use infergate::progress::Progress;
-use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
+use infergate_core::case::Case;
+use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::progress::Progress;
+use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use block::Who;
-pub(crate) use infergate::worker::ensure_not;
+pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;

@@ -1,5 +1,5 @@
 //! The file formats of judging: baselines, paired receipts, calibrations and verdicts; and those of measuring, from
-//! [`infergate::receipt`].
+//! [`infergate_core::receipt`].
 //!
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
@@ -47,9 +47,9 @@ pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,
     TargetEvidence, TimeEvidence, Unit,
 };
-pub use infergate::memory::leak::{RandomLeak, Witness};
-pub use infergate::outcome::Outcome;
-pub use infergate::receipt::*;
+pub use infergate_core::memory::leak::{RandomLeak, Witness};
+pub use infergate_core::outcome::Outcome;
+pub use infergate_core::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};

@@ -1,6 +1,6 @@
 //! The statistics of verdicts. Pure: no IO, no clock.
 //!
-//! As in [`infergate::stats`], which is here too, every function refuses what it cannot answer with `None`.
+//! As in [`infergate_core::stats`], which is here too, every function refuses what it cannot answer with `None`.
 
 mod beta;
 mod dependent;
@@ -13,7 +13,7 @@ mod student;
 pub use beta::{beta_cdf, beta_quantile};
 pub use dependent::{Queue, Timed, batches, is_more_frequent, neighbours, percentile_interval, share_interval};
 pub use holm::holm_adjusted;
-pub use infergate::stats::*;
+pub use infergate_core::stats::*;
 pub use proportion::clopper_pearson;
 pub use signed_rank::{
     MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,

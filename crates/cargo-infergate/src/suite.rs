@@ -9,14 +9,12 @@ use crate::machine::probes;
 use crate::receipt::{
     Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
 };
-use infergate::case::{Case, choose, choose_benches};
-use infergate::clock::{Clock, MonotonicClock};
-use infergate::engine::{EngineInfo, LoadRequest};
-use infergate::measure::{
-    LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, first_difference, fitting_iterations,
-};
-use infergate::progress::Progress;
-use infergate::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::case::{Case, choose, choose_benches};
+use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::engine::{EngineInfo, LoadRequest, first_difference};
+use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
+use infergate_core::progress::Progress;
+use infergate_core::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;

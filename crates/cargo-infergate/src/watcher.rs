@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
-use infergate::process::this_program;
-use infergate::worker::Launcher;
+use infergate_core::process::this_program;
+use infergate_core::worker::Launcher;
 
 #[cfg(target_os = "linux")]
 pub use children::{end_children, take_over};

@@ -6,7 +6,7 @@ use cargo_infergate::gate::paired::{Compared, layout_spread, sides, summarise};
 use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Share, output_sha256};
 use cargo_infergate::stats::{clopper_pearson, normal, pooled_std};
 use infergate::engine::EngineInfo;
-use infergate::receipt::{Build, Machine};
+use infergate_core::receipt::{Build, Machine};
 use serde_json::{Value, json};
 
 fn quiet(blocks: usize) -> Vec<f64> {

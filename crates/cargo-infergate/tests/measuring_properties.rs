@@ -2,10 +2,10 @@
 //!
 //! They stand here because the development dependencies of the package they are about are built by every `cargo bench`.
 
-use infergate::case::Case;
-use infergate::printable::{printable, printable_report};
-use infergate::receipt::{Name, StepLogits, Subject};
-use infergate::trace::Trace;
+use infergate_core::case::Case;
+use infergate_core::printable::{printable, printable_report};
+use infergate_core::receipt::{Name, StepLogits, Subject};
+use infergate_core::trace::Trace;
 use proptest::prelude::*;
 
 proptest! {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cargo_infergate::receipt::Receipt;
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
-use infergate::progress::Progress;
+use infergate_core::progress::Progress;
 use infergate::worker;
 
 fn request(worker: &str, model: &str) -> SuiteRequest {

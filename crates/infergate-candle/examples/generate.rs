@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use infergate::engine::{Engine, EngineFactory, LoadRequest, TokenId, ensure_fits};
-use infergate::printable::{printable, printable_report};
-use infergate::process::ensure_environment;
+use infergate_core::printable::{printable, printable_report};
+use infergate_core::process::ensure_environment;
 use infergate_candle::Candle;
 use serde::Serialize;
 

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use candle_core::DType;
-use infergate::process::ensure_environment;
-use infergate::prompt::seeded_ids;
+use infergate_core::process::ensure_environment;
+use infergate_core::prompt::seeded_ids;
 use infergate_candle::decoder::Decoder;
 use infergate_candle::gpt2::{Gpt2, Gpt2Config};
 use infergate_candle::{parallel, synthetic};

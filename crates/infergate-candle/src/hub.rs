@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 use hf_hub::{Cache, Repo, RepoType};
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 use client::{Client, Failure};

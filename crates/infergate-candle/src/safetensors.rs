@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle_core::safetensors::Load as _;
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
-use infergate::json;
-use infergate::receipt::RULES;
+use infergate_core::json;
+use infergate_core::receipt::RULES;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 
 use super::OneLine as _;

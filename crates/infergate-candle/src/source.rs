@@ -22,7 +22,7 @@ use super::tokenizer::Text;
 use super::weights::Weight;
 use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
 use infergate::engine::{EngineInfo, LoadRequest};
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 /// Loads the model that `request` names.
 ///

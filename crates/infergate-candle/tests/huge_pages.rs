@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use infergate::engine::{EngineFactory as _, LoadRequest};
-use infergate::process::ensure_environment;
+use infergate_core::process::ensure_environment;
 use infergate_candle::Candle;
 
 fn main() -> Result<()> {

@@ -13,8 +13,8 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
-use infergate::clock::{Clock, MonotonicClock};
-use infergate::receipt::Probes;
+use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::receipt::Probes;
 
 /// A huge page where the system has them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use infergate::config::{Config, Settings as _};
+use infergate_core::config::{Config, Settings as _};
 use infergate::engine::{EngineFactory, LoadRequest};
-use infergate::printable::printable;
-use infergate::process;
+use infergate_core::printable::printable;
+use infergate_core::process;
 
 use crate::server::{self, Settings};
 

@@ -236,7 +236,7 @@ pub fn run_until_signal(bound: Bound, engine: Box<dyn Engine + Send>, settings: 
     };
     let mut out = std::io::stdout();
     writeln!(out, "http://{}", bound.address()?).and_then(|()| out.flush()).context("cannot write to stdout")?;
-    eprintln!("serving '{}'; Ctrl-C ends it", infergate::printable::printable(&service.app.model));
+    eprintln!("serving '{}'; Ctrl-C ends it", infergate_core::printable::printable(&service.app.model));
     let told = async move {
         signals.next().await;
         eprintln!("requests in flight are served to their end; Ctrl-C again ends at once");

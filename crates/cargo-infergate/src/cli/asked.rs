@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
-use infergate::process::Group;
-use infergate::worker::WorkerError;
+use infergate_core::process::Group;
+use infergate_core::worker::WorkerError;
 
 use super::progress;
 

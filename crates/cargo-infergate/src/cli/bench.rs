@@ -82,7 +82,7 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         package: worker.package,
         commit: worker.commit,
         dirty: worker.dirty,
-        prober: Some(infergate::process::this_program()?),
+        prober: Some(infergate_core::process::this_program()?),
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         runs: config.runs,

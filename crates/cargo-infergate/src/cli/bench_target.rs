@@ -15,10 +15,10 @@ use super::{asked, bench_names, criterion_front, lock_file, output, progress, to
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
-use infergate::build_info;
-use infergate::process::Group;
-use infergate::text_file::read_text;
-use infergate::worker::WorkerError;
+use infergate_core::build_info;
+use infergate_core::process::Group;
+use infergate_core::text_file::read_text;
+use infergate_core::worker::WorkerError;
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;

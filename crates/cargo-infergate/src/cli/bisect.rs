@@ -21,8 +21,8 @@ use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Outcome, VerdictRow};
 use crate::report::paired::bisection;
-use infergate::case::{BenchName, Case};
-use infergate::worker::WorkerError;
+use infergate_core::case::{BenchName, Case};
+use infergate_core::worker::WorkerError;
 
 /// Its flags.
 pub fn command() -> Command {

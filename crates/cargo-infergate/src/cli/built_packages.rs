@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{checkout_folder, progress};
-use infergate::worker::WorkerError;
+use infergate_core::worker::WorkerError;
 
 /// In a target folder and in no folder below it.
 const TOP: &str = ".rustc_info.json";

@@ -18,10 +18,10 @@ use crate::receipt::{
     file_word, read, timestamp, write_json,
 };
 use crate::report::calibration;
-use infergate::case::Case;
-use infergate::clock::{Clock, MonotonicClock};
-use infergate::receipt::limits::MAX_CALIBRATED_CASES;
-use infergate::worker::{WorkerError, WorkerFile};
+use infergate_core::case::Case;
+use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
+use infergate_core::worker::{WorkerError, WorkerFile};
 
 /// Slowdowns that are injected unless told otherwise.
 const SLOWDOWNS: [&str; 5] = ["1", "2", "3", "5", "10"];
@@ -80,7 +80,7 @@ pub fn command() -> Command {
 }
 
 /// Where the calibration of a machine class and a model is kept.
-pub fn path(config: &Config, class: &str, engine: &infergate::engine::EngineInfo) -> PathBuf {
+pub fn path(config: &Config, class: &str, engine: &infergate_core::engine::EngineInfo) -> PathBuf {
     folder(config, class).join(format!("{}-{}.json", file_word(&engine.name), file_word(&engine.model)))
 }
 
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
         line: &progress::Line,
         cancelled: &'a AtomicBool,
     ) -> Result<Self> {
-        let run = PairedRun::begin(request, &mut |step: &infergate::progress::Progress| line.show(step), cancelled)?;
+        let run = PairedRun::begin(request, &mut |step: &infergate_core::progress::Progress| line.show(step), cancelled)?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             anyhow::bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
@@ -371,9 +371,9 @@ pub fn open(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<Case> {
     ids.into_iter().zip(outcomes(&suite)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
 }
 
-fn renamed<'l>(name: &'l str, line: &'l progress::Line) -> impl FnMut(&infergate::progress::Progress) + 'l {
+fn renamed<'l>(name: &'l str, line: &'l progress::Line) -> impl FnMut(&infergate_core::progress::Progress) + 'l {
     move |step| {
         let label = format!("{name}, {}", step.label);
-        line.show(&infergate::progress::Progress { label, ..step.clone() });
+        line.show(&infergate_core::progress::Progress { label, ..step.clone() });
     }
 }

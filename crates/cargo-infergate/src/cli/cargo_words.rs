@@ -4,7 +4,7 @@
 use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use infergate::relay::Relay;
+use infergate_core::relay::Relay;
 
 use super::output;
 

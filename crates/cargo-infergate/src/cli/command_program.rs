@@ -14,10 +14,10 @@ use crate::config::WorkerCommand;
 use crate::paired::Program;
 use crate::report::words;
 use crate::watcher::{self, watched};
-use infergate::case::BenchName;
-use infergate::process::Group;
-use infergate::relay::Relay;
-use infergate::worker::{WorkerError, ending};
+use infergate_core::case::BenchName;
+use infergate_core::process::Group;
+use infergate_core::relay::Relay;
+use infergate_core::worker::{WorkerError, ending};
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -106,7 +106,7 @@ pub fn serve(matches: &ArgMatches) -> Result<i32> {
     let name = matches.get_one::<String>("name").context("no name was given")?;
     let mut command: Vec<OsString> = matches.get_many("command").into_iter().flatten().cloned().collect();
     // What every worker is told, which is not for the program.
-    if command.last().is_some_and(|word| word == infergate::worker::WORKER_ARGUMENT) {
+    if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
         command.pop();
     }
     let job = Job { name: BenchName::new(name)?, command, check_output: matches.get_flag("check-output") };

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, value_parser};
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use super::progress;
 use crate::code::{Changed, ChangedFunction};
@@ -36,7 +36,7 @@ pub fn attach(
     let mut runs = Vec::new();
     for (done_steps, case) in cases.iter().enumerate() {
         let label = format!("what {} runs of what changed", case.id);
-        line.show(&infergate::progress::Progress { label, done_steps, total_steps });
+        line.show(&infergate_core::progress::Progress { label, done_steps, total_steps });
         runs.push(of_case(case, request, changed, cancelled));
     }
     if let Some(code) = &mut receipt.code {
@@ -109,7 +109,7 @@ pub fn command() -> clap::Command {
 /// A program that cannot be started or traced.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub fn serve(matches: &ArgMatches) -> Result<i32> {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     let path = |name: &str| matches.get_one::<PathBuf>(name).context("a path is missing");
     let asked = std::fs::read_to_string(path("functions")?).context("the functions to watch cannot be read")?;
     let functions: Vec<u64> =

@@ -12,7 +12,7 @@ use toml::{Table, Value as Toml};
 use super::swap::{dependency_sections, manifests, resolve, table, write};
 use super::{bench_target, init};
 use crate::config::BenchTarget;
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 
 /// The front's package, and its folder in infergate's sources.
 pub const PACKAGE: &str = "infergate-criterion";

@@ -18,7 +18,7 @@ use crate::paired::ensure_not;
 use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read};
 use crate::report::demo;
 use crate::watcher::watched;
-use infergate::process::Group;
+use infergate_core::process::Group;
 
 /// One case, so that it takes few minutes.
 const CASE: &str = "decode/p128";

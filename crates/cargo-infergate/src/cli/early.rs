@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use infergate::case::{Case, full_grid, gate_suite, select};
-use infergate::config::looks_like_a_path;
+use infergate_core::case::{Case, full_grid, gate_suite, select};
+use infergate_core::config::looks_like_a_path;
 
 use super::{calibrate, flags};
 use crate::config::{BenchTarget, Config};

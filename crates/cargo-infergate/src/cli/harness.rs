@@ -16,8 +16,8 @@ use toml::{Table, Value as Toml};
 use super::features::Features;
 use super::{bench_target, checkout_folder, features};
 use crate::config::BenchTarget;
-use infergate::text_file::read_text;
-use infergate::worker::WorkerError;
+use infergate_core::text_file::read_text;
+use infergate_core::worker::WorkerError;
 
 mod manifest;
 

@@ -18,7 +18,7 @@ use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, w
 use crate::report::init;
 use crate::report::words::command;
 use ci::CiFile;
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 use manifest::Manifest;
 
 /// No file that is added to is larger.

@@ -17,9 +17,9 @@ use crate::config::{BenchTarget, Config};
 use crate::gate::paired::{layout_of, layouts_wanted};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
 use crate::receipt::{Calibration, PairedReceipt};
-use infergate::case::Case;
-use infergate::text_file::read_text;
-use infergate::worker::WorkerFile;
+use infergate_core::case::Case;
+use infergate_core::text_file::read_text;
+use infergate_core::worker::WorkerFile;
 
 /// Unless a number is asked for, the last crate may be compiled for so long, and all links of a side together for so long.
 const COMPILE: Duration = Duration::from_secs(90);

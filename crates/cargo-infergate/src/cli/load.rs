@@ -16,9 +16,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use infergate::config::Config as Measured;
-use infergate::load::{Arrivals, Stop};
-use infergate::process::this_program;
+use infergate_core::config::Config as Measured;
+use infergate_core::load::{Arrivals, Stop};
+use infergate_core::process::this_program;
 
 use super::load_gate::LoadGate;
 use super::outputs::{Kept, Written};

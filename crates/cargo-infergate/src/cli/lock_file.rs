@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use infergate::printable::printable_within;
-use infergate::text_file::read_text;
+use infergate_core::printable::printable_within;
+use infergate_core::text_file::read_text;
 
 use super::asked;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use infergate::case::{Case, Phase};
-use infergate::memory::{self, MemoryRequest};
-use infergate::worker::WorkerError;
+use infergate_core::case::{Case, Phase};
+use infergate_core::memory::{self, MemoryRequest};
+use infergate_core::worker::WorkerError;
 
 use super::outputs::{Kept, Written};
 use super::{bench_target, early, flags, output, outputs, progress, report as pages, turn};

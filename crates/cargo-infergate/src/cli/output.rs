@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
-use infergate::printable::{printable, printable_report};
+use infergate_core::printable::{printable, printable_report};
 
 use crate::receipt::Outcome;
 

@@ -24,7 +24,7 @@ use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_wri
 use crate::report::inputs::Inputs;
 use crate::report::paired;
 use crate::report::words::{self, command};
-use infergate::worker::WorkerError;
+use infergate_core::worker::WorkerError;
 
 pub use measuring::{Course, measure};
 

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use infergate::printable::printable;
-use infergate::process::Group;
-use infergate::progress::Progress;
+use infergate_core::printable::printable;
+use infergate_core::process::Group;
+use infergate_core::progress::Progress;
 
 /// So often it is looked whether a build is to stop.
 const LOOK: Duration = Duration::from_millis(20);

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use super::bench_target::{self, Place};
 use super::progress;
 use crate::config::BenchTarget;
-use infergate::process::Group;
-use infergate::text_file::read_text;
+use infergate_core::process::Group;
+use infergate_core::text_file::read_text;
 
 /// No linker's command is longer.
 const MAX_COMMAND_BYTES: u64 = 16 << 20;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 
 use super::outputs::Written;
 use super::{flags, output, outputs};

@@ -16,7 +16,7 @@ use super::git::{commit_of, dirty_submodule, git};
 use super::{bench_names, built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
 use crate::config::Config;
 use crate::paired::Program;
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 
 /// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
@@ -308,7 +308,7 @@ fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
     // A base folder can come from infergate.toml, and what lies in it from the repository.
-    let file = infergate::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    let file = infergate_core::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

@@ -13,7 +13,7 @@ use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
 use crate::receipt::{CodeRecord, Note};
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 /// `--time-same-code`.
 pub fn arg() -> Arg {

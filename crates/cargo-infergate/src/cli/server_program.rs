@@ -16,9 +16,9 @@ use crate::paired::{Program, UnderLoad};
 use crate::server::Start;
 use crate::server::worker::{self, COMMAND, Job, Where};
 use crate::watcher;
-use infergate::case::{BenchName, Case};
-use infergate::process::this_program;
-use infergate::worker::Launcher;
+use infergate_core::case::{BenchName, Case};
+use infergate_core::process::this_program;
+use infergate_core::worker::Launcher;
 
 /// Builds the server in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -112,7 +112,7 @@ pub fn worker_command() -> clap::Command {
         .arg(Arg::new("url").long("url"))
         .arg(Arg::new("users").long("users").value_parser(value_parser!(u32)))
         // The word that makes any program a worker comes behind all others.
-        .arg(switch(infergate::worker::WORKER_ARGUMENT.trim_start_matches('-')))
+        .arg(switch(infergate_core::worker::WORKER_ARGUMENT.trim_start_matches('-')))
         .arg(Arg::new("command").num_args(1..).last(true))
 }
 
@@ -123,7 +123,7 @@ pub fn worker_command() -> clap::Command {
 pub fn serve(matches: &ArgMatches) -> Result<i32> {
     let text = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
     let mut command: Vec<String> = matches.get_many("command").into_iter().flatten().cloned().collect();
-    if command.last().is_some_and(|word| word == infergate::worker::WORKER_ARGUMENT) {
+    if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
         command.pop();
     }
     let ready_within = Duration::from_secs(matches.get_one("ready-s").copied().unwrap_or_default());

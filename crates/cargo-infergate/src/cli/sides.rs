@@ -191,7 +191,7 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let asked = &config.worker;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let (commit, dirty) = infergate::build_info::git(&here);
+    let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
     let notes = build_changes(&tree, &here)?;
     let sources = Sources::default();
@@ -203,7 +203,7 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let (commit, dirty) = infergate::build_info::git(&here);
+    let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
     let notes = build_changes(&tree, &here)?;
     // The same server, in a process of its own: its memory is followed from outside.

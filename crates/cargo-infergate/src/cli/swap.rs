@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::git::git;
 use super::{asked, bench_target, checkout_folder, lock_file};
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 
 /// No manifest is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;

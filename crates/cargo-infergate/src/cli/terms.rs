@@ -14,9 +14,9 @@ use crate::receipt::{Accept, Note, Terms};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
-use infergate::config::keys::{KEYS, Key, Value, commented_file};
-use infergate::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
-use infergate::text_file::read_text;
+use infergate_core::config::keys::{KEYS, Key, Value, commented_file};
+use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
+use infergate_core::text_file::read_text;
 
 use super::flags;
 use super::git::{commit_of, file_of, git};

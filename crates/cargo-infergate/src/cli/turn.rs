@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches};
-use infergate::worker::WorkerError;
+use infergate_core::worker::WorkerError;
 
 use super::{output, progress};
 

@@ -11,8 +11,8 @@ mod requests;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use anyhow::{Context, Result};
-use infergate::load::{Arrivals, Spacing};
-use infergate::printable::{printable, printable_within};
+use infergate_core::load::{Arrivals, Spacing};
+use infergate_core::printable::{printable, printable_within};
 
 use super::stored::{geometric_mean, stored_limit, too_few};
 use super::{Policy, against_one_run, decide, newest_of_each_day};

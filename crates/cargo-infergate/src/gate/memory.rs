@@ -1,7 +1,7 @@
-//! The memory channel: what [`infergate::memory::leak`] finds, as rows of a verdict.
+//! The memory channel: what [`infergate_core::memory::leak`] finds, as rows of a verdict.
 
-pub use infergate::memory::leak::MemoryPolicy;
-use infergate::memory::leak::{self, Finding};
+pub use infergate_core::memory::leak::MemoryPolicy;
+use infergate_core::memory::leak::{self, Finding};
 
 use crate::receipt::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
 

@@ -1,6 +1,6 @@
 //! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
 
-use infergate::measure::first_difference;
+use infergate_core::engine::first_difference;
 
 use crate::receipt::{Output, StepLogits};
 

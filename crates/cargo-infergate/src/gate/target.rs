@@ -10,8 +10,8 @@ use crate::receipt::{
     Target, TargetEvidence, TargetMetric, VerdictRow,
 };
 use crate::stats::{coefficient_of_variation, median};
-use infergate::case::{Case, Phase};
-use infergate::trace::Trace;
+use infergate_core::case::{Case, Phase};
+use infergate_core::trace::Trace;
 
 impl TargetMetric {
     /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
 use super::body::{Api, Wanted};
 use super::client::{Endpoint, Limits};

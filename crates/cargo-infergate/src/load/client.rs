@@ -8,7 +8,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, Uri};
-use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::answer_text::{AnswerText, Room};

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response, Version};
 use hyper_util::rt::TokioIo;
-use infergate::load::Failure;
+use infergate_core::load::Failure;
 use tokio::task::spawn_local;
 
 use super::dial::Stream;

@@ -1,7 +1,7 @@
 //! What requests cost at given prices. Pure.
 
-use infergate::load::RequestRecord;
-use infergate::stats::mean;
+use infergate_core::load::RequestRecord;
+use infergate_core::stats::mean;
 
 use crate::receipt::Price;
 

@@ -1,6 +1,6 @@
 //! Which of two targets is faster for an answer of n tokens: `TTFT + n * TPOT` of both are lines, and lines may cross. Pure.
 
-use infergate::stats::quantile;
+use infergate_core::stats::quantile;
 
 use super::summary::LevelSummary;
 

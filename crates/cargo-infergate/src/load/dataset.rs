@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::text_file::read_text;
+use infergate_core::text_file::read_text;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 

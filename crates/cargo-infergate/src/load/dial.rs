@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::load::Failure;
+use infergate_core::load::Failure;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::worker::WorkerError;
+use infergate_core::worker::WorkerError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 

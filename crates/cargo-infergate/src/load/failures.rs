@@ -2,7 +2,7 @@
 
 use std::io;
 
-use infergate::load::{Failure, FailureClass};
+use infergate_core::load::{Failure, FailureClass};
 
 /// A failure without a status.
 pub fn failure(class: FailureClass, detail: impl Into<String>) -> Failure {

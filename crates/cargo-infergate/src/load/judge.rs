@@ -1,6 +1,6 @@
 //! Whether a run's numbers can be used. Pure.
 
-use infergate::load::{Arrivals, RequestRecord, Window};
+use infergate_core::load::{Arrivals, RequestRecord, Window};
 
 use super::summary::{LevelSummary, summarise, summarise_target};
 use super::token_counts::{TokenCounts, compare};

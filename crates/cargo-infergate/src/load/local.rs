@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::Result;
-use infergate::engine::LoadRequest;
-use infergate::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
-use infergate::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
+use infergate_core::engine::LoadRequest;
+use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
+use infergate_core::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
 
 use super::Target;
 use super::endpoint::Outcome;

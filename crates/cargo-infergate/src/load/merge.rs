@@ -2,8 +2,8 @@
 //! again. Pure.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use infergate::load::{Arrivals, RequestRecord, Stop, Window, unmark};
-use infergate::receipt::limits::{MAX_NOTES, MAX_NUMBER};
+use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
+use infergate_core::receipt::limits::{MAX_NOTES, MAX_NUMBER};
 
 use super::judge::{self, load};
 use super::plan::{MAX_KEPT, REQUEST_WEIGHT};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use infergate::load::{Arrivals, Phases, Stop};
+use infergate_core::load::{Arrivals, Phases, Stop};
 
 use super::dataset::Dataset;
 use super::prompt::prompt;

@@ -1,6 +1,6 @@
 //! Prompts of about so many tokens, each unlike the others, so that no prefix cache is measured by accident.
 
-use infergate::prompt::seeded_ids;
+use infergate_core::prompt::seeded_ids;
 
 /// Short common words: with the space before it each is one token of the usual vocabularies, so that a prompt of n words has
 /// about n tokens. What it has exactly, the server's usage says. 128 of them, a power of two: every word is as likely.

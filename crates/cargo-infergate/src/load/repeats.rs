@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use infergate::load::RequestRecord;
-use infergate::stats::median;
+use infergate_core::load::RequestRecord;
+use infergate_core::stats::median;
 
 use super::judge::load;
 use super::summary::{by_start, counted_requests, summarise};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
+use infergate_core::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, sleep_until};

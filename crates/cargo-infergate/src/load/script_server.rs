@@ -62,7 +62,7 @@ const MAX_REQUEST_BYTES: usize = 64 << 10;
 /// # Errors
 /// Where no port can be had on loopback.
 pub fn run(script: Script) -> Result<()> {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     raise_connection_limit();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let log: Rc<RefCell<Log>> = Rc::default();

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate::load::{Arrivals, Stop};
+use infergate_core::load::{Arrivals, Stop};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 

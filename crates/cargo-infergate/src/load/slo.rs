@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use infergate::load::RequestRecord;
+use infergate_core::load::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

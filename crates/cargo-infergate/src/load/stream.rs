@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use infergate::load::{Failure, FailureClass, RequestRecord};
-use infergate::receipt::limits::MAX_NUMBER;
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::receipt::limits::MAX_NUMBER;
 use sha2::{Digest, Sha256};
 
 use super::answer_text::{Pieces, Room};

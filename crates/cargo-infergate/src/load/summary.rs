@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-pub use infergate::load::Window;
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
-use infergate::stats::mean;
+pub use infergate_core::load::Window;
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
+use infergate_core::stats::mean;
 
 use super::values::Values;
 use crate::receipt::LevelRecord;

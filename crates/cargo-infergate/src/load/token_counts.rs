@@ -1,6 +1,6 @@
 //! The server's count of an answer's tokens beside the tokenizer's. Pure.
 
-use infergate::load::RequestRecord;
+use infergate_core::load::RequestRecord;
 
 /// The answers whose tokens both counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

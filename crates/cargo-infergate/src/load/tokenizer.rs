@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use infergate::engine::LoadRequest;
-use infergate::load::RequestRecord;
-use infergate::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
+use infergate_core::engine::LoadRequest;
+use infergate_core::load::RequestRecord;
+use infergate_core::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
 
 use super::answer_text::AnswerText;
 use crate::paired::Program;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use hyper::Uri;
-use infergate::machine::is_this_machine;
+use infergate_core::machine::is_this_machine;
 
 use super::body::Api;
 

@@ -1,7 +1,7 @@
 //! Values of a metric over a level's requests, failed ones included: their percentiles and where these lie. Pure.
 
-use infergate::load::RequestRecord;
-use infergate::stats::samples_needed;
+use infergate_core::load::RequestRecord;
+use infergate_core::stats::samples_needed;
 
 use crate::stats::{Queue, Timed, neighbours, percentile_interval};
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 
 use super::summary::tokens;
 use crate::receipt::{LoadCase, Metric, Side, WindowRecord, WindowTimes};

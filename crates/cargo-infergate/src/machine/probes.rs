@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::receipt::Probes;
-use infergate::process::Group;
-use infergate::worker::{ending, ensure_not};
+use infergate_core::process::Group;
+use infergate_core::worker::{ending, ensure_not};
 
 pub use infergate_probes::run;
 

@@ -1,8 +1,8 @@
 //! Which criterion benches both sides have. One that a change adds or removes has nothing to be compared with, and does not keep
 //! the others from being compared.
 
-use infergate::case::{Case, choose_benches};
-use infergate::worker::WorkerError;
+use infergate_core::case::{Case, choose_benches};
+use infergate_core::worker::WorkerError;
 
 /// What was asked for, by who has it.
 #[derive(Debug, Default)]

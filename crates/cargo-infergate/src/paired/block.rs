@@ -2,8 +2,8 @@
 
 use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
-use infergate::case::{Case, Phase};
-use infergate::worker::{Capability, Client, WorkerError};
+use infergate_core::case::{Case, Phase};
+use infergate_core::worker::{Capability, Client, WorkerError};
 
 /// Whose process it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::TurnTokens;
 use super::block::Pair;
 use crate::receipt::PairedCase;
 use crate::stats::median;
-use infergate::case::{Case, Phase};
-use infergate::worker::{Capability, WorkerError};
+use infergate_core::case::{Case, Phase};
+use infergate_core::worker::{Capability, WorkerError};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it. In an hour with busy

@@ -5,8 +5,8 @@ use anyhow::Result;
 use super::PairedRun;
 use super::block::Who;
 use crate::receipt::{BlockLayouts, LayoutFiles, PairedReceipt, Side};
-use infergate::clock::Clock;
-use infergate::worker::WorkerFile;
+use infergate_core::clock::Clock;
+use infergate_core::worker::WorkerFile;
 
 /// Builds of each side, all with what the pilot saw it say.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
 use crate::stats::{median, median_absolute_deviation};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// A case takes at most this long of a block while all are open.
 pub const BLOCK_NS: f64 = 5e9;

@@ -16,11 +16,11 @@ use crate::gate::paired::{Known, mean_test, median_threshold};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
 use crate::stats::{log_ratio, median, median_absolute_deviation, sample_std};
 use crate::suite::fitting;
-use infergate::case::{Case, Phase};
-use infergate::engine::Pacing;
-use infergate::progress::Progress;
-use infergate::receipt::limits::MAX_PAIRED_CASES;
-use infergate::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::case::{Case, Phase};
+use infergate_core::engine::Pacing;
+use infergate_core::progress::Progress;
+use infergate_core::receipt::limits::MAX_PAIRED_CASES;
+use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing
 /// of how much pairs vary.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::windows::UnderLoad;
 use crate::receipt::{Accept, CodeRecord, OUTPUT, Terms};
-use infergate::case::Case;
-use infergate::engine::LoadRequest;
-use infergate::worker::Launcher;
+use infergate_core::case::Case;
+use infergate_core::engine::LoadRequest;
+use infergate_core::worker::Launcher;
 
 /// What to compare, with what.
 #[derive(Debug, Clone)]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use infergate::case::Case;
-use infergate::load::{LoadWindow, WindowPlan};
-use infergate::worker::WorkerError;
+use infergate_core::case::Case;
+use infergate_core::load::{LoadWindow, WindowPlan};
+use infergate_core::worker::WorkerError;
 
 use super::block::{Pair, Who};
 use crate::gate::paired::Limits;

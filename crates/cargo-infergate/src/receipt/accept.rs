@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
-use infergate::receipt::limits::MAX_NUMBER;
+use infergate_core::receipt::limits::MAX_NUMBER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,15 +6,15 @@ use anyhow::{Context, Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use infergate::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
-use infergate::receipt::validate::{
+use infergate_core::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
+use infergate_core::receipt::validate::{
     validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
 };
 
 use super::file_word;
 use super::{BASELINE_SCHEMA, Build, Counter, Machine, Output, ProbePair, ProcessSamples, Receipt};
-use infergate::case::Case;
-use infergate::engine::EngineInfo;
+use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
 
 /// `baselines/<machine class>/<engine>-<model>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::layouts::{LayoutFiles, validate_layouts};
 use super::paired::{log_ratios, validate_block, validate_suite, validate_times};
 use super::{BlockRecord, Machine, PairedCase, SideRecord};
-use infergate::case::Case;
-use infergate::receipt::limits::{MAX_BLOCKS, MAX_CALIBRATED_CASES, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
+use infergate_core::case::Case;
+use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_CALIBRATED_CASES, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
 
 /// Schema name of a [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";

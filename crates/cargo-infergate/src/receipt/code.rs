@@ -1,8 +1,8 @@
 //! What differs between the machine code of base and that of head.
 
 use anyhow::{Result, ensure};
-use infergate::case::Case;
-use infergate::receipt::limits::{MAX_CASES, at_most};
+use infergate_core::case::Case;
+use infergate_core::receipt::limits::{MAX_CASES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

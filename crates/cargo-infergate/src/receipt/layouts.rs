@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::BlockRecord;
-use infergate::receipt::limits::{MAX_BLOCKS, at_most};
+use infergate_core::receipt::limits::{MAX_BLOCKS, at_most};
 
 /// SHA-256 of each build, in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use infergate::json;
-use infergate::receipt::RULES;
-use infergate::receipt::limits::{MAX_CASES, MAX_NUMBER, at_most, in_range, sound};
-use infergate::text_file::read_text;
+use infergate_core::json;
+use infergate_core::receipt::RULES;
+use infergate_core::receipt::limits::{MAX_CASES, MAX_NUMBER, at_most, in_range, sound};
+use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 /// Its files hold a few kilobytes a test.

@@ -1,11 +1,11 @@
 //! The receipt of a load run: every request of every level, and what the client knows of its own accuracy.
 
 use anyhow::{Result, ensure};
-use infergate::engine::EngineInfo;
-use infergate::load::{Arrivals, RequestRecord, Spacing, Stop, Window};
-use infergate::receipt::Machine;
-use infergate::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
-use infergate::stats::{percentile, quantile};
+use infergate_core::engine::EngineInfo;
+use infergate_core::load::{Arrivals, RequestRecord, Spacing, Stop, Window};
+use infergate_core::receipt::Machine;
+use infergate_core::receipt::limits::{MAX_NOTES, at_most, in_range, sound};
+use infergate_core::stats::{percentile, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

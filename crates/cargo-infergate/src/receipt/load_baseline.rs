@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate::load::{Arrivals, FailureClass, RequestRecord};
-use infergate::receipt::limits::{MAX_NOTES, MAX_PROCESSES, at_most, in_range, sound};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
+use infergate_core::receipt::limits::{MAX_NOTES, MAX_PROCESSES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

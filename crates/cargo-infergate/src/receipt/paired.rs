@@ -8,10 +8,10 @@ use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::window::{LoadCase, WindowRecord, validate_windows};
 use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord, Note, Terms};
-use infergate::case::Case;
-use infergate::engine::EngineInfo;
-use infergate::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
-use infergate::receipt::validate::{validate_counters, validate_engine, validate_exact};
+use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
+use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
+use infergate_core::receipt::validate::{validate_counters, validate_engine, validate_exact};
 
 /// Schema name of a [`PairedReceipt`].
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::LoadCase;
 use super::{Metric, Output, Throughput};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// One case of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

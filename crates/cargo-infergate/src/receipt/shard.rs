@@ -1,7 +1,7 @@
 //! Which part of a load a receipt is.
 
 use anyhow::{Result, ensure};
-use infergate::receipt::limits::at_most;
+use infergate_core::receipt::limits::at_most;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

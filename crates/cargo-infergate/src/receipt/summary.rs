@@ -1,6 +1,6 @@
 //! What a calibration says, as `calibrate --json` writes it.
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 use schemars::JsonSchema;
 use serde::Serialize;
 

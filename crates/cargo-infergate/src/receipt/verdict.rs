@@ -12,7 +12,7 @@
 //! - An exporter: one file in `report/export/`.
 
 use anyhow::Result;
-use infergate::receipt::limits::{MAX_NOTES, at_most};
+use infergate_core::receipt::limits::{MAX_NOTES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

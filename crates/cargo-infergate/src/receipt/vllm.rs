@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use infergate::receipt::limits::{in_range, sound};
-use infergate::text_file::read_text;
+use infergate_core::receipt::limits::{in_range, sound};
+use infergate_core::text_file::read_text;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 

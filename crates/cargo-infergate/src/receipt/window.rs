@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use infergate::load::{FailureClass, MOST_USERS};
-use infergate::receipt::limits::{MAX_NOTES, MAX_SAMPLES, at_most, in_range, sound};
+use infergate_core::load::{FailureClass, MOST_USERS};
+use infergate_core::receipt::limits::{MAX_NOTES, MAX_SAMPLES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::load::verdict::value;
 use super::table::{Style, Table};

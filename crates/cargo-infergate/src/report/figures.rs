@@ -3,7 +3,7 @@
 use super::model::{Cell, Missing, Unit};
 use crate::receipt::{CaseRecord, ProcessSamples};
 use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
-use infergate::case::{Case, Phase};
+use infergate_core::case::{Case, Phase};
 
 /// A figure a reader asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ impl Figure {
             };
         }
         let traces = process.traces();
-        let of_trace = |trace: &infergate::trace::Trace| match self {
+        let of_trace = |trace: &infergate_core::trace::Trace| match self {
             Self::Ttft => trace.ttft_ns().map(|ns| ns as f64),
             Self::TokensPerS => trace.decode_tokens_per_s(),
             Self::E2e => trace.e2e_ns().map(|ns| ns as f64),

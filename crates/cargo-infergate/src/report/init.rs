@@ -1,6 +1,6 @@
 //! What `init` adds, as a difference.
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::table::Style;
 use crate::receipt::{Init, InitChange, InitFile};

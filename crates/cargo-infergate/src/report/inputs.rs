@@ -7,7 +7,7 @@ use crate::receipt::{
     Verdict, VllmResult,
 };
 use crate::report::load::digest::Digest;
-use infergate::engine::EngineInfo;
+use infergate_core::engine::EngineInfo;
 
 /// The files of one report.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -15,9 +15,9 @@ pub mod winners;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use infergate::load::{FailureClass, RequestRecord};
-use infergate::printable::printable;
-use infergate::stats::samples_needed;
+use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::printable::printable;
+use infergate_core::stats::samples_needed;
 
 use super::model::Missing;
 use super::table::{Style, Table};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::sparkline::sparkline;
 use super::table::{Style, Table};
@@ -11,7 +11,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words;
 use crate::receipt::{CountedCase, Evidence, MemoryReceipt, MemoryRecord, Unit, Verdict, Witness};
-use infergate::memory::leak::{allocations, asked, resident_trend};
+use infergate_core::memory::leak::{allocations, asked, resident_trend};
 
 /// Blocks of a plot.
 const PLOT_WIDTH: usize = 50;

@@ -7,7 +7,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict};
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
 const MOST_TABLES: usize = 5;

@@ -19,7 +19,7 @@ mod variance;
 mod verdict;
 pub mod vllm;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::inputs::Inputs;
 use super::model::{Block, Chart, Finding, Headline, Report, Section, Tone};

@@ -9,7 +9,7 @@ use super::export::markdown::body;
 use super::export::markup::{code, table};
 use super::inputs::Inputs;
 use super::model::{Report, Section};
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 /// Begins a marker: `<!-- infergate:latency -->`, `<!-- infergate:latency.figures -->`.
 const BEGIN: &str = "<!-- infergate:";

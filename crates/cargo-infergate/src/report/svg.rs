@@ -9,7 +9,7 @@ mod zones;
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use super::model::Chart;
 use frame::Frame;
@@ -41,7 +41,7 @@ pub fn inline(chart: &Chart) -> String {
 fn draw(chart: &Chart, style: &str) -> String {
     let (legend, legend_height) = legend::draw(chart);
     let frame = Frame::of(chart, legend_height);
-    let id = infergate::receipt::file_word(&chart.id);
+    let id = infergate_core::receipt::file_word(&chart.id);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\

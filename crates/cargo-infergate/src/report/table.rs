@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 /// Characters of a cell that are shown: the other rows of its column are padded to them.
 const MAX_CELL_CHARS: usize = 200;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
@@ -13,8 +13,8 @@ use crate::receipt::{
     TtftParts, Verdict, VerdictRow,
 };
 use crate::stats::percentile;
-use infergate::case::Phase;
-use infergate::engine::EngineInfo;
+use infergate_core::case::Phase;
+use infergate_core::engine::EngineInfo;
 
 /// Who was measured, where: one line.
 pub fn subject(receipt: &Receipt) -> String {

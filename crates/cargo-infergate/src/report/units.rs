@@ -1,6 +1,6 @@
 //! Numbers as a person reads them. What is missing is an em dash, never 0.
 
-use infergate::memory::size;
+use infergate_core::memory::size;
 
 use crate::receipt::{Throughput, ThroughputUnit};
 

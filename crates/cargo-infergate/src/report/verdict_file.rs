@@ -1,6 +1,6 @@
 //! The verdict file: what the comment says, for programs.
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::inputs::Inputs;
 use super::words::{self, accept, headline, look};

@@ -16,7 +16,7 @@ pub mod missing;
 pub mod pages;
 pub mod recommendations;
 
-use infergate::case::Phase;
+use infergate_core::case::Phase;
 
 pub use memory::{memory_trend, rarer_leaks, sites, witness};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use infergate::memory::resident::of_process;
-use infergate::receipt::MemorySample;
+use infergate_core::memory::resident::of_process;
+use infergate_core::receipt::MemorySample;
 
 /// The sum over the processes of a process group. `None` where the system does not say it of any; a process that ends
 /// meanwhile is left out.

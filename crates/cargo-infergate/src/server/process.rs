@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate::printable::printable_within;
-use infergate::process::Group;
-use infergate::worker::ending;
+use infergate_core::printable::printable_within;
+use infergate_core::process::Group;
+use infergate_core::worker::ending;
 
 use crate::watcher::end_children;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use infergate::load::{LoadWindow, RequestRecord, WindowPlan};
+use infergate_core::load::{LoadWindow, RequestRecord, WindowPlan};
 
 use crate::load::endpoint::Client;
 use crate::load::live::Live;

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate::case::{BenchName, Case};
-use infergate::engine::{EngineInfo, Pacing};
-use infergate::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
-use infergate::measure::InvariantBroken;
-use infergate::worker::{
+use infergate_core::case::{BenchName, Case};
+use infergate_core::engine::{EngineInfo, Pacing};
+use infergate_core::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
+use infergate_core::outcome::InvariantBroken;
+use infergate_core::worker::{
     Asked, Capability, Loaded, MemoryState, PreparedReply, Request, SampleReply, Wire, hello, to_answer,
 };
 use serde_json::Value;
@@ -51,7 +51,7 @@ const PREPARED: u64 = u64::MAX;
 const WINDOWS: u64 = 1 << 40;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
-const MAX_KEPT: u64 = infergate::load::MOST_ANSWER_BYTES / 18;
+const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
 
 /// Which server, and what is asked of it.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub enum Where {
 /// # Errors
 /// When a pipe breaks; a server that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
-    infergate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     take_over();
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
     let mut worker = Worker { job, loaded: None, asked: 0 };

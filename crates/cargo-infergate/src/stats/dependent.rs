@@ -7,7 +7,7 @@
 use super::beta::beta_quantile;
 use super::proportion::ends;
 use super::student::student_t_quantile;
-use infergate::stats::samples_needed;
+use infergate_core::stats::samples_needed;
 
 /// Batches of consecutive requests.
 const BATCHES: usize = 10;

@@ -4,7 +4,7 @@
 //! likely given the magnitudes. Equal magnitudes share their mean rank. A difference of exactly zero keeps its rank and
 //! counts against whatever is to be shown.
 
-use infergate::stats::finite;
+use infergate_core::stats::finite;
 
 /// The most values the exact distribution is computed for; probabilities are exact multiples of 2^-n up to there.
 pub const MAX_SIGNED_RANKS: usize = 50;
@@ -57,7 +57,7 @@ pub fn signed_rank_lower_bound(differences: &[f64], beta: f64) -> Option<f64> {
 /// The location estimate of Hodges and Lehmann (1963): the median of the [Walsh averages](walsh_averages). `None` without
 /// values, or when one is not finite.
 pub fn hodges_lehmann(differences: &[f64]) -> Option<f64> {
-    infergate::stats::median(&walsh_averages(differences)?)
+    infergate_core::stats::median(&walsh_averages(differences)?)
 }
 
 /// The means of all pairs of values, each with itself included, ascending: n (n + 1) / 2 of them. `None` without values, or

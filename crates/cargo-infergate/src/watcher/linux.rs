@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use infergate::process::{end_with, parent};
+use infergate_core::process::{end_with, parent};
 
 use super::children::{end_children, take_over};
 

@@ -9,7 +9,7 @@ use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
 use cargo_infergate::receipt::{
     Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, VerdictRow, read,
 };
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
 

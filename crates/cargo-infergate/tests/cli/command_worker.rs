@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 

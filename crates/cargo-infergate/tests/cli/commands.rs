@@ -16,7 +16,7 @@ fn without_arguments_the_help_is_shown() {
 #[test]
 fn the_version_says_how_the_command_was_built() {
     let said = stdout(&Sandbox::new().run(&["--version"]).success());
-    let build = infergate::build_info::build();
+    let build = infergate_core::build_info::build();
     let (first, second) = said.split_once('\n').expect("two lines");
     assert_eq!(first, format!("cargo infergate {}", env!("CARGO_PKG_VERSION")));
     let flags = if build.flags.is_empty() { "none" } else { &build.flags };

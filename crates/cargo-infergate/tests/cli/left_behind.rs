@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
 use infergate::engine::LoadRequest;
-use infergate::process::Group;
+use infergate_core::process::Group;
 use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};

@@ -7,7 +7,7 @@ use cargo_infergate::receipt::{
 };
 
 use crate::support::{case, run};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 const CASES: [&str; 5] = ["prefill/p128", "prefill/p512", "decode/p128", "decode/p512", "generate/p128-o64"];
 

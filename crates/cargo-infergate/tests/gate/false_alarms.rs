@@ -3,7 +3,7 @@
 
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{Outcome, Receipt};
-use infergate::prompt::seeded_ids;
+use infergate_core::prompt::seeded_ids;
 
 use crate::support::{baseline, run};
 

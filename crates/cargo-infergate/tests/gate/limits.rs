@@ -2,7 +2,7 @@
 
 use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, median_threshold, missing};
 use cargo_infergate::receipt::{AnchorRecord, LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
-use infergate::case::Case;
+use infergate_core::case::Case;
 use proptest::prelude::*;
 
 use crate::paired::measured;

@@ -2,8 +2,8 @@
 //! is true.
 
 use cargo_infergate::receipt::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
-use infergate::case::Case;
-use infergate::memory::leak::{
+use infergate_core::case::Case;
+use infergate_core::memory::leak::{
     Finding, HeapGrowth, MIN_RUNS, MemoryPolicy, ResidentTrend, Witness, heap_rises, heap_trend, judge,
     needs_confirmation, resident_trend, smallest_leak_bytes,
 };

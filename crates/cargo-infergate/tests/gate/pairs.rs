@@ -2,7 +2,7 @@
 
 use cargo_infergate::paired::pairs::{BLOCK_NS, Pairs};
 use cargo_infergate::receipt::{BlockCase, Output, PairedCase};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
 const SAMPLE_NS: u64 = 10_000_000;

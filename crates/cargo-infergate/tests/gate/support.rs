@@ -5,7 +5,7 @@ use cargo_infergate::receipt::{
     TimeEvidence, Verdict, VerdictRow, output_sha256,
 };
 use cargo_infergate::report::words;
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::engine::EngineInfo;
 
 pub fn case(id: &str) -> Case {

@@ -5,7 +5,7 @@ use cargo_infergate::load::window::{METRICS, case_name, of_case_name, window};
 use cargo_infergate::receipt::{
     BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
 };
-use infergate::case::{BenchName, Case};
+use infergate_core::case::{BenchName, Case};
 use infergate::load::RequestRecord;
 
 use crate::paired::measured;

@@ -7,7 +7,7 @@ use cargo_infergate::gate::paired::{
 };
 use cargo_infergate::receipt::{BlockCase, Outcome, Shown};
 use cargo_infergate::stats::normal;
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use crate::{limit, series};
 

@@ -13,7 +13,7 @@ use cargo_infergate::receipt::{
 use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::{self, sections};
-use infergate::printable::{printable, printable_report};
+use infergate_core::printable::{printable, printable_report};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use cargo_infergate::receipt::{
     Baseline, Calibration, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict,
 };
-use infergate::json::most_bytes;
-use infergate::receipt::RULES;
-use infergate::stats::theil_sen;
+use infergate_core::json::most_bytes;
+use infergate_core::receipt::RULES;
+use infergate_core::stats::theil_sen;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

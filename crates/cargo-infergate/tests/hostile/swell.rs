@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use infergate::json::most_bytes;
-use infergate::receipt::RULES;
+use infergate_core::json::most_bytes;
+use infergate_core::receipt::RULES;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use cargo_infergate::config::Config;
 use cargo_infergate::receipt::Target;
-use infergate::case::Case;
-use infergate::config::Settings as _;
-use infergate::config::keys::{KEYS, commented_file};
-use infergate::printable::printable;
+use infergate_core::case::Case;
+use infergate_core::config::Settings as _;
+use infergate_core::config::keys::{KEYS, commented_file};
+use infergate_core::printable::printable;
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -6,7 +6,7 @@
 use cargo_infergate::load::slo::{Limit, goodput};
 use cargo_infergate::load::summary::{LevelSummary, e2e_ns, summarise, ttft_ns};
 use cargo_infergate::stats::clopper_pearson;
-use infergate::stats::quantile;
+use infergate_core::stats::quantile;
 
 use crate::queue::{Load, Queue, Server};
 

@@ -3,7 +3,7 @@
 use cargo_infergate::load::search::{Step, next_step};
 use cargo_infergate::load::slo::{Limit, meets};
 use cargo_infergate::load::summary::{e2e_ns, summarise};
-use infergate::stats::quantile;
+use infergate_core::stats::quantile;
 use proptest::prelude::*;
 
 use crate::queue::{Load, Queue, Server};

@@ -7,7 +7,7 @@ use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, FakeEngine};
 use infergate::load::{Arrivals, Ask, Driven, FailureClass, Load, RequestRecord, Spacing, Stop, drive};
-use infergate::receipt::output_sha256;
+use infergate_core::receipt::output_sha256;
 
 use crate::engines::{Batch, MS, NEVER, ask, script};
 

@@ -3,7 +3,7 @@
 
 use infergate::clock::VirtualClock;
 use infergate::load::{Arrivals, Ask, Driven, FailureClass, Load, RequestRecord, Spacing, Stop, drive};
-use infergate::stats::median;
+use infergate_core::stats::median;
 
 use crate::engines::{Batch, MS, NEVER, ask};
 

@@ -4,7 +4,7 @@ use cargo_infergate::receipt::{
     Against, Counter, CounterEvidence, Evidence, Interval, Metric, Note, Outcome, OutputComparison, OutputEvidence,
     Reason, TargetEvidence, TimeEvidence, Unit, UpTo, Verdict, VerdictRow, read, write_json,
 };
-use infergate::case::Case;
+use infergate_core::case::Case;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

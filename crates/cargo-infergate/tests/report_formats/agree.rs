@@ -108,7 +108,7 @@ fn row(outcome: Outcome) -> VerdictRow {
         threshold: (outcome != Outcome::Advisory).then_some(1.02),
         ..TimeEvidence::new(Metric::ItlNs, Against::Base)
     };
-    VerdictRow::new("decode/p128".parse::<infergate::case::Case>().expect("a case"), outcome, Evidence::Time(time))
+    VerdictRow::new("decode/p128".parse::<infergate_core::case::Case>().expect("a case"), outcome, Evidence::Time(time))
 }
 
 /// One row a kind, runs that nothing of passes, and what `undecided = "warn"` lets pass.

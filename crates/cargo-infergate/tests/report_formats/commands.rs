@@ -3,7 +3,7 @@
 use cargo_infergate::receipt::{Evidence, Outcome, Subject, Terms};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::words::command::{file, flag, word};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use crate::support::{file as page, paired};
 

@@ -9,7 +9,7 @@ use cargo_infergate::receipt::{Format, LoadReceipt, MemoryReceipt, PairedReceipt
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::sections::report;
 use cargo_infergate::report::splice::splice;
-use infergate::printable::{printable, printable_within};
+use infergate_core::printable::{printable, printable_within};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::Value;

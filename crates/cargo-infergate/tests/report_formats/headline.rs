@@ -8,7 +8,7 @@ use cargo_infergate::receipt::{
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::verdict_file::verdict_file;
 use cargo_infergate::report::words::headline::{of, outcomes};
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -4,7 +4,7 @@ use cargo_infergate::receipt::{Against, Evidence, Interval, Note, OutputComparis
 use cargo_infergate::receipt::{Metric, Outcome, ProbePair, Probes, TimeEvidence, Verdict, VerdictRow, Work};
 use cargo_infergate::report::export::{EXPORTERS, chosen};
 use cargo_infergate::report::inputs::Inputs;
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use crate::support::{all, file, files, memory, paired, run, two_runs};
 

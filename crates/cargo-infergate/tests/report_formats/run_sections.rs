@@ -4,7 +4,7 @@ use cargo_infergate::receipt::{CaseRecord, ProcessSamples, Receipt, TtftParts};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::model::{Cell, Report, Table};
 use cargo_infergate::report::sections::report;
-use infergate::case::Case;
+use infergate_core::case::Case;
 use infergate::engine::Device;
 
 use crate::load::{cell, findings, number, table};

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
-use infergate::machine::is_this_machine;
+use infergate_core::machine::is_this_machine;
 use serde::de::DeserializeOwned;
 use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, LOCATION, RANGE, USER_AGENT};
 use ureq::http::{HeaderMap, Uri};

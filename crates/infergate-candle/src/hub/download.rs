@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::super::digest::file_sha256;
 use super::client::{Client, Failure, Reply, broken, header, require};
@@ -48,7 +48,7 @@ impl Download<'_> {
         let blob = self.folder.join("blobs").join(&described.etag);
         fs::create_dir_all(self.folder.join("blobs")).with_context(cache_broken)?;
         // Other processes that want this file wait here, and then find it.
-        let lock = infergate::lock::open(&blob.with_extension("lock")).with_context(cache_broken)?;
+        let lock = infergate_core::lock::open(&blob.with_extension("lock")).with_context(cache_broken)?;
         // A file system without locks is used without one, as before there were any.
         let _ = lock.lock();
         if !blob.is_file() {

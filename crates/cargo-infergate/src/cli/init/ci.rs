@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use clap::Arg;
-use infergate::printable::printable;
-use infergate::text_file::read_text;
+use infergate_core::printable::printable;
+use infergate_core::text_file::read_text;
 
 use super::{MAX_FILE_BYTES, own_source};
 use crate::cli::git::{commit_of, git};

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use infergate::load::Stop;
-use infergate::progress::Progress;
+use infergate_core::load::Stop;
+use infergate_core::progress::Progress;
 
 use crate::cli::progress::Line;
 use crate::load::live::Live;

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ArgMatches;
-use infergate::config::{MAX_FILE_BYTES, find_file};
-use infergate::load::{Arrivals, Spacing, Stop};
-use infergate::stats::samples_needed;
-use infergate::text_file::read_text;
+use infergate_core::config::{MAX_FILE_BYTES, find_file};
+use infergate_core::load::{Arrivals, Spacing, Stop};
+use infergate_core::stats::samples_needed;
+use infergate_core::text_file::read_text;
 use serde::{Deserialize, Serialize};
 
 use super::shard::{self, Begin};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ArgMatches;
-use infergate::engine::LoadRequest;
-use infergate::text_file::read_text;
+use infergate_core::engine::LoadRequest;
+use infergate_core::text_file::read_text;
 
 use crate::cli::{bench_target, early, flags};
 use crate::load::Target;

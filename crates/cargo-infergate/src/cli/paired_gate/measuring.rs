@@ -35,7 +35,7 @@ pub fn measure(
     line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<(PairedReceipt, Option<Note>)> {
-    let mut show = |step: &infergate::progress::Progress| line.show(step);
+    let mut show = |step: &infergate_core::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     if request.is_same_code() {
         return Ok((run.run(&open, &mut show)?, None));
@@ -45,7 +45,7 @@ pub fn measure(
         run.expect(&known(calibration));
     }
     if let Some(layouts) = layouts {
-        show(&infergate::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
+        show(&infergate_core::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
         run.lay_out(|receipt| layouts.choose(receipt, calibrated.as_ref(), line))?;
     }
     if let Some(earlier) = course.earlier {

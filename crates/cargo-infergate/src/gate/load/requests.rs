@@ -10,7 +10,7 @@
 //! of failures varies (tests/gate/bursts.rs). What fails in one stretch alone, however much, is advisory where failures are known, and
 //! so is everything before there are sessions of some days.
 
-use infergate::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 
 use super::{Ending, Stored};
 use crate::gate::newest_of_each_day;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub use builds::{Compared, layout as layout_of, layout_spread, sides};
 pub use quoted::own_errors;
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use super::looks::{LEVEL, Series, settled};
 use super::mean::{block_mean_difference, mean_test};

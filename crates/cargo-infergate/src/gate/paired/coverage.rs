@@ -6,7 +6,7 @@
 
 use super::super::exact;
 use crate::receipt::{Against, CodeRuns, CountedCase, Outcome, OutputComparison, PairedReceipt, Reason, VerdictRow};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// Whether it is worth watching what a case runs: its time differs, or could not be decided.
 pub fn asks(row: &VerdictRow) -> bool {

@@ -1,7 +1,7 @@
 //! Further metrics of a case, from the tokens of its generations: shown beside the one that counts, and deciding nothing. A
 //! case stays one test of the suite.
 
-use infergate::case::{Case, Phase};
+use infergate_core::case::{Case, Phase};
 
 use super::looks::PASS_LEVEL;
 use crate::receipt::{

@@ -1,7 +1,7 @@
 //! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
 //! a pull request does, sets them anew, so that none rests on what the receipt says.
 
-use infergate::case::select;
+use infergate_core::case::select;
 
 use super::mean::mean_test;
 use crate::receipt::{Metric, Note, PairedCase, PairedReceipt};

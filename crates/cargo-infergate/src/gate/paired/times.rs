@@ -8,7 +8,7 @@ use crate::receipt::{
     TimeEvidence, VerdictRow,
 };
 use crate::stats::{coefficient_of_variation, mean, median};
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// Those of one case of a suite of `cases`, as its blocks have it.
 pub fn rows(

@@ -13,7 +13,7 @@ use crate::receipt::{
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::stats::median;
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// What may differ.
 #[derive(Debug, Clone, PartialEq)]

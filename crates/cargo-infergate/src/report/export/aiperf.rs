@@ -3,8 +3,8 @@
 //! each gap. What is not known is `null`; the numbers are of the measured requests.
 
 use anyhow::Result;
-use infergate::load::RequestRecord;
-use infergate::printable::printable_within;
+use infergate_core::load::RequestRecord;
+use infergate_core::printable::printable_within;
 use serde_json::{Map, Value, json};
 
 use super::load_levels::{NO_LOAD, Run, runs};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::{Exporter, File, no_verdict};
 use crate::receipt::{Outcome, VerdictRow};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use super::markup::{code, columns, inline, prose};
 use super::{Exporter, File, no_verdict};

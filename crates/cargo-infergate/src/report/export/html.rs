@@ -1,7 +1,7 @@
 //! The whole report as one page that needs nothing else: no network, and neither script nor colour to be read.
 
 use anyhow::{Context, Result};
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;

@@ -1,7 +1,7 @@
 //! JUnit XML, which every CI shows: one test a subject of the verdict. What was not shown to pass is no passed test.
 
 use anyhow::Result;
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 

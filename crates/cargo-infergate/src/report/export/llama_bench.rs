@@ -1,8 +1,8 @@
 //! llama-bench's JSON: an entry a case, with its samples.
 
 use anyhow::Result;
-use infergate::case::Case;
-use infergate::printable::printable_within;
+use infergate_core::case::Case;
+use infergate_core::printable::printable_within;
 use serde::Serialize;
 
 use super::{Exporter, File, no_run};

@@ -1,6 +1,6 @@
 //! The levels of a load receipt as other programs see them: each is a run of theirs, each target of it another one.
 
-use infergate::load::RequestRecord;
+use infergate_core::load::RequestRecord;
 
 use crate::load::summary::{LevelSummary, Window, counted_requests, steady_window, summarise, summarise_target};
 use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use crate::report::model::{Cell, Column, Row, Table};
 use crate::report::words::missing;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use super::{Exporter, File, no_run_or_load};
 use crate::load::judge::load;

@@ -36,5 +36,5 @@ pub fn pictures(report: &Report) -> Vec<File> {
 
 /// The name of a picture's file.
 pub fn chart_name(chart: &Chart) -> String {
-    infergate::receipt::file_word(&chart.id)
+    infergate_core::receipt::file_word(&chart.id)
 }

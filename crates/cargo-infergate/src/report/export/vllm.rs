@@ -3,8 +3,8 @@
 //! never 0, and prompts and answers are in no file.
 
 use anyhow::Result;
-use infergate::load::{Arrivals, RequestRecord, Spacing};
-use infergate::printable::printable_within;
+use infergate_core::load::{Arrivals, RequestRecord, Spacing};
+use infergate_core::printable::printable_within;
 use serde_json::{Map, Value, json};
 
 use super::load_levels::{NO_LOAD, Run, deviation, runs};

@@ -1,6 +1,6 @@
 //! How accurate the client was.
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use crate::load::judge::load;
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord};

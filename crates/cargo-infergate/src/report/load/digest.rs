@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate::load::{Arrivals, FailureClass, RequestRecord};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
 
 use super::agreement::{Agreement, agreements};
 use super::metric::Metric;

@@ -1,6 +1,6 @@
 //! What happened in each quarter of a level's measured requests, in the order of their starts: whether a run was the same from its begin to its end.
 
-use infergate::load::RequestRecord;
+use infergate_core::load::RequestRecord;
 
 use super::metric::Metric;
 use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};

@@ -1,6 +1,6 @@
 //! For which part of a level a target answered.
 
-use infergate::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 
 use crate::receipt::LevelRecord;
 

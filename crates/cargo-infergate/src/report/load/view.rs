@@ -1,10 +1,10 @@
 //! A load run as sections and pictures look at it: names that are safe to show, the cells that each line begins with, and the
 //! points that make a line of a chart.
 
-use infergate::load::Arrivals;
-use infergate::printable::printable_within;
-use infergate::receipt::file_word;
-use infergate::stats::samples_needed;
+use infergate_core::load::Arrivals;
+use infergate_core::printable::printable_within;
+use infergate_core::receipt::file_word;
+use infergate_core::stats::samples_needed;
 
 use super::digest::{Digest, Point, Rank};
 use super::metric::Metric;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::digest::{Pair, Point};
 use super::metric::Metric;

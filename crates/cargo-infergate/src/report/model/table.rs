@@ -1,6 +1,6 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use super::{Quantity, Tone, Unit};
 use crate::report::units::MISSING;

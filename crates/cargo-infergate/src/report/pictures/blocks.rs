@@ -7,7 +7,7 @@ use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::pictures::changes::row;
 use crate::report::words;
 use crate::stats::median;
-use infergate::receipt::file_word;
+use infergate_core::receipt::file_word;
 
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;

@@ -3,7 +3,7 @@
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::sections::request::of_run;
-use infergate::trace::Trace;
+use infergate_core::trace::Trace;
 
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 600;

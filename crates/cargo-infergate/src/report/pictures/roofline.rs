@@ -7,7 +7,7 @@ use crate::gate::{limit_fraction, summary_ns};
 use crate::receipt::{CaseRecord, Probes, Receipt};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
-use infergate::case::Phase;
+use infergate_core::case::Phase;
 
 /// Each kind of case, as the legend names it.
 const PHASES: [(Phase, &str); 3] =

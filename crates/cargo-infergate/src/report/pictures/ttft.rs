@@ -5,7 +5,7 @@ use crate::receipt::CaseRecord;
 use crate::report::figures::Figure;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
-use infergate::case::Phase;
+use infergate_core::case::Phase;
 
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 600;

@@ -1,6 +1,6 @@
 //! What was measured, on what, how often.
 
-use infergate::case::Phase;
+use infergate_core::case::Phase;
 
 use crate::receipt::{CaseRecord, Receipt};
 use crate::report::inputs::Inputs;

@@ -9,7 +9,7 @@ use crate::report::sections::request::middle_start;
 use crate::report::sections::scaling::{Family, families};
 use crate::report::words::findings as words;
 use crate::report::words::pages;
-use infergate::case::{Case, Phase};
+use infergate_core::case::{Case, Phase};
 
 /// Looks at the files, and says what it finds.
 type Rule = fn(&Inputs) -> Vec<Finding>;

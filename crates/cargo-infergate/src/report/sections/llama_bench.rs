@@ -5,7 +5,7 @@ use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 use crate::stats::mean;
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 /// A line a test.
 pub fn section(inputs: &Inputs) -> Option<Section> {

@@ -1,6 +1,6 @@
 //! What to do about the numbers, by rules: each says the number it rests on, and there is none without.
 
-use infergate::stats::samples_needed;
+use infergate_core::stats::samples_needed;
 
 use super::findings::main_figure;
 use super::load::found;

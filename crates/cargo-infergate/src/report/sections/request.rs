@@ -3,8 +3,8 @@
 use crate::receipt::{PairedReceipt, Receipt, TtftParts};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
-use infergate::case::{Case, Phase};
-use infergate::trace::Trace;
+use infergate_core::case::{Case, Phase};
+use infergate_core::trace::Trace;
 
 /// A real request: the one whose E2E is the middle one of its case.
 pub struct Request {

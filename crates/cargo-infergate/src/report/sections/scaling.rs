@@ -6,7 +6,7 @@ use crate::receipt::{CaseRecord, Receipt};
 use crate::report::figures::Figure;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
-use infergate::case::{Case, Phase};
+use infergate_core::case::{Case, Phase};
 
 /// Cases that differ in their prompt alone, the shortest first, for one figure; or generations, each of another length.
 pub struct Family<'a> {

@@ -7,7 +7,7 @@ use crate::receipt::{Evidence, Verdict};
 use crate::report::inputs::Inputs;
 use crate::report::model::Headline;
 use crate::report::words::pages;
-use infergate::case::{Case, Phase};
+use infergate_core::case::{Case, Phase};
 
 /// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {

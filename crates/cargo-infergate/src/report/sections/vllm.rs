@@ -5,7 +5,7 @@ use crate::load::summary::{LevelSummary, summarise};
 use crate::receipt::{LevelRecord, VllmResult};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
-use infergate::load::Arrivals;
+use infergate_core::load::Arrivals;
 
 /// One figure of both.
 pub struct Figure {

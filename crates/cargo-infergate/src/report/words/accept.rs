@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use super::decided;
 use crate::receipt::{

@@ -1,6 +1,6 @@
 //! Commands that a reader copies into a shell. What a file says of itself becomes one word of such a command, or none of it.
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 /// `value` as one word for a shell. `None` where it cannot stand on a line as it is: a line end, characters that nobody sees, too
 /// many of them.

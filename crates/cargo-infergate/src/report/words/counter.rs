@@ -1,6 +1,6 @@
 //! Exact counters, as people say them.
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use crate::receipt::{Counter, CounterEvidence, Unit};
 use crate::report::units;

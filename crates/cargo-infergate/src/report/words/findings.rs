@@ -1,7 +1,7 @@
 //! What rules found, in one sentence each.
 
-use infergate::case::Case;
-use infergate::printable::printable_within;
+use infergate_core::case::Case;
+use infergate_core::printable::printable_within;
 
 use crate::receipt::{Subject, Witness};
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};

@@ -7,8 +7,8 @@ mod passed;
 
 use std::collections::HashMap;
 
-use infergate::case::Phase;
-use infergate::printable::printable;
+use infergate_core::case::Phase;
+use infergate_core::printable::printable;
 
 use crate::receipt::{Evidence, Outcome, Reason, Subject, Verdict, VerdictRow};
 use crate::report::units;

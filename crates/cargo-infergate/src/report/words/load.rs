@@ -1,7 +1,7 @@
 //! Sentences about a load run: what a section shows, and what rules found, from the numbers.
 
-use infergate::load::Arrivals;
-use infergate::printable::printable_within;
+use infergate_core::load::Arrivals;
+use infergate_core::printable::printable_within;
 
 use crate::load::judge::load;
 use crate::load::slo::Limit;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use infergate::printable::printable_within;
+use infergate_core::printable::printable_within;
 
 use crate::receipt::{
     Build, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict,

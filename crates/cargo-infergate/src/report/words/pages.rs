@@ -1,6 +1,6 @@
 //! What pages say of themselves: their titles, and what stands in place of rows and pictures that show nothing.
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use crate::report::model::Table;
 use crate::report::units;

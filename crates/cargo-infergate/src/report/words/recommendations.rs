@@ -1,6 +1,6 @@
 //! What rules recommend, in one sentence each.
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use crate::report::units;
 

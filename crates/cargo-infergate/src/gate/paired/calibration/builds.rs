@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use super::{Kind, block_difference, of_kind};
 use crate::receipt::{BlockCase, Calibration, CalibrationGate, Layout};

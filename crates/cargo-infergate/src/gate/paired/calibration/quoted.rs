@@ -1,6 +1,6 @@
 //! What a calibration says of the errors of one gate: counted are only gates that answer the question asked.
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;

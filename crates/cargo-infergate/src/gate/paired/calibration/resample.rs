@@ -1,6 +1,6 @@
 //! Suites drawn from what live gates measured: false alarms, and the slowdowns that are found.
 
-use infergate::case::Case;
+use infergate_core::case::Case;
 
 use super::{
     Kind, all_pass, all_settled, any_regressed, block_difference, block_mean_difference, block_noise, is_drawn,

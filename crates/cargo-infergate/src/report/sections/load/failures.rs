@@ -1,6 +1,6 @@
 //! Requests that failed, by class: they are in no latency, and beside every one.
 
-use infergate::load::FailureClass;
+use infergate_core::load::FailureClass;
 
 use crate::report::inputs::Inputs;
 use crate::report::load::class_words;

@@ -1,6 +1,6 @@
 //! What ran: targets, scenarios, client, and what has to be known to read the numbers.
 
-use infergate::printable::printable;
+use infergate_core::printable::printable;
 
 use crate::load::judge::load;
 use crate::receipt::{LoadReceipt, Price, TargetRecord};

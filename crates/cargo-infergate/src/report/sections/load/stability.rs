@@ -7,7 +7,7 @@ use crate::report::load::quarters::{FOLLOWED, QUARTERS, Quarter};
 use crate::report::load::view::View;
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
-use infergate::stats::samples_needed;
+use infergate_core::stats::samples_needed;
 
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;

@@ -1,6 +1,6 @@
 //! Quartiles of each figure by the number of users, a table a figure.
 
-use infergate::stats::samples_needed;
+use infergate_core::stats::samples_needed;
 
 use super::worded;
 use crate::report::inputs::Inputs;

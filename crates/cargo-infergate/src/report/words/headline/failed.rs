@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use infergate::case::Phase;
+use infergate_core::case::Phase;
 
 use super::{Others, and_more, name, observed};
 use crate::receipt::{

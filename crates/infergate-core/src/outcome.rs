@@ -1,5 +1,7 @@
 //! The words a verdict is said in, and the exit code of each.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// One verdict, of a case or of the whole suite.
@@ -112,3 +114,15 @@ impl Outcome {
         }
     }
 }
+
+/// The run breaks an invariant: it is invalid, with this reason, and gives no verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvariantBroken(pub String);
+
+impl fmt::Display for InvariantBroken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvariantBroken {}

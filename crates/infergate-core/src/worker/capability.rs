@@ -61,7 +61,6 @@ capabilities! {
 
 impl Capability {
     /// What a bench target with an engine can: all but what a server's worker does.
-    #[cfg(feature = "bench")]
     pub fn of_engines() -> Vec<Self> {
         Self::ALL.iter().copied().filter(|known| *known != Self::Window).collect()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, to_value};
 
 use super::{Answer, Capability, Hello, PROTOCOL, Request};
 use crate::machine;
-use crate::measure::InvariantBroken;
+use crate::outcome::InvariantBroken;
 use crate::receipt::Build;
 
 /// The longest request has a prompt's text of 64 MiB in it, with two bytes for some of its letters.

@@ -149,7 +149,7 @@ impl RequestShape {
     }
 
     /// The most that the record of such a request takes in an answer.
-    pub(super) fn answer_bytes(&self) -> u64 {
+    pub fn answer_bytes(&self) -> u64 {
         RECORD_BYTES.saturating_add(TIME_BYTES.saturating_mul(self.output_tokens as u64))
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::WorkerError;
 
 /// The variable by which cargo tells a bench target where its package is.
-pub(crate) const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
+pub const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
 
 /// A bench binary by its bytes. It is measured where it lies, because an engine may find its libraries beside it and a
 /// profiler its symbols; so it is looked at again around each start.

@@ -1,30 +1,12 @@
-//! What the operating system says of this process's memory.
+//! What the operating system says of a process's memory.
 
 use std::fs;
 use std::path::Path;
 
-#[cfg(feature = "bench")]
-use super::allocator::heap;
-#[cfg(feature = "bench")]
-use crate::machine::system;
 use crate::receipt::MemorySample;
 
 /// Where Linux describes this process.
 pub const SELF: &str = "/proc/self";
-
-/// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
-/// the rest allocates. What the folder `proc_self` does not say is `None`.
-#[cfg(feature = "bench")]
-pub fn sample(proc_self: &Path) -> MemorySample {
-    let heap = heap();
-    return_freed_memory();
-    MemorySample {
-        live_bytes: heap.map(|heap| heap.live_bytes),
-        live_blocks: heap.map(|heap| heap.live_blocks),
-        rss_bytes: resident_set_bytes(proc_self).or_else(system::resident_set_bytes),
-        ..of_process(proc_self)
-    }
-}
 
 /// What Linux says of the process that the folder `proc` describes, its heap left out; `None` where it says nothing.
 pub fn of_process(proc: &Path) -> MemorySample {
@@ -59,7 +41,7 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
 }
 
 /// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak.
-fn resident_set_bytes(proc: &Path) -> Option<u64> {
+pub fn resident_set_bytes(proc: &Path) -> Option<u64> {
     let status = fs::read_to_string(proc.join("status")).ok()?;
     Some(kib_field(&status, "VmRSS:")?.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0)))
 }
@@ -73,23 +55,4 @@ pub fn peak_rss_bytes(proc_self: &Path) -> Option<u64> {
 pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// Gives what was freed back to the system, which otherwise looks used.
-#[cfg(feature = "bench")]
-fn return_freed_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: takes no pointers; glibc locks what it needs.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-/// From now on this process gets pages of 4 KiB only: steps of 2 MiB hide a leak. Linux only.
-pub fn without_huge_pages() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: only sets a flag of this process; a kernel that does not know it returns an error, which changes nothing.
-    unsafe {
-        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    }
 }

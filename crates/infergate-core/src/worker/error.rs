@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::measure::InvariantBroken;
+use crate::outcome::InvariantBroken;
 
 /// The error of everything that asks a worker. Each text is one line.
 #[derive(Debug)]

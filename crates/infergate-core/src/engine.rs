@@ -1,8 +1,12 @@
-//! What an engine says of itself: [`EngineInfo`], [`Device`], [`Cost`].
+//! What an engine says of itself ([`EngineInfo`], [`Device`], [`Cost`]), and which model it is to load ([`LoadRequest`]).
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
+
+/// A token's number in the model's vocabulary.
+pub type TokenId = u32;
 
 /// Identity of an engine and its model, as it goes into a receipt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -58,7 +62,7 @@ impl EngineInfo {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// Nothing: all work happens inside [`Engine::start`](super::Engine::start) and [`Engine::next`](super::Engine::next), so
+    /// Nothing: all work happens inside `Engine::start` and `Engine::next`, so
     /// two processes can take turns token by token.
     #[default]
     Stepwise,
@@ -116,4 +120,48 @@ impl Cost {
         let p = prompt_tokens as f64;
         self.prefill_flops_per_token * p + self.prefill_flops_per_pair * p * (p + 1.0) / 2.0
     }
+}
+
+/// Which model to load, and how. The same on every command line, in `infergate.toml` and in the worker protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadRequest {
+    /// The model spec, for example `synthetic:gpt2`; what it means is the factory's business.
+    pub model: String,
+    /// Compute type, for example `f32`; `None` leaves it to the model's file.
+    #[serde(default)]
+    pub dtype: Option<String>,
+    /// Threads to compute with.
+    pub threads: usize,
+    /// Seed of synthetic weights and synthetic prompts.
+    pub seed: u64,
+    /// Whatever else the factory understands, by name: a server's `url`, a `device`, how many layers it computes. An option
+    /// can be a secret, so none is ever written into a receipt or an error.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+impl Default for LoadRequest {
+    /// No model, one thread, seed 1, no options.
+    fn default() -> Self {
+        Self { model: String::new(), dtype: None, threads: 1, seed: 1, options: BTreeMap::new() }
+    }
+}
+
+/// Refuses a request that does not fit, in the words every engine should use.
+///
+/// # Errors
+/// When `tokens` exceeds `context_tokens`.
+pub fn ensure_fits(tokens: usize, context_tokens: usize) -> Result<()> {
+    if tokens > context_tokens {
+        bail!(
+            "{tokens} tokens do not fit the model's context of {context_tokens}; shorten the prompt or ask for fewer tokens"
+        );
+    }
+    Ok(())
+}
+
+/// The first index at which two outputs differ, their lengths included.
+pub fn first_difference(a: &[TokenId], b: &[TokenId]) -> Option<usize> {
+    let common = a.iter().zip(b).position(|(a, b)| a != b);
+    common.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
 }

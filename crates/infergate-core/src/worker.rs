@@ -1,0 +1,318 @@
+//! The bench binary as a measured worker: one request a line on stdin, one answer a line on stdout.
+//!
+//! # The line protocol, version 2
+//! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
+//! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: not a word before the first request, one
+//! line for each, at most 16 MiB long; 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input. An engine in any language can be gated by speaking it.
+//!
+//! | request | answer in `ok` |
+//! |---|---|
+//! | `{"op":"hello"}` | `{"protocol":2,"capabilities":["ttft",..],"tool":"0.1.0","machine":{..},"build":{..}}` |
+//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
+//! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
+//! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
+//! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
+//! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
+//! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
+//! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`] of a prepared case |
+//! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`], of a prepared case, from a worker that counts its heap |
+//! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |
+//!
+//! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
+//! change. An engine must not compute between requests: while one side of a pair works, the other one is idle. One that does
+//! go on says `"pacing":"streaming"` in its `engine`, and is never asked for a part of a generation.
+//!
+//! The last four belong to the memory phase; a worker without them can be timed and not followed.
+//!
+//! A worker whose cases are benches of somebody's own, such as criterion's, lists them in the answer to `load`, `"benches":["bench:fib/20"]`,
+//! and takes no others. Their output has no ids, or the eight little-endian 32-bit words of the SHA-256 of what the bench
+//! returned; `prepare` may say `"throughput":{"unit":"bytes","per_iteration":1024}`.
+//!
+//! # What a worker can do
+//! `capabilities` lists the requests it answers, by their `op`, and the additions it knows. Nobody is asked for what it does
+//! not list, and words that the other side does not know are passed over, so that workers and gates of different ages work
+//! together. A worker of protocol 2 that lists nothing can do what the table says, and none of the additions:
+//!
+//! | addition | what it means |
+//! |---|---|
+//! | `request_id` | a request other than `hello` has a number `id`, which its answer repeats: an answer that was not asked for shows |
+//! | `fingerprint` | the output of `prepare` has a `fingerprint`, and `prepare` takes `"feed":[262,11]`: the tokens to append behind the prompt while it is taken, so that two workers are asked about the same text |
+//! | `iterations` | `sample` takes `"iterations":100`: each sample is the sum over so many iterations, timed together where nothing has to be set up between them |
+//! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
+//! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
+//! | `window` | it measures a server, and answers `{"op":"window","case":"bench:chat/16-users/token","plan":{..}}`, a [`WindowPlan`], with a [`LoadWindow`](crate::load::LoadWindow): many users at once on it, each request and the time of each piece of its answer |
+//! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
+//!
+//! # Times are checked
+//! The sum of the times in an answer cannot be more than the asking side waited for it, and not far less: a case whose
+//! requests mostly leave more than half of the wait, and more than 100 ms, unexplained is `invalid`. A worker on a made-up
+//! clock says `"clock":"virtual"` in its hello; no gate takes its times for real ones. Of a level only the first rule holds.
+//!
+//! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
+
+mod capability;
+mod client;
+mod error;
+mod exit;
+mod file;
+mod honesty;
+mod level;
+mod patience;
+mod pipe;
+mod requests;
+mod window;
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
+use crate::load::{LevelPlan, WindowPlan};
+use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
+
+use capability::Abilities;
+pub use capability::Capability;
+pub use client::{Client, trust_virtual_clocks};
+pub use error::{WorkerError, ensure_not};
+pub use exit::ending;
+pub use file::{Launcher, PACKAGE_FOLDER, WorkerFile};
+pub use honesty::{Honesty, ensure_waited_for};
+pub use patience::{Awake, Patience};
+pub use pipe::MOST_LINE_BYTES;
+pub use wire::{Asked, Wire, hello, to_answer};
+
+/// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
+pub const PROTOCOL: u32 = 2;
+
+/// The argument that makes a bench binary a worker.
+pub const WORKER_ARGUMENT: &str = "--infergate-worker";
+
+/// A line to the worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// Who are you?
+    Hello,
+    /// Load a model.
+    Load {
+        /// Which.
+        request: LoadRequest,
+        /// The text prompts are cut from; `null` is the built-in one.
+        #[serde(default)]
+        prompt_text: Option<String>,
+    },
+    /// Time to first token in parts.
+    Ttft {
+        /// P
+        prompt_tokens: usize,
+    },
+    /// Verify a case's output and warm it up.
+    Prepare {
+        /// Which.
+        case: Case,
+        /// The output it must have, from an earlier process.
+        #[serde(default)]
+        known: Option<Vec<TokenId>>,
+        /// The tokens to follow while the fingerprint is taken; only for a worker that lists `fingerprint`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feed: Option<Vec<TokenId>>,
+    },
+    /// Take samples of a prepared case.
+    Sample {
+        /// Which.
+        case: Case,
+        /// How many.
+        count: usize,
+        /// Iterations in each; more than one only for a worker that lists `iterations`.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        iterations: usize,
+        /// Slower by this fraction.
+        #[serde(default)]
+        slowdown: f64,
+    },
+    /// Advance one generation of a prepared case.
+    Turn {
+        /// Which.
+        case: Case,
+        /// By at most so many tokens.
+        tokens: usize,
+        /// Slower by this fraction.
+        #[serde(default)]
+        slowdown: f64,
+    },
+    /// How much memory is in use?
+    Memory {
+        /// After one more run of this prepared case.
+        #[serde(default)]
+        case: Option<Case>,
+    },
+    /// What does one generation take?
+    Inference {
+        /// Which, prepared.
+        case: Case,
+    },
+    /// Count allocations of a prepared case.
+    Count {
+        /// Which.
+        case: Case,
+        /// How often.
+        repeats: usize,
+    },
+    /// Find where what outlives its run was allocated.
+    Locate {
+        /// The prepared case to run.
+        case: Case,
+        /// How often.
+        runs: usize,
+    },
+    /// What do these tokens say?
+    Text {
+        /// Any.
+        ids: Vec<TokenId>,
+    },
+    /// Serve many requests at once.
+    LoadLevel {
+        /// Which, and when.
+        plan: LevelPlan,
+    },
+    /// Put users on a server.
+    Window {
+        /// What they ask: the scenario of this case.
+        case: Case,
+        /// How many, for how long.
+        plan: WindowPlan,
+    },
+    /// How many tokens do texts have?
+    CountTokens {
+        /// The texts.
+        texts: Vec<String>,
+    },
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(iterations: &usize) -> bool {
+    *iterations == 1
+}
+
+/// A line from the worker: one of `ok`, `error` and `invalid`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: serde::de::DeserializeOwned"))]
+pub struct Answer<T> {
+    /// The request's, where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// It worked.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub ok: Option<T>,
+    /// It did not, and why, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// It ran and broke an invariant, in one line: no verdict can rest on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// Answer to [`Request::Hello`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// Words of [`Capability`] and others; `null` is what protocol 2 could.
+    #[serde(default)]
+    pub capabilities: Option<Vec<String>>,
+    /// `virtual` where times are made up.
+    #[serde(default)]
+    pub clock: Option<String>,
+    /// infergate's version in the worker.
+    pub tool: String,
+    /// The machine as the worker sees it.
+    pub machine: Machine,
+    /// How the worker was compiled.
+    pub build: Build,
+}
+
+/// Answer to [`Request::Load`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Engine and model.
+    pub engine: EngineInfo,
+    /// Time to load, nanoseconds.
+    pub load_ns: u64,
+    /// Devices it computes on besides the processor.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// The only cases there are, where they are benches; empty for an engine, which takes any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benches: Vec<Case>,
+}
+
+/// Answer to [`Request::Prepare`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PreparedReply {
+    /// The greedy output, the same twice.
+    pub output: Output,
+    /// The least work of one sample.
+    #[serde(default)]
+    pub work: Option<Work>,
+    /// What one iteration gets through, where a criterion bench says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+}
+
+/// Answer to [`Request::CountTokens`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountedTokens {
+    /// Tokens of each text.
+    pub tokens: Vec<u64>,
+}
+
+/// Answer to [`Request::Turn`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TurnReply {
+    /// Time of each token, nanoseconds; the first of a generation includes the prompt.
+    pub step_ns: Vec<u64>,
+}
+
+/// Answer to [`Request::Memory`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryState {
+    /// Memory now.
+    pub sample: MemorySample,
+    /// The most that was live at once since the request before this one, or since the process began.
+    #[serde(default)]
+    pub peak_live_bytes: Option<u64>,
+    /// The largest resident set since the process began.
+    #[serde(default)]
+    pub peak_rss_bytes: Option<u64>,
+    /// What this system or this worker cannot say, one sentence each.
+    #[serde(default)]
+    pub missing: Vec<String>,
+}
+
+/// Answer to [`Request::Text`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextReply {
+    /// The text; `null` without a tokenizer.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+/// Answer to [`Request::Inference`].
+pub type InferenceReply = InferenceMemory;
+/// Answer to [`Request::Count`].
+pub type CountReply = CountedCase;
+/// Answer to [`Request::Sample`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SampleReply {
+    /// As [`samples_ns`](crate::receipt::ProcessSamples::samples_ns); how many iterations each holds was asked.
+    pub samples_ns: Vec<Vec<u64>>,
+}
+/// Answer to [`Request::Ttft`].
+pub type TtftReply = TtftParts;
