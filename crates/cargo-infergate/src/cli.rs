@@ -1,52 +1,32 @@
 //! The command line: `cargo xtask` here, `cargo infergate` in other repositories.
 
-mod asked;
 mod bench;
-mod bench_names;
-mod bench_target;
 mod bisect;
 mod bless;
-mod built_packages;
 mod calibrate;
-mod cargo_words;
-mod checkout_folder;
 mod command_program;
-mod commits;
 mod compare;
 mod coverage;
-mod criterion_front;
 mod demo;
 mod doctor;
 mod early;
-mod features;
 mod flags;
 mod gate;
-mod git;
-mod harness;
 mod help;
 mod init;
-mod layouts;
 mod load;
 mod load_gate;
-mod lock_file;
 mod memory;
-mod output;
 mod outputs;
 mod paired_gate;
-mod progress;
-mod relink;
 mod report;
-mod revision;
 mod same_code;
 mod schema;
 mod server_program;
 mod sides;
-mod swap;
 mod terms;
-mod toolchain;
 mod turn;
 mod undecided;
-mod working_tree;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
@@ -55,12 +35,14 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use crate::builds::{asked, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 use crate::server::worker as server_worker;
+use crate::terminal::{output, progress};
 use crate::watcher;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the

@@ -1,6 +1,7 @@
 //! The command line of infergate, as a library: it starts bench targets as workers, compares, judges and reports. It never
 //! links an engine.
 
+mod builds;
 pub mod cli;
 pub mod code;
 pub mod command_worker;
@@ -15,4 +16,5 @@ pub mod report;
 pub mod server;
 pub mod stats;
 pub mod suite;
+mod terminal;
 pub mod watcher;

@@ -10,8 +10,8 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::criterion_front::own_source;
 use super::git::git;
-use super::init::own_source;
 use super::outputs::Written;
 use super::{asked, bench_target, flags, output, progress};
 use crate::paired::ensure_not;

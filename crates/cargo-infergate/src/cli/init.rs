@@ -6,12 +6,12 @@ mod ci;
 mod manifest;
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::criterion_front;
 use super::git::git;
 use super::{flags, output, outputs};
 use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_new, write_text};
@@ -84,7 +84,7 @@ impl Source {
             Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
             Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
             Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
-            None => match own_source() {
+            None => match criterion_front::own_source() {
                 Some(root) => {
                     let root = root.to_string_lossy().into_owned();
                     let note = format!(
@@ -98,13 +98,6 @@ impl Source {
         };
         Ok(Self { value, note: None })
     }
-}
-
-/// The folder of infergate's sources that this command was built from, where it is still there.
-pub fn own_source() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
-    let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
-    manifest.contains("name = \"infergate\"").then(|| root.to_owned())
 }
 
 /// A file that is asked for.

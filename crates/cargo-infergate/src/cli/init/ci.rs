@@ -9,7 +9,8 @@ use clap::Arg;
 use infergate_core::printable::printable;
 use infergate_core::text_file::read_text;
 
-use super::{MAX_FILE_BYTES, own_source};
+use super::MAX_FILE_BYTES;
+use crate::builds::criterion_front::own_source;
 use crate::cli::git::{commit_of, git};
 use crate::cli::outputs;
 

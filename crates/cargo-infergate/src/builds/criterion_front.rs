@@ -3,14 +3,15 @@
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use toml::{Table, Value as Toml};
 
+use super::bench_target;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
-use super::{bench_target, init};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
@@ -138,5 +139,12 @@ fn rename(manifest: &mut Table) -> bool {
 
 /// The front among the sources that this command was built from, where they are still there.
 fn own_folder() -> Option<PathBuf> {
-    init::own_source().map(|root| root.join(FOLDER)).filter(|folder| folder.join("Cargo.toml").is_file())
+    own_source().map(|root| root.join(FOLDER)).filter(|folder| folder.join("Cargo.toml").is_file())
+}
+
+/// The folder of infergate's sources that this command was built from, where it is still there.
+pub fn own_source() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
+    manifest.contains("name = \"infergate\"").then(|| root.to_owned())
 }

@@ -1,0 +1,23 @@
+//! From a revision, a swapped dependency, a toolchain or a layout to programs that can be started: checkouts beside the working
+//! tree, what is laid over them, and cargo as it is called in them.
+
+pub mod asked;
+pub mod bench_names;
+pub mod bench_target;
+pub mod built_packages;
+pub mod cargo_words;
+pub mod checkout_folder;
+pub mod commits;
+pub mod criterion_front;
+pub mod features;
+pub mod git;
+pub mod harness;
+pub mod layouts;
+pub mod lock_file;
+pub mod relink;
+pub mod revision;
+pub mod swap;
+pub mod toolchain;
+pub mod working_tree;
+
+use crate::terminal::{output, progress};
