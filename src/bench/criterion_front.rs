@@ -33,7 +33,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
     let mut recorder = Recorder::new(config, engine.as_ref());
-    if measured && let Some(case) = cases.iter().find(|case| arguments.names(&case.to_string())) {
+    if let Some(case) = cases.iter().find(|case| measured && arguments.names(&case.to_string())) {
         let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
         recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(load_ns))?);
         recorder.warm(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);

@@ -84,10 +84,11 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     let mut unkept = false;
     // A disk that is full ends no run: what is measured is in memory, too.
     let mut keep = |partial: &MemoryReceipt| {
-        if let Err(error) = write_json(&path, partial)
-            && !std::mem::replace(&mut unkept, true)
-        {
-            eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+        match write_json(&path, partial) {
+            Err(error) if !std::mem::replace(&mut unkept, true) => {
+                eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+            }
+            _ => {}
         }
         Ok(())
     };

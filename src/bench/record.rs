@@ -71,10 +71,11 @@ impl Recorder {
             processes: vec![ProcessSamples { samples_ns, iterations_per_sample }],
         });
         self.receipt.partial = true;
-        if let Err(error) = write_json(&self.path, &self.receipt)
-            && !std::mem::replace(&mut self.said, true)
-        {
-            eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+        match write_json(&self.path, &self.receipt) {
+            Err(error) if !std::mem::replace(&mut self.said, true) => {
+                eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
+            }
+            _ => {}
         }
     }
 

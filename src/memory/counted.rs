@@ -146,7 +146,7 @@ pub fn inference(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Inferen
     }
     let end = live();
     ensure_same_output(prepared, &ids)?;
-    let grown = |from: Option<u64>, to: Option<u64>| Some(to?.cast_signed() - from?.cast_signed());
+    let grown = |from: Option<u64>, to: Option<u64>| Some(to? as i64 - from? as i64);
     Ok(InferenceMemory {
         cache_expected_bytes,
         sequence_bytes,

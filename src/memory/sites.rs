@@ -109,18 +109,16 @@ fn keep(pointer: usize, bytes: usize) {
         let note = |kept: &mut Kept, stack: usize| {
             kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
         };
-        if let Ok(mut kept) = KEPT.lock()
-            && let Some(kept) = kept.as_mut()
-            && let Some(&stack) = kept.stacks.get(&addresses)
-        {
-            return note(kept, stack);
+        if let Ok(mut kept) = KEPT.lock() {
+            let known = kept.as_mut().and_then(|kept| kept.stacks.get(&addresses).copied().map(|stack| (kept, stack)));
+            if let Some((kept, stack)) = known {
+                return note(kept, stack);
+            }
         }
         // A stack that was not seen before, which is seldom. Not while `KEPT` is held: whoever takes one for reasons of their
         // own holds the standard library's lock, allocates, and waits for `KEPT`.
         let place = Backtrace::force_capture();
-        if let Ok(mut kept) = KEPT.lock()
-            && let Some(kept) = kept.as_mut()
-        {
+        if let Some(kept) = KEPT.lock().ok().as_mut().and_then(|kept| kept.as_mut()) {
             let next = kept.places.len();
             let stack = *kept.stacks.entry(addresses).or_insert(next);
             if stack == next {

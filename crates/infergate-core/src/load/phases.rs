@@ -120,15 +120,16 @@ impl Phases {
 
     /// Notes the end of a request, well or not.
     pub fn ended(&mut self, record: &RequestRecord, ended_ns: u64) {
-        if let WarmUp::Users { requests, cold, ended } = &mut self.warm_up
-            && *cold > 0
-        {
-            let own = ended.entry(record.user).or_default();
-            *own += 1;
-            *cold -= u64::from(*own == *requests);
-            if *cold == 0 {
-                self.from_ns = Some(ended_ns.max(self.ramp_ns));
+        match &mut self.warm_up {
+            WarmUp::Users { requests, cold, ended } if *cold > 0 => {
+                let own = ended.entry(record.user).or_default();
+                *own += 1;
+                *cold -= u64::from(*own == *requests);
+                if *cold == 0 {
+                    self.from_ns = Some(ended_ns.max(self.ramp_ns));
+                }
             }
+            _ => {}
         }
         if record.measured {
             self.open = self.open.saturating_sub(1);

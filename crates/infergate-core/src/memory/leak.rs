@@ -237,9 +237,8 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
     };
     let (mut verdict, mut note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
     let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
-    if let Some(limit) = policy.growth_limit_bytes.filter(|limit| first.growth_bytes > *limit as f64)
-        && verdict != Outcome::Leak
-    {
+    let exceeded = |limit: &u64| first.growth_bytes > *limit as f64 && verdict != Outcome::Leak;
+    if let Some(limit) = policy.growth_limit_bytes.filter(exceeded) {
         let (grew, limit) = (size(first.growth_bytes), size(limit as f64));
         let grew = format!("the resident set grew by {grew}, and {limit} are allowed");
         (verdict, note) = (Outcome::Growth, Some(grew));

@@ -184,7 +184,7 @@ fn follow(
                     "neither the heap nor the resident set is known; install infergate's CountingAllocator in the worker"
                 )));
             }
-            if (run + 1).is_multiple_of(RUNS_BETWEEN_KEEPS) {
+            if (run + 1) % RUNS_BETWEEN_KEEPS == 0 {
                 keep(receipt)?;
             }
         }

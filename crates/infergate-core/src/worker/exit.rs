@@ -58,5 +58,5 @@ fn was_killed(_status: ExitStatus) -> bool {
 #[cfg(not(unix))]
 pub fn interrupted(status: ExitStatus) -> bool {
     const STATUS_CONTROL_C_EXIT: u32 = 0xC000_013A;
-    status.code() == Some(STATUS_CONTROL_C_EXIT.cast_signed())
+    status.code() == Some(STATUS_CONTROL_C_EXIT as i32)
 }

@@ -75,7 +75,7 @@ fn read(output: impl Read, events: &SyncSender<Event>) {
 fn next_line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Event> {
     let mut line = Vec::new();
     reader.by_ref().take(MOST_LINE_BYTES + 1).read_until(b'\n', &mut line)?;
-    if line.pop_if(|last| *last == b'\n').is_none() {
+    if line.last() != Some(&b'\n') {
         let long = line.len() as u64 > MOST_LINE_BYTES;
         return Ok(if long {
             Event::Unreadable(format!("a line is longer than {} MiB", MOST_LINE_BYTES >> 20))
@@ -83,6 +83,7 @@ fn next_line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Event> {
             Event::Closed
         });
     }
+    line.pop();
     Ok(match String::from_utf8(line) {
         Ok(text) => Event::Line { text, more: !reader.buffer().is_empty() },
         Err(_) => Event::Unreadable("a line is not UTF-8".into()),
