@@ -24,13 +24,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::clock::MonotonicClock;
-use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
 use crate::measure::InvariantBroken;
-use crate::printable::printable;
-use crate::process;
 use crate::worker::{self, WORKER_ARGUMENT};
+use infergate_core::clock::MonotonicClock;
+use infergate_core::config::{Config, Settings as _};
+use infergate_core::printable::printable;
+use infergate_core::process;
 
 pub use arguments::Arguments;
 pub use memory_front::main as memory_main;

@@ -46,8 +46,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::printable::printable;
 use crate::worker::PACKAGE_FOLDER;
+use infergate_core::printable::printable;
 
 pub use std::hint::black_box;
 
@@ -103,7 +103,7 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
         Criterion::default().configure_from_args().final_summary();
         return ExitCode::SUCCESS;
     }
-    crate::process::end_with_parent();
+    infergate_core::process::end_with_parent();
     // As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
     let moved = match env::var_os(PACKAGE_FOLDER) {
         Some(folder) => env::set_current_dir(&folder)

@@ -14,10 +14,6 @@ pub mod worker;
 
 pub use infergate_core::clock;
 
-#[cfg(feature = "bench")]
-use infergate_core::{build_info, config, machine, outcome, printable, process, progress, prompt};
-use infergate_core::{case, receipt};
-
 /// The examples of docs/ENGINE.md are compiled with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/ENGINE.md")]

@@ -6,12 +6,12 @@ mod sampler;
 
 use anyhow::{Result, ensure};
 
-use crate::case::Case;
-use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
-use crate::receipt::{Output, TtftParts, Work, output_sha256};
+use infergate_core::case::Case;
+use infergate_core::clock::Clock;
 pub use infergate_core::engine::first_difference;
 pub use infergate_core::outcome::InvariantBroken;
+use infergate_core::receipt::{Output, TtftParts, Work, output_sha256};
 
 use output::Refusal;
 pub use prompt::fixed_prompt;

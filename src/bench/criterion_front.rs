@@ -9,12 +9,12 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use super::arguments::Arguments;
 use super::record::Recorder;
-use crate::case::{Case, Phase, full_grid, select};
-use crate::clock::{Clock, MonotonicClock};
-use crate::config::Config;
 use crate::engine::{Engine, EngineFactory};
 use crate::measure::{self, Sampler};
-use crate::printable::printable;
+use infergate_core::case::{Case, Phase, full_grid, select};
+use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::config::Config;
+use infergate_core::printable::printable;
 
 /// Criterion's smallest sample size: a generation takes seconds.
 const SAMPLES: usize = 10;

@@ -10,16 +10,16 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 
 use super::arguments::Arguments;
-use crate::build_info;
-use crate::config::{Config, Settings as _};
 use crate::engine::EngineFactory;
-use crate::outcome::Outcome;
-use crate::printable::{printable, printable_report};
-use crate::process::{outlive_file_limits, this_program};
-use crate::progress::Progress;
-use crate::receipt::{LeakSite, MemoryReceipt, write_json};
+use infergate_core::build_info;
+use infergate_core::config::{Config, Settings as _};
 use infergate_core::memory::leak::{Finding, Witness, asked, judge};
 use infergate_core::memory::{MemoryRequest, run, size};
+use infergate_core::outcome::Outcome;
+use infergate_core::printable::{printable, printable_report};
+use infergate_core::process::{outlive_file_limits, this_program};
+use infergate_core::progress::Progress;
+use infergate_core::receipt::{LeakSite, MemoryReceipt, write_json};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";

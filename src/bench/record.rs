@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::config::Config;
 use crate::engine::Engine;
 use crate::measure::Prepared;
-use crate::printable::printable;
-use crate::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
-use crate::{build_info, machine};
+use infergate_core::config::Config;
+use infergate_core::printable::printable;
+use infergate_core::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
+use infergate_core::{build_info, machine};
 
 /// Collects what one process measured.
 pub struct Recorder {

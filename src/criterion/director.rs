@@ -17,16 +17,16 @@ use serde_json::Value;
 
 use super::Bencher;
 use super::bencher::Timed;
-use crate::build_info;
-use crate::case::{BenchName, Case};
 use crate::engine::EngineInfo;
 use crate::measure::InvariantBroken;
-use crate::printable::printable;
-use crate::process::this_program;
-use crate::receipt::limits::MAX_CASES;
-use crate::receipt::{Output, Throughput, ThroughputUnit, output_sha256};
 use crate::worker::standard_streams;
 use crate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, hello, to_answer};
+use infergate_core::build_info;
+use infergate_core::case::{BenchName, Case};
+use infergate_core::printable::printable;
+use infergate_core::process::this_program;
+use infergate_core::receipt::limits::MAX_CASES;
+use infergate_core::receipt::{Output, Throughput, ThroughputUnit, output_sha256};
 
 /// What a worker of benches can do.
 const CAPABILITIES: [Capability; 4] =

@@ -209,7 +209,7 @@ fn check_events(events: &[Event], request: RequestId, alone: &[TokenId]) -> Resu
     Ok(())
 }
 
-/// Its own, not [`crate::prompt`]'s, which needs an engine.
+/// Its own, not [`infergate_core::prompt`]'s, which needs an engine.
 fn prompt(len: usize, seed: usize, vocab_tokens: usize) -> Vec<TokenId> {
     let id = |at: usize| (seed * 7919 + at * 31) % vocab_tokens;
     (0..len).map(|at| TokenId::try_from(id(at)).unwrap_or(0)).collect()

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
-use crate::clock::VirtualClock;
+use infergate_core::clock::VirtualClock;
 
 const VOCAB_TOKENS: TokenId = 50_000;
 /// From each of the best logits to the next.

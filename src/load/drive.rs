@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Stop, Window, unmark};
-use crate::clock::Clock;
 use crate::engine::{Event, RequestId, Scheduler, TokenId};
-use crate::receipt::output_sha256;
+use infergate_core::clock::Clock;
+use infergate_core::receipt::output_sha256;
 
 /// How often the wait for an open loop's next request looks whether the run is to end.
 const LOOK_NS: u64 = 50_000_000;

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 
 use super::{Ask, Driven, Load, drive};
-use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::measure::{InvariantBroken, first_difference, output_ids};
+use infergate_core::clock::Clock;
 use infergate_core::load::{LevelPlan, LoadLevel, MOST_ANSWER_BYTES};
 
 /// Runs `plan` on a scheduler of `engine`, on `clock`, then computes some of the outputs alone.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::engine::{Engine, TokenId};
-use crate::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, StepLogits, output_sha256};
+use infergate_core::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, StepLogits, output_sha256};
 
 /// Why there is no output.
 pub(super) enum Refusal {

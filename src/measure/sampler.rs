@@ -3,9 +3,9 @@
 use anyhow::{Result, bail, ensure};
 
 use super::{Prepared, first_difference, unrepeatable};
-use crate::case::{Case, Phase};
-use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
+use infergate_core::case::{Case, Phase};
+use infergate_core::clock::Clock;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 
 /// So many steps of a decode case may follow each other before the engine stands at the prompt's end again, so that the context

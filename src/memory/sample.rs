@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::allocator::heap;
-use crate::receipt::MemorySample;
 use infergate_core::machine::system;
 use infergate_core::memory::resident::{of_process, resident_set_bytes};
+use infergate_core::receipt::MemorySample;
 
 /// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
 /// the rest allocates. What the folder `proc_self` does not say is `None`.

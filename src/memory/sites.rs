@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::receipt::LeakSite;
+use infergate_core::receipt::LeakSite;
 
 /// Return addresses kept of a stack.
 const DEPTH: usize = 48;

@@ -11,11 +11,12 @@ use super::{
     Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire, hello,
     to_answer,
 };
-use crate::case::{Case, Phase};
-use crate::clock::Clock;
 use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
 use crate::measure::{self, Prepared, Sampler};
-use crate::{build_info, load, memory, prompt};
+use crate::{load, memory};
+use infergate_core::case::{Case, Phase};
+use infergate_core::clock::Clock;
+use infergate_core::{build_info, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
 /// stderr, so that an engine may print.

@@ -5,11 +5,17 @@ pub use linux::{brand, installed_memory_bytes, resident_set_bytes};
 #[cfg(not(target_os = "linux"))]
 pub use others::{brand, installed_memory_bytes, resident_set_bytes};
 
+/// `Name:   123 kB` in a file of /proc, as bytes.
+pub fn kib_field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
 
-    use crate::memory::resident::kib_field;
+    use super::kib_field;
 
     /// Vendor and brand of the processor: `/proc/cpuinfo` has them, and nothing else knows more.
     pub fn brand() -> Option<(String, String)> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::machine::system::kib_field;
 use crate::receipt::MemorySample;
 
 /// Where Linux describes this process.
@@ -49,10 +50,4 @@ pub fn resident_set_bytes(proc: &Path) -> Option<u64> {
 /// The largest resident set since the process began.
 pub fn peak_rss_bytes(proc_self: &Path) -> Option<u64> {
     kib_field(&fs::read_to_string(proc_self.join("status")).ok()?, "VmHWM:")
-}
-
-/// `Name:   123 kB` in a file of /proc, as bytes.
-pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
