@@ -4,8 +4,10 @@
 pub mod asked;
 pub mod bench_names;
 pub mod bench_target;
+pub mod build_command;
 pub mod built_packages;
 pub mod cargo_words;
+pub mod carried;
 pub mod checkout_folder;
 pub mod commits;
 pub mod criterion_front;

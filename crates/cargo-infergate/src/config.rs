@@ -166,6 +166,10 @@ pub struct BenchTarget {
     pub default_features: bool,
     /// Profile to build both with; `None`: cargo's own for benches.
     pub profile: Option<String>,
+    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+    pub carry: Vec<String>,
+    /// A program and its arguments that make what it reads, run in each checkout.
+    pub prepare: Vec<String>,
 }
 
 impl Default for BenchTarget {
@@ -177,6 +181,8 @@ impl Default for BenchTarget {
             features: Vec::new(),
             default_features: true,
             profile: None,
+            carry: Vec::new(),
+            prepare: Vec::new(),
         }
     }
 }
@@ -260,6 +266,8 @@ impl Settings for Config {
             ("bench.features", Value::List(list)) => self.bench.features = list,
             ("bench.default_features", Value::Switch(on)) => self.bench.default_features = on,
             ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
+            ("bench.carry", Value::List(list)) => self.bench.carry = list,
+            ("bench.prepare", Value::List(list)) => self.bench.prepare = list,
             (_, value) => self.measured.set(key, value)?,
         }
         self.policy.memory = self.measured.memory.policy;

@@ -13,7 +13,10 @@ use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
-use super::{bench_names, built_packages, checkout_folder, criterion_front, harness, lock_file, output, working_tree};
+use super::{
+    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file, output,
+    working_tree,
+};
 use crate::config::Config;
 use crate::paired::Program;
 use infergate_core::text_file::read_text;
@@ -56,11 +59,18 @@ pub enum Slot {
 }
 
 impl Tree {
-    /// Checks out `revision`; the working tree is not touched.
+    /// Checks out `revision` with what its benches need besides; the working tree is not touched.
     ///
     /// # Errors
-    /// Outside git, for an unknown revision, a submodule with changes, or another gate that uses the same folder now.
+    /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or as
+    /// [`furnish`](Self::furnish).
     pub fn checkout(revision: &str, slot: Slot, config: &Config) -> Result<Self> {
+        let tree = Self::bare(revision, slot, config)?;
+        tree.furnish(config)?;
+        Ok(tree)
+    }
+
+    fn bare(revision: &str, slot: Slot, config: &Config) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
         let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
             "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
@@ -108,11 +118,12 @@ impl Tree {
     /// # Errors
     /// As [`checkout`](Self::checkout); a file that cannot be copied.
     pub fn of_working_tree(config: &Config) -> Result<Self> {
-        let mut tree = Self::checkout("HEAD", Slot::Head, config)?;
+        let mut tree = Self::bare("HEAD", Slot::Head, config)?;
         tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
         if tree.dirty {
             tree.change = Some("what is not committed".into());
         }
+        tree.furnish(config)?;
         Ok(tree)
     }
 
@@ -132,10 +143,22 @@ impl Tree {
     ///
     /// # Errors
     /// When git cannot; the working tree is not touched.
-    pub fn turn_to(&mut self, commit: &str) -> Result<()> {
+    pub fn turn_to(&mut self, commit: &str, config: &Config) -> Result<()> {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
-        self.go_to(commit)
+        self.go_to(commit)?;
+        self.furnish(config)
+    }
+
+    /// Lays into this checkout what `[bench]` carries, and prepares it.
+    fn furnish(&self, config: &Config) -> Result<()> {
+        let bench = &config.bench;
+        if bench.carry.is_empty() && bench.prepare.is_empty() {
+            return Ok(());
+        }
+        let (here, folder) = (self.repository.join(&self.prefix), self.folder()?);
+        carried::lay(&bench.carry, &here, &folder, &self.revision)?;
+        build_command::run(&bench.prepare, &folder, &self.revision, "bench.prepare")
     }
 
     fn go_to(&self, commit: &str) -> Result<()> {

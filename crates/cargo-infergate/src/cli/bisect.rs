@@ -162,7 +162,7 @@ impl Search<'_> {
 
     fn try_at(&mut self, tree: &mut Tree, commit: &str) -> Result<Tried> {
         ensure_not(self.cancelled)?;
-        tree.turn_to(commit)?;
+        tree.turn_to(commit, self.config)?;
         self.step(tree)
     }
 

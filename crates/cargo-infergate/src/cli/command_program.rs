@@ -1,23 +1,17 @@
 //! `[worker]`: a program that is run once a sample, built in each checkout.
 
-use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::{output, progress, toolchain};
+use crate::builds::build_command::{find, run};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
-use crate::report::words;
-use crate::watcher::{self, watched};
+use crate::watcher;
 use infergate_core::case::BenchName;
-use infergate_core::process::Group;
-use infergate_core::relay::Relay;
-use infergate_core::worker::{WorkerError, ending};
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -30,7 +24,7 @@ pub fn program(
     commit: Option<String>,
     dirty: Option<bool>,
 ) -> Result<Program> {
-    run_build(&asked.build, folder, side, "worker.build")?;
+    run(&asked.build, folder, side, "worker.build")?;
     let (first, arguments) = asked.command.split_first().context("worker.command names no program")?;
     let path = find(first, folder).with_context(|| {
         format!(
@@ -47,45 +41,6 @@ pub fn program(
     words.extend(arguments.iter().map(OsString::from));
     let launcher = watcher::launcher(words, folder.to_owned())?;
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
-}
-
-/// Runs what builds a side, if anything does; `key` is the key that names it.
-///
-/// # Errors
-/// When it cannot be started, or fails.
-pub fn run_build(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
-    let Some((program, arguments)) = build.split_first() else { return Ok(()) };
-    // Whoever writes the settings may be the one whose change is gated.
-    let words: Option<Vec<String>> = build.iter().map(|word| words::command::word(word)).collect();
-    output::line(&format!("{side}: {}", words.map_or_else(|| key.to_owned(), |words| words.join(" "))));
-    let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
-    // Each checkout builds into a folder of its own.
-    command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
-    toolchain::choose(&mut command, folder);
-    let (words, both) = std::io::pipe().context("no pipe for the build's words")?;
-    command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's words")?).stderr(both);
-    let started = Group::spawn(&mut command);
-    // Its copies of the pipe's end: while they are open there is always more to wait for.
-    drop(command);
-    let words = Relay::to_stderr(words);
-    let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
-    words.finish();
-    let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
-    if progress::is_cancelled() {
-        return Err(WorkerError::by_user().into());
-    }
-    ensure!(status.success(), "{side}: {key} failed ({}); its words are above", ending(status));
-    Ok(())
-}
-
-/// A name with a folder counts from the checkout; one without is looked for on the PATH.
-pub fn find(program: &str, folder: &Path) -> Option<PathBuf> {
-    if Path::new(program).components().count() > 1 {
-        let path = std::path::absolute(folder.join(program)).ok()?;
-        return path.is_file().then_some(path);
-    }
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|place| place.join(program)).find(|path| path.is_file())
 }
 
 /// The hidden command that measures such a program.

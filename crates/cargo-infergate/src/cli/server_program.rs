@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use super::command_program::{find, run_build};
 use super::load::scenarios_of;
+use crate::builds::build_command::{self, find};
 use crate::config::{Config, ServerConfig};
 use crate::load::body::{Api, Wanted};
 use crate::load::scenario::Scenario;
@@ -32,7 +32,7 @@ pub fn program(
     dirty: Option<bool>,
 ) -> Result<Program> {
     let asked = &config.server;
-    run_build(&asked.build, folder, side, "server.build")?;
+    build_command::run(&asked.build, folder, side, "server.build")?;
     let first = asked.command.first();
     let first = first.context("--server: infergate.toml names no server.command; add [server] with one")?;
     let path = find(first, folder).with_context(|| {

@@ -7,6 +7,7 @@ mod benches;
 mod bisect;
 mod bless;
 mod calibrate;
+mod carried;
 mod command_worker;
 mod commands;
 #[cfg(unix)]

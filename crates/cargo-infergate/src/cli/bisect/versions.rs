@@ -86,7 +86,7 @@ pub fn run(
     let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;
         let commit = tree.commit.clone();
-        tree.turn_to(&commit)?;
+        tree.turn_to(&commit, config)?;
         tree.change = Some(asked.label(at));
         match swap::ensure(&asked.swaps(at)?, &tree.folder()?) {
             Ok(()) => search.step_called(asked.label(at), &tree),

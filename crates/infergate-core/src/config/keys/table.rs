@@ -211,6 +211,20 @@ pub const KEYS: &[Key] = &[
         "Profile to build it with; left out: cargo's own for benches",
     ),
     key(
+        "bench.carry",
+        Kind::List,
+        Some("[]"),
+        "[\"data\"]",
+        "Files and folders that it reads and git ignores, linked into each checkout",
+    ),
+    key(
+        "bench.prepare",
+        Kind::List,
+        Some("[]"),
+        "[\"make\", \"data\"]",
+        "A program and its arguments that make what it reads, run in each checkout",
+    ),
+    key(
         "worker.command",
         Kind::List,
         Some("[]"),

@@ -1,0 +1,45 @@
+//! What a bench reads and git ignores, in a checkout: `[bench] carry`.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path};
+
+use anyhow::{Context, Result, ensure};
+
+/// Links what `carry` names below `from`, a folder of the working tree, to the same place below `to`, the same folder of the checkout
+/// of `revision`. A link, because data can be large.
+///
+/// # Errors
+/// A path that is not below `from` or not there, one that the revision has itself, a link that cannot be made.
+pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<()> {
+    for path in carry {
+        let named = || format!("bench.carry: '{path}'");
+        let is_below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        ensure!(is_below, "{}: has to be a path below this folder, without `..`", named());
+        let (source, place) = (from.join(path), to.join(path));
+        ensure!(source.exists(), "{}: is not there; make it, or leave it out", named());
+        ensure!(
+            place.symlink_metadata().is_err(),
+            "{}: is in git in revision '{revision}', which has its own; leave it out",
+            named()
+        );
+        let cannot = || format!("{}: cannot be linked into the checkout of '{revision}'", named());
+        let folder = place.parent().unwrap_or(to);
+        fs::create_dir_all(folder).with_context(cannot)?;
+        // A folder of the revision can be a link to anywhere.
+        let inside = fs::canonicalize(folder).and_then(|folder| Ok(folder.starts_with(fs::canonicalize(to)?)));
+        ensure!(inside.with_context(cannot)?, "{}: a link leads out of the checkout of '{revision}'", named());
+        link(&source, &place).with_context(cannot)?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link(source: &Path, place: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(fs::canonicalize(source)?, place)
+}
+
+#[cfg(not(unix))]
+fn link(_source: &Path, _place: &Path) -> io::Result<()> {
+    Err(io::Error::other("this system has no links that everybody may make; use bench.prepare"))
+}

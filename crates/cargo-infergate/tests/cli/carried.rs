@@ -1,0 +1,73 @@
+//! What a bench reads and git ignores: carried into base's checkout, or made there.
+
+use crate::revisions::{commit, gate, left_behind, repository};
+use crate::sandbox::{Sandbox, decision, error, stdout};
+
+/// An engine that does not build without a file that git ignores.
+fn repository_of_data(settings: &str) -> Sandbox {
+    let sandbox = repository();
+    sandbox.write("infergate.toml", settings);
+    sandbox.write(".gitignore", "/target\n/cache\n/data\nCargo.lock\n");
+    commit(&sandbox, "engine.rs", "include!(\"data/step.rs\");\n", "needs data");
+    sandbox
+}
+
+#[test]
+fn what_git_ignores_is_linked_into_each_checkout() {
+    let sandbox = repository_of_data("[bench]\ncarry = ['data']\n");
+    sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    let before = left_behind(&sandbox);
+    for _ in 0..2 {
+        let said = gate(&sandbox, "HEAD", &[]).success();
+        assert!(decision(&said).contains("verdict: pass (exit 0)"), "{}", stdout(&said));
+    }
+    assert_eq!(left_behind(&sandbox), before);
+    // What is removed in the checkout is the link.
+    commit(&sandbox, "notes.txt", "no code", "another");
+    gate(&sandbox, "HEAD", &[]).success();
+    assert!(sandbox.path("data/step.rs").exists());
+}
+
+#[test]
+fn what_a_command_makes_is_made_in_each_checkout() {
+    let make = "mkdir -p data && echo 'pub const STEP_NS: u64 = 1_000_000;' > data/step.rs";
+    let sandbox = repository_of_data(&format!("[bench]\nprepare = ['sh', '-c', \"{make}\"]\n"));
+    sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+
+    let sandbox = repository_of_data("[bench]\nprepare = ['false']\n");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("HEAD: bench.prepare failed"), "{line}");
+}
+
+#[test]
+fn what_cannot_be_carried_is_refused_in_one_line() {
+    for (carry, refused) in [
+        ("missing", "bench.carry: 'missing': is not there"),
+        ("../data", "has to be a path below this folder"),
+        ("/etc", "has to be a path below this folder"),
+        ("engine.rs", "bench.carry: 'engine.rs': is in git in revision 'HEAD'"),
+    ] {
+        let sandbox = repository_of_data(&format!("[bench]\ncarry = ['{carry}']\n"));
+        sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+        let line = error(gate(&sandbox, "HEAD", &[]));
+        assert!(line.contains(refused), "{line}");
+    }
+}
+
+/// The link of a revision leads nowhere but into its own checkout.
+#[cfg(unix)]
+#[test]
+fn nothing_is_linked_through_a_link_of_the_revision() {
+    let sandbox = repository_of_data("[bench]\ncarry = ['out/data']\n");
+    let elsewhere = sandbox.path("target/elsewhere");
+    std::fs::create_dir_all(&elsewhere).expect("a folder");
+    std::os::unix::fs::symlink(&elsewhere, sandbox.path("out")).expect("a link");
+    commit(&sandbox, "notes.txt", "", "a link");
+    std::fs::remove_file(sandbox.path("out")).expect("a link");
+    sandbox.write("out/data", "");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("bench.carry: 'out/data': a link leads out of the checkout"), "{line}");
+    assert_eq!(std::fs::read_dir(&elsewhere).expect("a folder").count(), 0);
+}
