@@ -33,7 +33,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::builds::{asked, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
 use crate::command_worker;
@@ -49,6 +49,53 @@ use crate::watcher;
 /// configuration belongs to what is judged.
 const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 
+/// A performance regression gate for LLM inference
+#[derive(Parser)]
+#[command(version, long_version = long_version(), after_help = help::EXIT_CODES)]
+struct CommandLine {
+    /// Say errors and the verdict's line alone
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    asked: Asked,
+}
+
+/// What was asked for. A command's own doc line is what its help says of it.
+#[derive(Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, made once")]
+enum Asked {
+    Gate(gate::Gate),
+    Bench(bench::Bench),
+    Compare(compare::Compare),
+    Memory(memory::Memory),
+    Load(load::Load),
+    Bless(bless::Bless),
+    Bisect(bisect::Bisect),
+    Calibrate(calibrate::Calibrate),
+    Report(report::Report),
+    Demo(demo::Demo),
+    Init(init::Init),
+    Doctor(doctor::Doctor),
+    Schema(schema::Schema),
+    #[command(name = command_worker::COMMAND, hide = true)]
+    CommandWorker(command_program::CommandWorker),
+    #[command(name = server_worker::COMMAND, hide = true)]
+    ServerWorker(server_program::ServerWorker),
+    #[command(name = probes::COMMAND, hide = true)]
+    Probe {
+        threads: Option<usize>,
+    },
+    #[command(name = watcher::COMMAND, hide = true)]
+    Watch {
+        #[arg(last = true, required = true)]
+        program: Vec<OsString>,
+    },
+    #[command(name = script_server::COMMAND, hide = true)]
+    ScriptServer(load::ScriptServer),
+    #[command(name = COVERAGE, hide = true)]
+    Coverage(coverage::Coverage),
+}
+
 /// Runs the command line and gives the process's exit code. Errors go to stderr as one line.
 pub fn main(args: ArgsOs) -> i32 {
     let (program, args) = program_and_args(args.collect());
@@ -57,16 +104,17 @@ pub fn main(args: ArgsOs) -> i32 {
     if std::env::var_os(VIRTUAL_CLOCK).is_some() {
         infergate_core::worker::trust_virtual_clocks();
     }
-    let matches = match command(program).try_get_matches_from(args) {
-        Ok(matches) => matches,
+    let matches = command(program).try_get_matches_from(args);
+    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
+        Ok(line) => line,
         Err(error) => {
             // clap colours, words and sorts its own messages; its exit code for bad usage is ours too.
             let _ = error.print();
             return error.exit_code();
         }
     };
-    output::heed(&matches);
-    match dispatch(&matches) {
+    output::heed_quiet(line.quiet);
+    match run(line.asked) {
         Ok(code) => output::code(code),
         Err(error) => {
             output::error(&error);
@@ -75,114 +123,40 @@ pub fn main(args: ArgsOs) -> i32 {
     }
 }
 
-fn dispatch(matches: &ArgMatches) -> Result<i32> {
-    if matches.subcommand().is_some_and(|(name, matches)| measures(name, matches)) {
-        // First of all: whoever ends a run gets a sentence, however early.
-        progress::cancelled_by_ctrl_c()?;
-    }
-    match matches.subcommand() {
-        // Those write no file, or a folder of them.
-        Some((
-            "schema"
-            | "report"
-            | probes::COMMAND
-            | command_worker::COMMAND
-            | script_server::COMMAND
-            | server_worker::COMMAND
-            | COVERAGE
-            | watcher::COMMAND,
-            _,
-        ))
-        | None => {}
-        Some((_, matches)) => outputs::begin(matches)?,
-    }
-    match matches.subcommand() {
-        Some(("bench", matches)) => bench::run(matches),
-        Some(("gate", matches)) => gate::run(matches),
-        Some(("init", matches)) => init::run(matches),
-        Some(("compare", matches)) => compare::run(matches),
-        Some(("bless", matches)) => bless::run(matches),
-        Some(("bisect", matches)) => bisect::run(matches),
-        Some(("calibrate", matches)) => calibrate::run(matches),
-        Some(("memory", matches)) => memory::run(matches),
-        Some(("load", matches)) => load::run(matches),
-        Some(("demo", matches)) => demo::run(matches),
-        Some(("doctor", matches)) => doctor::run(matches),
-        Some(("report", matches)) => report::run(matches),
-        Some(("schema", matches)) => schema::run(matches),
-        Some((probes::COMMAND, matches)) => probe(matches),
-        Some((server_worker::COMMAND, matches)) => server_program::serve(matches),
-        Some((command_worker::COMMAND, matches)) => command_program::serve(matches),
-        Some((COVERAGE, matches)) => coverage::serve(matches),
-        Some((watcher::COMMAND, matches)) => watch(matches),
-        Some((script_server::COMMAND, matches)) => load::script_server(matches),
-        _ => anyhow::bail!("no command was given; see --help"),
-    }
-}
-
-/// Whether a command measures, and so runs for long and keeps what it has when it is ended.
-fn measures(name: &str, matches: &ArgMatches) -> bool {
-    match name {
-        "bench" | "memory" | "calibrate" | "bisect" | "demo" => true,
-        "gate" => !matches.contains_id("receipt"),
-        "load" => matches.subcommand().is_none(),
-        _ => false,
+fn run(asked: Asked) -> Result<i32> {
+    match asked {
+        Asked::Gate(asked) => gate::run(&asked),
+        Asked::Bench(asked) => bench::run(&asked),
+        Asked::Compare(asked) => compare::run(&asked),
+        Asked::Memory(asked) => memory::run(&asked),
+        Asked::Load(asked) => load::run(&asked),
+        Asked::Bless(asked) => bless::run(&asked),
+        Asked::Bisect(asked) => bisect::run(&asked),
+        Asked::Calibrate(asked) => calibrate::run(&asked),
+        Asked::Report(asked) => report::run(&asked),
+        Asked::Demo(asked) => demo::run(&asked),
+        Asked::Init(asked) => init::run(&asked),
+        Asked::Doctor(asked) => doctor::run(&asked),
+        Asked::Schema(asked) => schema::run(&asked),
+        Asked::CommandWorker(asked) => command_program::serve(asked),
+        Asked::ServerWorker(asked) => server_program::serve(asked),
+        Asked::Probe { threads } => probe(threads.unwrap_or_default()),
+        Asked::Watch { program } => watcher::watch(&program),
+        Asked::ScriptServer(asked) => load::script_server(&asked),
+        Asked::Coverage(asked) => coverage::serve(&asked),
     }
 }
 
 /// What the suite asks a process of this command for.
-fn probe(matches: &ArgMatches) -> Result<i32> {
+fn probe(threads: usize) -> Result<i32> {
     infergate_core::process::end_with_parent();
-    let probes = probes::run(matches.get_one("threads").copied().unwrap_or_default())?;
-    println!("{}", serde_json::to_string(&probes)?);
+    println!("{}", serde_json::to_string(&probes::run(threads)?)?);
     Ok(0)
-}
-
-/// What the command starts a program under that may leave others behind.
-fn watch(matches: &ArgMatches) -> Result<i32> {
-    let words: Vec<OsString> = matches.get_many("program").into_iter().flatten().cloned().collect();
-    watcher::watch(&words)
 }
 
 /// The whole command line, for its help and its tests.
 pub fn command(program: &'static str) -> Command {
-    let commands = [
-        gate::command(),
-        bench::command(),
-        compare::command(),
-        memory::command(),
-        load::command(),
-        bless::command(),
-        bisect::command(),
-        calibrate::command(),
-        report::command(),
-        demo::command(),
-        init::command(),
-        doctor::command(),
-        schema::command(),
-    ];
-    Command::new(program)
-        .bin_name(program)
-        .version(env!("CARGO_PKG_VERSION"))
-        .long_version(long_version())
-        .about("A performance regression gate for LLM inference")
-        .after_help(help::EXIT_CODES)
-        .arg(flags::quiet())
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommands(commands.map(help::finish))
-        .subcommand(command_program::worker_command())
-        .subcommand(server_program::worker_command())
-        .subcommand(
-            Command::new(probes::COMMAND).hide(true).arg(Arg::new("threads").value_parser(value_parser!(usize))),
-        )
-        .subcommand(
-            Command::new(watcher::COMMAND)
-                .hide(true)
-                .arg(Arg::new("program").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString))),
-        )
-        .subcommand(load::script_server_command())
-        .subcommand(coverage::command())
+    CommandLine::command().name(program).bin_name(program).mut_subcommands(help::finish)
 }
 
 /// What `--version` says: how this command was built matters to whoever reports a fault, and to whoever packs it.

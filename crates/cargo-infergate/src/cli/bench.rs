@@ -3,46 +3,73 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, Args};
 
+use super::flags::{self, Keys, TakesKeys, Workers};
 use super::memory::Follower;
-use super::outputs::{Kept, Written};
-use super::{bench_target, early, flags, memory, output, outputs, progress, turn};
+use super::outputs::{Files, Kept, Written};
+use super::turn::{self, Wait};
+use super::{bench_target, early, memory, output, outputs, progress};
 use crate::config::Config;
 use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
 use crate::report::terminal;
 use crate::suite::{self, SuiteRequest};
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("bench")
-        .about("Measure the suite and write a receipt")
-        .args(flags::measure())
-        .arg(flags::memory_worker())
-        .arg(flags::out())
-        .arg(flags::json("Write the receipt here as well"))
-        .arg(turn::arg())
-        .arg(
-            Arg::new("keep-text")
-                .long("keep-text")
-                .action(ArgAction::SetTrue)
-                .help("Keep what the model said in the receipt, for a report that shows it"),
-        )
-        .after_help(
-            "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
-             cargo xtask bench --cases prefill/p256 --out before.json",
-        )
+/// Measure the suite and write a receipt
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
+    cargo xtask bench --cases prefill/p256 --out before.json"
+)]
+pub struct Bench {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Where the receipt goes [default: target/infergate/receipt.json]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the receipt here as well; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    wait: Wait,
+    /// Keep what the model said in the receipt, for a report that shows it
+    #[arg(long)]
+    keep_text: bool,
+    #[command(flatten)]
+    workers: Workers,
+}
+
+impl TakesKeys for Bench {
+    fn keys() -> Vec<Arg> {
+        flags::measure()
+    }
 }
 
 /// Measures, writes the receipt, prints it.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let Measured { receipt, out } = measure(&config, matches, 0)?;
+pub fn run(asked: &Bench) -> Result<i32> {
+    let Bench { out, json, wait, keep_text, keys, workers } = asked;
+    progress::cancelled_by_ctrl_c()?;
+    let read = [("--worker", workers.worker.as_slice()), ("--memory-worker", workers.memory_worker.as_slice())];
+    Files { read: &read, out: out.as_ref(), json: json.as_ref(), ..Files::default() }.begin()?;
+    let how = How { out: out.as_deref(), workers, wait, keep_text: *keep_text };
+    let Measured { receipt, out } = measure(&keys.config()?, how, 0)?;
     output::report(&terminal::receipt(&receipt));
     let mut written = Written::default();
     keep(&out, &receipt, &mut written);
-    written.json(flags::path(matches, "json").as_deref(), &receipt);
+    written.json(json.as_deref(), &receipt);
     Ok(written.code(exit_code(&receipt)))
+}
+
+/// How the suite is to be measured.
+pub struct How<'a> {
+    /// Where the receipt goes; `None`: to the usual place.
+    pub out: Option<&'a Path>,
+    /// Bench binaries that were built already.
+    pub workers: &'a Workers,
+    /// Whether to wait until no other command measures.
+    pub wait: &'a Wait,
+    /// Whether what the model said is kept.
+    pub keep_text: bool,
 }
 
 /// A receipt, whole or partial, and where it is to be kept.
@@ -66,16 +93,16 @@ pub fn keep(out: &Path, receipt: &Receipt, written: &mut Written) {
 ///
 /// # Errors
 /// As [`suite::run`] and [`memory::follow`].
-pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Result<Measured> {
-    let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("receipt.json"));
+pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Measured> {
+    let out = how.out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
     outputs::fresh(&out)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
     let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(matches)?;
-    let worker = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
-    let memory_worker = memory::worker(config, matches, &worker, memory_runs)?;
+    let _turn = turn::take(how.wait)?;
+    let worker = bench_target::worker(&config.bench, how.workers.worker.clone())?;
+    let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
     let request = SuiteRequest {
         worker: worker.path,
@@ -88,7 +115,7 @@ pub fn measure(config: &Config, matches: &ArgMatches, memory_runs: usize) -> Res
         runs: config.runs,
         seconds_per_case: config.seconds_per_case,
         prompt_text,
-        keep_text: matches.try_contains_id("keep-text").is_ok_and(|known| known) && matches.get_flag("keep-text"),
+        keep_text: how.keep_text,
         memory_case: is_followed.then_some(config.measured.memory.case),
     };
     let line = progress::Line::new();

@@ -3,19 +3,21 @@
 
 mod versions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Args};
 
 use super::commits::{self, Commits, Next, Tried};
+use super::flags::{self, Keys, TakesKeys};
 use super::git::git;
-use super::outputs::Written;
+use super::outputs::{Files, Written};
 use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
-use super::{early, flags, output, progress, turn};
+use super::turn::{self, Wait};
+use super::{early, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
@@ -23,55 +25,66 @@ use crate::receipt::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, O
 use crate::report::paired::bisection;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
+use versions::Versions;
 
-/// Its flags.
-pub fn command() -> Command {
-    let revision = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("REV").required_unless_present("swap").help(help)
-    };
-    Command::new("bisect")
-        .about("Find the commit that made a case slower")
-        .arg(revision("good", "A revision that was fast enough"))
-        .arg(revision("bad", "A later revision that is slower"))
-        .args(versions::args())
-        .arg(
-            Arg::new("case")
-                .long("case")
-                .value_name("ID")
-                .required(true)
-                .help("The case to look at, decode/p128, or the name of a criterion bench, group/function/parameter"),
-        )
-        .args(flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))
-        .args(flags::one("base_folder"))
-        .arg(flags::json("Write what was found here"))
-        .arg(turn::arg())
-        .arg(paired_gate::budget().help("Measure each step for at most this long: 90s, 5m (builds not counted)"))
-        .after_help(
-            "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
-             cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m\n  \
-             cargo xtask bisect --swap candle-core --versions 0.10.0,0.10.1,0.10.2,0.11.0 --case decode/p128",
-        )
+/// Find the commit that made a case slower
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
+    cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m\n  \
+    cargo xtask bisect --swap candle-core --versions 0.10.0,0.10.1,0.10.2,0.11.0 --case decode/p128")]
+pub struct Bisect {
+    /// A revision that was fast enough
+    #[arg(long, value_name = "REV", required_unless_present = "swap")]
+    good: Option<String>,
+    /// A later revision that is slower
+    #[arg(long, value_name = "REV", required_unless_present = "swap")]
+    bad: Option<String>,
+    #[command(flatten)]
+    versions: Versions,
+    /// The case to look at, decode/p128, or the name of a criterion bench, group/function/parameter
+    #[arg(long, value_name = "ID")]
+    case: String,
+    /// Write what was found here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    wait: Wait,
+    /// Measure each step for at most this long: 90s, 5m (builds not counted)
+    #[arg(long, value_name = "TIME")]
+    budget: Option<String>,
+    #[command(flatten)]
+    keys: Keys<Self>,
+}
+
+impl TakesKeys for Bisect {
+    fn keys() -> Vec<Arg> {
+        let pairs = flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases");
+        pairs.chain(flags::one("base_folder")).collect()
+    }
 }
 
 /// Builds, measures and halves until one commit is left.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let mut config = flags::config(matches)?;
-    let text = |name: &str| matches.get_one::<String>(name).cloned().with_context(|| format!("--{name} is missing"));
-    let case = asked(&text("case")?)?;
-    config.measured.cases = vec![case.id()];
-    let budget = matches.get_one::<String>("budget").map(|text| paired_gate::duration(text)).transpose()?;
+pub fn run(flags: &Bisect) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    let json = flags.json.as_ref();
+    Files { json, ..Files::default() }.begin()?;
+    let mut config = flags.keys.config()?;
+    let case = asked(&flags.case)?;
+    config.measured.cases = vec![case.id()];
+    let budget = flags.budget.as_deref().map(paired_gate::duration).transpose()?;
     early::check(&config)?;
     early::calibrations(&config)?;
-    let _turn = turn::take(matches)?;
-    if let Some(asked) = versions::Asked::of(matches)? {
-        let outcome = versions::run(&asked, &config, budget, &cancelled);
+    let _turn = turn::take(&flags.wait)?;
+    if flags.versions.is_asked() {
+        flags.versions.check()?;
+        let outcome = versions::run(&flags.versions, &config, budget, &cancelled);
         ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-        return finish(matches, &case, outcome, "version");
+        return finish(json, &case, outcome, "version");
     }
-    let (good, bad) = (text("good")?, text("bad")?);
-    let base = Tree::checkout(&good, Slot::Base, &config)?;
-    let mut tree = Tree::checkout(&bad, Slot::Step, &config)?;
+    let good = flags.good.as_deref().context("--good is missing")?;
+    let bad = flags.bad.as_deref().context("--bad is missing")?;
+    let base = Tree::checkout(good, Slot::Base, &config)?;
+    let mut tree = Tree::checkout(bad, Slot::Step, &config)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
     let outcome = base.build(&config).and_then(|good| {
         tree.take_packages(&config, Some(&base));
@@ -80,7 +93,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         Ok((search.steps, found?))
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-    finish(matches, &case, outcome, "commit")
+    finish(json, &case, outcome, "commit")
 }
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
@@ -94,7 +107,7 @@ fn asked(text: &str) -> Result<Case> {
 }
 
 fn finish(
-    matches: &ArgMatches,
+    json: Option<&PathBuf>,
     case: &Case,
     outcome: Result<(Vec<BisectionStep>, BisectionEnd)>,
     searched: &'static str,
@@ -108,7 +121,7 @@ fn finish(
             let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps };
             output::decided(&bisection(&found));
             let mut written = Written::default();
-            written.json(flags::path(matches, "json").as_deref(), &found);
+            written.json(json.map(PathBuf::as_path), &found);
             Ok(written.code(code))
         }
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {

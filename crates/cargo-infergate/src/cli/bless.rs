@@ -5,72 +5,87 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, Args};
 use serde::Serialize;
 
-use super::outputs::Written;
-use super::turn::{self, Kind};
-use super::{bench, early, flags, load_gate, output};
+use super::bench::{self, How};
+use super::flags::{self, Keys, TakesKeys, Workers};
+use super::outputs::{Files, Written};
+use super::turn::{self, Kind, Wait};
+use super::{early, load_gate, output};
 use crate::machine;
 use crate::receipt::{Baseline, Receipt, ensure_writable, read};
 use crate::report::blessing;
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("bless")
-        .about("Add a session to this machine class's baseline")
-        .args(flags::measure())
-        .args(flags::one("baselines"))
-        .arg(flags::out())
-        .arg(
-            Arg::new("receipt")
-                .long("receipt")
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .help("Bless this receipt, of a suite or of a load run, instead of measuring; repeatable")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(flags::measure_ids()),
-        )
-        .arg(flags::memory_worker())
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Show what would change, write nothing"),
-        )
-        .arg(flags::json("Write the new baseline here as well"))
-        .arg(turn::arg())
-        .after_help(
-            "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
-             Time is judged from sessions of 8 days on: those of one day share its luck and count once",
-        )
+/// Add a session to this machine class's baseline
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
+    Time is judged from sessions of 8 days on: those of one day share its luck and count once"
+)]
+pub struct Bless {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Where the receipt goes [default: target/infergate/receipt.json]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
+    #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids())]
+    pub receipt: Vec<PathBuf>,
+    /// Show what would change, write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the new baseline here as well; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
+    workers: Workers,
+}
+
+impl TakesKeys for Bless {
+    fn keys() -> Vec<Arg> {
+        [flags::measure(), flags::one("baselines")].concat()
+    }
 }
 
 /// Measures or reads, shows, and writes only when every receipt is good.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let given: Vec<PathBuf> = matches.get_many::<PathBuf>("receipt").into_iter().flatten().cloned().collect();
+pub fn run(asked: &Bless) -> Result<i32> {
+    let Bless { out, receipt: given, dry_run, json, wait, keys, workers } = asked;
+    Files {
+        read: &[
+            ("--receipt", given),
+            ("--worker", workers.worker.as_slice()),
+            ("--memory-worker", workers.memory_worker.as_slice()),
+        ],
+        out: out.as_ref(),
+        json: json.as_ref(),
+        ..Files::default()
+    }
+    .begin()?;
+    let config = keys.config()?;
     if let Some(first) = given.first()
         && load_gate::is_load(first)?
     {
-        return load_gate::bless(matches, &config, &given);
+        return load_gate::bless(asked, &config);
     }
     let mut written = Written::default();
     let mut receipts: Vec<Receipt> = match given.is_empty() {
         false => given.iter().map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
         true => {
             early::baselines(&config)?;
-            if !matches.get_flag("dry-run") {
+            if !dry_run {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
-            let measured = bench::measure(&config, matches, 0)?;
+            let measured = bench::measure(&config, How { out: out.as_deref(), workers, wait, keep_text: false }, 0)?;
             bench::keep(&measured.out, &measured.receipt, &mut written);
             vec![measured.receipt]
         }
     };
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     receipts.iter().try_for_each(Receipt::ensure_blessable)?;
-    let _alone = alone(matches, &config.baselines)?;
+    let _alone = alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
     for receipt in &receipts {
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
@@ -82,7 +97,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));
         refreshed.insert(path, after);
     }
-    Ok(write(matches, &refreshed, written))
+    Ok(write(asked, &refreshed, written))
 }
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
@@ -90,9 +105,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
 ///
 /// # Errors
 /// A folder that cannot be made or opened; a wait that the user ended.
-pub fn alone(matches: &ArgMatches, folder: &Path) -> Result<Option<File>> {
+pub fn alone(asked: &Bless, folder: &Path) -> Result<Option<File>> {
     // Elsewhere folders are not opened, and two at once are their user's to keep apart.
-    if matches.get_flag("dry-run") || !cfg!(unix) {
+    if asked.dry_run || !cfg!(unix) {
         return Ok(None);
     }
     let cannot = || format!("{}: cannot be written", folder.display());
@@ -104,8 +119,8 @@ pub fn alone(matches: &ArgMatches, folder: &Path) -> Result<Option<File>> {
 }
 
 /// Writes the baselines, each where it belongs, unless this is a dry run; gives the exit code.
-pub fn write<T: Serialize>(matches: &ArgMatches, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
-    if matches.get_flag("dry-run") {
+pub fn write<T: Serialize>(asked: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
+    if asked.dry_run {
         output::say("dry run: no baseline was written");
     } else {
         for (path, baseline) in refreshed {
@@ -113,7 +128,7 @@ pub fn write<T: Serialize>(matches: &ArgMatches, refreshed: &BTreeMap<PathBuf, T
         }
     }
     if let Some(last) = refreshed.values().last() {
-        written.json(flags::path(matches, "json").as_deref(), last);
+        written.json(asked.json.as_deref(), last);
     }
     written.code(0)
 }

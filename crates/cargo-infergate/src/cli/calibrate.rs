@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, Args};
 
-use super::outputs::{Kept, Written};
-use super::{bench_target, early, flags, layouts, output, progress, turn};
+use super::flags::{self, Keys, TakesKeys};
+use super::outputs::{Files, Kept, Written};
+use super::turn::{self, Wait};
+use super::{bench_target, early, layouts, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
 use crate::machine;
@@ -23,60 +25,50 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
 
-/// Slowdowns that are injected unless told otherwise.
-const SLOWDOWNS: [&str; 5] = ["1", "2", "3", "5", "10"];
+/// Measure how often the paired gate errs here
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
+    cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
+    cargo xtask calibrate --gates 0 --slowdowns 2,5 --cases decode/p128 --out power.json")]
+pub struct Calibrate {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Gates between builds that do the same, of one file and of two layouts in turn
+    #[arg(long, value_name = "N", default_value = "3")]
+    gates: usize,
+    /// Builds that are linked anew with their functions in another order; 0 for none
+    #[arg(long, value_name = "N", default_value = "10")]
+    layouts: usize,
+    /// Blocks with injected slowdowns; 12 are the fewest that give a share
+    #[arg(long, value_name = "N", default_value = "12")]
+    power_blocks: usize,
+    /// Slowdowns to inject into every timed step of head, in percent; 0 is always among them
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', action = ArgAction::Set)]
+    #[arg(default_values = ["1", "2", "3", "5", "10"])]
+    slowdowns: Vec<f64>,
+    /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Add to the calibration that is kept there already: hours differ, so spread it over some
+    #[arg(long)]
+    add: bool,
+    /// Write the summary here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    wait: Wait,
+    /// Bench binary that was built already
+    #[arg(long, value_name = "PATH", help_heading = "Bench target")]
+    worker: Option<PathBuf>,
+    /// A build of the same beside --worker; may be given several times
+    #[arg(long, value_name = "PATH", help_heading = "Bench target", requires = "worker")]
+    other_worker: Vec<PathBuf>,
+}
 
-/// Its flags.
-pub fn command() -> Command {
-    let number = |name: &'static str, default: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("N").default_value(default).help(help).value_parser(value_parser!(usize))
-    };
-    Command::new("calibrate")
-        .about("Measure how often the paired gate errs here")
-        .args(flags::measure_pairs())
-        .arg(number("gates", "3", "Gates between builds that do the same, of one file and of two layouts in turn"))
-        // The key of this name is another number: of a gate.
-        .arg(
-            number("shuffled", "10", "Builds that are linked anew with their functions in another order; 0 for none")
-                .long("layouts"),
-        )
-        .arg(number("power-blocks", "12", "Blocks with injected slowdowns; 12 are the fewest that give a share"))
-        .arg(
-            Arg::new("slowdowns")
-                .long("slowdowns")
-                .value_name("PERCENT")
-                .value_delimiter(',')
-                .default_values(SLOWDOWNS)
-                .help("Slowdowns to inject into every timed step of head, in percent; 0 is always among them")
-                .value_parser(value_parser!(f64)),
-        )
-        .arg(flags::program("worker", "Bench binary that was built already").help_heading("Bench target"))
-        .arg(
-            flags::program("other-worker", "A build of the same beside --worker; may be given several times")
-                .action(ArgAction::Append)
-                .requires("worker")
-                .help_heading("Bench target"),
-        )
-        .arg(
-            Arg::new("out")
-                .long("out")
-                .value_name("FILE")
-                .help("Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            Arg::new("add")
-                .long("add")
-                .action(ArgAction::SetTrue)
-                .help("Add to the calibration that is kept there already: hours differ, so spread it over some"),
-        )
-        .arg(flags::json("Write the summary here"))
-        .arg(turn::arg())
-        .after_help(
-            "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
-             cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
-             cargo xtask calibrate --gates 0 --slowdowns 2,5 --cases decode/p128 --out power.json",
-        )
+impl TakesKeys for Calibrate {
+    fn keys() -> Vec<Arg> {
+        flags::measure_pairs()
+    }
 }
 
 /// Where the calibration of a machine class and a model is kept.
@@ -90,18 +82,24 @@ pub fn folder(config: &Config, class: &str) -> PathBuf {
 }
 
 /// Measures, keeps what there is after every step, prints what it says.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let plan = Plan::from(matches)?;
-    let json = flags::path(matches, "json");
+pub fn run(asked: &Calibrate) -> Result<i32> {
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    Files {
+        read: &[("--worker", asked.worker.as_slice()), ("--other-worker", &asked.other_worker)],
+        out: asked.out.as_ref(),
+        json: asked.json.as_ref(),
+        keeps_out: true,
+    }
+    .begin()?;
+    let config = asked.keys.config()?;
+    let plan = Plan::from(asked)?;
     early::check(&config)?;
     early::calibrations(&config)?;
-    if flags::path(matches, "out").is_none() {
+    if asked.out.is_none() {
         ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
-    let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(matches)?;
-    let builds = builds(&config, matches, &plan, &cancelled)?;
+    let _turn = turn::take(&asked.wait)?;
+    let builds = builds(&config, asked, &plan, &cancelled)?;
     let request = request(&config, &builds[0])?;
     let line = progress::Line::new();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
@@ -111,12 +109,12 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
     );
     let class = session.calibration.machine.class.clone();
-    let out = flags::path(matches, "out").unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
+    let out = asked.out.clone().unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
     let unfinished = unfinished(&out);
     for path in [&out, &unfinished] {
         ensure_writable(path)?;
     }
-    session.go_on(&plan, &out, &unfinished, matches.get_flag("add"))?;
+    session.go_on(&plan, &out, &unfinished, asked.add)?;
     let outcome = session.measure(&plan, &unfinished, &line);
     line.finish();
     match outcome {
@@ -144,7 +142,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
             written.note(removed.with_context(|| format!("{}: cannot be removed", unfinished.display())));
         }
     }
-    written.json(json.as_deref(), &summary);
+    written.json(asked.json.as_deref(), &summary);
     Ok(written.code(if whole { 0 } else { Outcome::Partial.exit_code() }))
 }
 
@@ -156,10 +154,9 @@ fn unfinished(out: &Path) -> PathBuf {
 }
 
 /// The workers that were given, or the bench target in several layouts.
-fn builds(config: &Config, matches: &ArgMatches, plan: &Plan, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
-    if let Some(worker) = flags::path(matches, "worker") {
-        let others = matches.get_many::<PathBuf>("other-worker").into_iter().flatten().cloned();
-        return std::iter::once(worker).chain(others).map(|path| Ok(WorkerFile::open(&path)?)).collect();
+fn builds(config: &Config, asked: &Calibrate, plan: &Plan, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
+    if let Some(worker) = &asked.worker {
+        return std::iter::once(worker).chain(&asked.other_worker).map(|path| Ok(WorkerFile::open(path)?)).collect();
     }
     let worker = bench_target::build(&config.bench)?;
     // With less than two gates there is none between two builds.
@@ -176,16 +173,15 @@ struct Plan {
 }
 
 impl Plan {
-    fn from(matches: &ArgMatches) -> Result<Self> {
-        let count = |name: &str| matches.get_one::<usize>(name).copied().unwrap_or(0);
-        let percents: Vec<f64> = matches.get_many::<f64>("slowdowns").into_iter().flatten().copied().collect();
-        for percent in &percents {
+    fn from(asked: &Calibrate) -> Result<Self> {
+        let Calibrate { gates, layouts, power_blocks, slowdowns: percents, .. } = asked;
+        for percent in percents {
             ensure!(
                 percent.is_finite() && *percent > 0.0 && *percent <= 1000.0,
                 "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
             );
         }
-        let (gates, layouts, power_blocks) = (count("gates"), count("shuffled"), count("power-blocks"));
+        let (gates, layouts, power_blocks) = (*gates, *layouts, *power_blocks);
         ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
         // What is measured where nothing was injected is what the others are to be compared with.
         let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::Args;
 
 use crate::builds::build_command::{find, run};
 use crate::command_worker::{self, COMMAND, Job};
@@ -44,27 +44,27 @@ pub fn program(
 }
 
 /// The hidden command that measures such a program.
-pub fn worker_command() -> clap::Command {
-    clap::Command::new(COMMAND)
-        .hide(true)
-        .arg(Arg::new("name").long("name").required(true))
-        .arg(Arg::new("check-output").long("check-output").action(ArgAction::SetTrue))
-        // The word that makes any program a worker comes behind all others.
-        .arg(Arg::new("command").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)))
+#[derive(Args)]
+pub struct CommandWorker {
+    #[arg(long)]
+    name: String,
+    #[arg(long)]
+    check_output: bool,
+    // The word that makes any program a worker comes behind all others.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
 }
 
 /// Runs it.
 ///
 /// # Errors
 /// As [`command_worker::serve`].
-pub fn serve(matches: &ArgMatches) -> Result<i32> {
-    let name = matches.get_one::<String>("name").context("no name was given")?;
-    let mut command: Vec<OsString> = matches.get_many("command").into_iter().flatten().cloned().collect();
+pub fn serve(asked: CommandWorker) -> Result<i32> {
+    let CommandWorker { name, check_output, mut command } = asked;
     // What every worker is told, which is not for the program.
     if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
         command.pop();
     }
-    let job = Job { name: BenchName::new(name)?, command, check_output: matches.get_flag("check-output") };
-    command_worker::serve(job)?;
+    command_worker::serve(Job { name: BenchName::new(&name)?, command, check_output })?;
     Ok(0)
 }

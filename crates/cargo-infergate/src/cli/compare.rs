@@ -1,44 +1,53 @@
 //! `compare`: two files that were measured before.
 
 use std::path::PathBuf;
+use std::slice;
 
-use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use anyhow::Result;
+use clap::{Arg, Args};
 
-use super::outputs::Written;
-use super::{flags, load_gate, output, report};
+use super::flags::{self, Keys, TakesKeys};
+use super::outputs::{Files, Written};
+use super::{load_gate, output, report};
 use crate::gate::compare;
 use crate::receipt::{ReceiptOrBaseline, read_receipt_or_baseline};
 use crate::report::inputs::Inputs;
 use crate::report::terminal;
 
-/// Its flags.
-pub fn command() -> Command {
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name).value_name(name).required(true).help(help).value_parser(value_parser!(PathBuf))
-    };
-    Command::new("compare")
-        .about("Compare two receipts or baselines and decide")
-        .arg(file("BASE", "Receipt or baseline to compare with"))
-        .arg(file("HEAD", "Receipt or baseline to judge"))
-        .args(flags::judge())
-        .arg(flags::json("Write the verdict here"))
-        .after_help(
-            "Examples:\n  cargo xtask compare before.json after.json\n  \
-             cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json\n  \
-             cargo xtask compare load-before.json load-after.json",
-        )
+/// Compare two receipts or baselines and decide
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask compare before.json after.json\n  \
+    cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json\n  \
+    cargo xtask compare load-before.json load-after.json")]
+pub struct Compare {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Receipt or baseline to compare with
+    base: PathBuf,
+    /// Receipt or baseline to judge
+    head: PathBuf,
+    /// Write the verdict here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl TakesKeys for Compare {
+    fn keys() -> Vec<Arg> {
+        flags::judge()
+    }
 }
 
 /// Reads both, judges, prints.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let path = |name: &str| flags::path(matches, name).context("a file is missing");
-    let (base, head) = (path("BASE")?, path("HEAD")?);
-    if load_gate::is_load(&base)? || load_gate::is_load(&head)? {
-        return load_gate::compare(matches, &config, &base, &head);
+pub fn run(asked: &Compare) -> Result<i32> {
+    let Compare { base, head, json, keys } = asked;
+    let read = [("BASE", slice::from_ref(base)), ("HEAD", slice::from_ref(head))];
+    Files { read: &read, json: json.as_ref(), ..Files::default() }.begin()?;
+    let config = keys.config()?;
+    if load_gate::is_load(base)? || load_gate::is_load(head)? {
+        load_gate::ensure_no_targets(keys)?;
+        return load_gate::compare(&config, base, head, json.as_deref());
     }
-    let (base, head) = (read_receipt_or_baseline(&base)?, read_receipt_or_baseline(&head)?);
+    let (base, head) = (read_receipt_or_baseline(base)?, read_receipt_or_baseline(head)?);
     let verdict = compare(&base, &head, &config.policy)?;
     let subject = match &head {
         ReceiptOrBaseline::Receipt(receipt) => terminal::subject(receipt),
@@ -49,6 +58,6 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     output::decided(&terminal::verdict(&verdict, &subject));
     let (code, mut written) = (verdict.exit_code, Written::default());
     let inputs = Inputs { verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, flags::path(matches, "json").as_deref(), &mut written);
+    report::verdict(&inputs, json.as_deref(), &mut written);
     Ok(written.code(code))
 }

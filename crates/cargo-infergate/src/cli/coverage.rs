@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, value_parser};
+use clap::Args;
 use infergate_core::printable::printable_within;
 
 use super::progress;
 use crate::code::{Changed, ChangedFunction};
-use crate::coverage::{COMMAND, Watched};
+use crate::coverage::Watched;
 use crate::gate::paired::{PairedPolicy, asks, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{CodeRuns, PairedCase, PairedReceipt};
@@ -93,14 +93,20 @@ fn watched(
 }
 
 /// The hidden command between the gate and a watched worker.
-pub fn command() -> clap::Command {
-    let path = |name: &'static str| Arg::new(name).long(name).value_parser(value_parser!(PathBuf));
-    clap::Command::new(COMMAND)
-        .hide(true)
-        .arg(path("functions").required(true))
-        .arg(path("seen").required(true))
-        .arg(path("package"))
-        .arg(Arg::new("command").num_args(1..).last(true).required(true).value_parser(value_parser!(OsString)))
+#[derive(Args)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    expect(dead_code, reason = "nothing is watched there")
+)]
+pub struct Coverage {
+    #[arg(long)]
+    functions: PathBuf,
+    #[arg(long)]
+    seen: PathBuf,
+    #[arg(long)]
+    package: Option<PathBuf>,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
 }
 
 /// Runs it.
@@ -108,16 +114,14 @@ pub fn command() -> clap::Command {
 /// # Errors
 /// A program that cannot be started or traced.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub fn serve(matches: &ArgMatches) -> Result<i32> {
+pub fn serve(asked: &Coverage) -> Result<i32> {
     infergate_core::process::end_with_parent();
-    let path = |name: &str| matches.get_one::<PathBuf>(name).context("a path is missing");
-    let asked = std::fs::read_to_string(path("functions")?).context("the functions to watch cannot be read")?;
+    let places = std::fs::read_to_string(&asked.functions).context("the functions to watch cannot be read")?;
     let functions: Vec<u64> =
-        asked.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<_, _>>().context("no place")?;
-    let words: Vec<OsString> = matches.get_many("command").into_iter().flatten().cloned().collect();
-    let (program, arguments) = words.split_first().context("no program was named")?;
-    let package = matches.get_one::<PathBuf>("package").map(|folder| folder.as_os_str());
-    crate::coverage::trace(program.as_ref(), arguments, package, &functions, path("seen")?)
+        places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<_, _>>().context("no place")?;
+    let (program, arguments) = asked.command.split_first().context("no program was named")?;
+    let package = asked.package.as_ref().map(|folder| folder.as_os_str());
+    crate::coverage::trace(program.as_ref(), arguments, package, &functions, &asked.seen)
 }
 
 /// Runs it.
@@ -125,6 +129,6 @@ pub fn serve(matches: &ArgMatches) -> Result<i32> {
 /// # Errors
 /// Always: no other system is traced.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub fn serve(_: &ArgMatches) -> Result<i32> {
+pub fn serve(_: &Coverage) -> Result<i32> {
     anyhow::bail!("functions are watched on Linux for x86-64 alone")
 }

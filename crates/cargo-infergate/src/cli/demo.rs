@@ -2,20 +2,20 @@
 //! this machine.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command as Process, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 
 use super::criterion_front::own_source;
 use super::git::git;
-use super::outputs::Written;
-use super::{asked, bench_target, flags, output, progress};
+use super::outputs::{Files, Written};
+use super::{asked, bench_target, output, progress};
 use crate::paired::ensure_not;
-use crate::receipt::{DEMO_SCHEMA, Demo, DemoChange, Outcome, Verdict, read};
+use crate::receipt::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};
 use crate::report::demo;
 use crate::watcher::watched;
 use infergate_core::process::Group;
@@ -58,31 +58,30 @@ const CHANGES: [Change; 5] = [
     },
 ];
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("demo")
-        .about("Show the gate on a tiny engine")
-        .arg(
-            Arg::new("keep")
-                .long("keep")
-                .action(ArgAction::SetTrue)
-                .help("Keep the engine's folder and say where it is, to try changes of your own"),
-        )
-        .arg(flags::json("Write what was found here"))
-        .after_help("Examples:\n  cargo xtask demo\n  cargo xtask demo --json demo.json\n  cargo xtask demo --keep")
+/// Show the gate on a tiny engine
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask demo\n  cargo xtask demo --json demo.json\n  cargo xtask demo --keep")]
+pub struct Demo {
+    /// Keep the engine's folder and say where it is, to try changes of your own
+    #[arg(long)]
+    keep: bool,
+    /// Write what was found here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
+pub fn run(asked: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
     let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
     let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
-    folder.disable_cleanup(matches.get_flag("keep"));
+    folder.disable_cleanup(asked.keep);
     let engine = folder.path().join("engine");
     let mut changes = Vec::new();
     let outcome = try_all(&engine, &cancelled, &mut changes);
-    if matches.get_flag("keep") {
+    if asked.keep {
         output::line(&format!("kept: {}", engine.display()));
     }
     if cancelled.load(Ordering::Relaxed) {
@@ -91,10 +90,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(Outcome::Partial.exit_code());
     }
     outcome?;
-    let found = Demo { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
+    let found = Found { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
     output::decided(&demo::text(&found));
     let mut written = Written::default();
-    written.json(flags::path(matches, "json").as_deref(), &found);
+    written.json(asked.json.as_deref(), &found);
     Ok(written.code(if found.all_right { 0 } else { 1 }))
 }
 
@@ -201,7 +200,7 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
     let json = engine.with_file_name("verdict.json");
     let _ = fs::remove_file(&json);
 
-    let mut gate = watched(Process::new(std::env::current_exe().context("this program cannot be found")?));
+    let mut gate = watched(Command::new(std::env::current_exe().context("this program cannot be found")?));
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
     gate.current_dir(engine).stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("CARGO_TARGET_DIR");
     for name in

@@ -1,12 +1,13 @@
 //! `doctor`: what makes this machine noisy, what to do about it, how small a change it can see.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{ArgMatches, Command};
+use clap::{Arg, Args};
 
-use super::outputs::Written;
-use super::{calibrate, flags, output};
+use super::flags::{self, Keys, TakesKeys};
+use super::outputs::{Files, Written};
+use super::{calibrate, output};
 use crate::config::Config;
 use crate::gate::paired::{Known, MAX_BLOCKS, QUIET_THRESHOLD, block_noise, known, smallest_slowdown};
 use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
@@ -14,25 +15,34 @@ use crate::machine::{self, doctor};
 use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
 use crate::report::checkup;
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("doctor")
-        .about("Say what makes this machine noisy")
-        .args(flags::judge())
-        .arg(flags::json("Write the findings here"))
-        .after_help("Examples:\n  cargo xtask doctor\n  cargo xtask doctor --json doctor.json")
+/// Say what makes this machine noisy
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask doctor\n  cargo xtask doctor --json doctor.json")]
+pub struct Doctor {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Write the findings here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl TakesKeys for Doctor {
+    fn keys() -> Vec<Arg> {
+        flags::judge()
+    }
 }
 
 /// Looks, prints. Noise is advice, not a failure.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
+pub fn run(asked: &Doctor) -> Result<i32> {
+    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
+    let config = asked.keys.config()?;
     let machine = machine::detect();
     let sight = sight(&config, &machine.class)?;
     let paired = paired_sight(&config, &machine.class)?;
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine, findings: doctor::examine(), sight, paired };
     output::report(&checkup::text(&checkup, config.policy.min_sessions));
     let mut written = Written::default();
-    written.json(flags::path(matches, "json").as_deref(), &checkup);
+    written.json(asked.json.as_deref(), &checkup);
     Ok(written.code(0))
 }
 

@@ -1,11 +1,13 @@
-//! Flags made from the table of keys, and back into a [`Config`].
+//! Flags made from the table of keys, and back into a [`Config`]; and flags that several commands have.
 
 use std::io::ErrorKind;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::config::keys::{KEYS, Key, Kind};
 use crate::config::{Config, Settings as _};
@@ -43,12 +45,87 @@ const JUDGE_BOTH: &[&str] = &["drift_tolerance", "counter_tolerance", "targets",
 /// And the ones that judge a load run.
 const JUDGE_LOAD: &[&str] = &["alpha", "stored_floor", "min_sessions", "require_baseline", "baselines"];
 /// Their heading.
-const JUDGING: &str = "How to judge";
+pub const JUDGING: &str = "How to judge";
 
-/// Flags of a command that measures: what, and how it is built.
+/// A command that takes some of the keys as flags.
+pub trait TakesKeys {
+    /// Their flags.
+    fn keys() -> Vec<Arg>;
+}
+
+/// The keys that were given as flags of the command `C`, each with its words.
+pub struct Keys<C> {
+    given: Vec<(&'static Key, Vec<String>)>,
+    command: PhantomData<C>,
+}
+
+impl<C> Keys<C> {
+    /// `infergate.toml`, then the environment, then these flags.
+    ///
+    /// # Errors
+    /// As [`Config::load`]; a flag's value out of range, by the flag.
+    pub fn config(&self) -> Result<Config> {
+        self.over(Config::load(&env::current_dir().context("the current folder cannot be read")?)?)
+    }
+
+    /// `config`, and over it these flags.
+    ///
+    /// # Errors
+    /// A flag's value out of range, by the flag.
+    pub fn over(&self, mut config: Config) -> Result<Config> {
+        for (key, words) in &self.given {
+            config.apply_text(key, words).with_context(|| format!("--{}", key.flag()))?;
+        }
+        Ok(config)
+    }
+
+    /// Whether the key of this name was given as a flag.
+    pub fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|(key, _)| key.name == name)
+    }
+}
+
+// By hand, since which flags there are is in the table of keys.
+impl<C: TakesKeys> Args for Keys<C> {
+    fn augment_args(command: Command) -> Command {
+        command.args(C::keys())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: TakesKeys> FromArgMatches for Keys<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let flags = C::keys();
+        let known = KEYS.iter().filter(|key| flags.iter().any(|flag| flag.get_id() == key.name));
+        let words = |key: &'static Key| Some((key, matches.get_many::<String>(key.name)?.cloned().collect()));
+        Ok(Self { given: known.filter_map(words).collect(), command: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Bench binaries that were built already.
+#[derive(Args)]
+#[command(next_help_heading = "Bench target")]
+#[group(skip)]
+pub struct Workers {
+    /// Bench binary that was built already
+    #[arg(long, value_name = "PATH")]
+    pub worker: Option<PathBuf>,
+    /// Memory bench binary that was built already
+    #[arg(long, value_name = "PATH")]
+    pub memory_worker: Option<PathBuf>,
+}
+
+/// Keys of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
-    let worker = program("worker", "Bench binary that was built already");
-    [args(MEASURE, "What to measure"), args(BUILD, "Bench target"), vec![worker.help_heading("Bench target")]].concat()
+    [args(MEASURE, "What to measure"), args(BUILD, "Bench target")].concat()
 }
 
 /// The ids of what makes no sense beside a receipt that exists already.
@@ -67,34 +144,22 @@ pub fn stored_ids() -> impl Iterator<Item = &'static str> {
     SESSION.iter().chain(JUDGE).copied().filter(|id| !JUDGE_BOTH.contains(id))
 }
 
-/// Flags of a command that judges.
+/// Keys of a command that judges.
 pub fn judge() -> Vec<Arg> {
     args(JUDGE, JUDGING)
 }
 
-/// Flags of the command that measures a load run and judges it.
+/// Keys of the command that measures a load run and judges it.
 pub fn judge_load() -> Vec<Arg> {
-    let baseline = Arg::new("baseline")
-        .long("baseline")
-        .value_name("FILE")
-        .help(
-            "Load baseline to judge the run by [default: the one of this machine class and model, where there is one]",
-        )
-        .value_parser(value_parser!(PathBuf));
-    [vec![baseline.help_heading(JUDGING)], args(JUDGE_LOAD, JUDGING)].concat()
+    args(JUDGE_LOAD, JUDGING)
 }
 
-/// Flags of a command that runs the memory phase beside other things.
+/// Keys of a command that runs the memory phase beside other things.
 pub fn memory() -> Vec<Arg> {
-    [args(MEMORY, "Memory phase"), vec![memory_worker()]].concat()
+    args(MEMORY, "Memory phase")
 }
 
-/// `--memory-worker PATH`.
-pub fn memory_worker() -> Arg {
-    program("memory-worker", "Memory bench binary that was built already").help_heading("Bench target")
-}
-
-/// As [`memory`], for the command that does nothing else: `--runs`, `--case`, `--worker`.
+/// As [`memory`], for the command that does nothing else: `--runs`, `--case`.
 pub fn memory_alone() -> Vec<Arg> {
     let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
     let build: Vec<&str> = BUILD.iter().copied().filter(|key| *key != "bench.target").collect();
@@ -102,8 +167,8 @@ pub fn memory_alone() -> Vec<Arg> {
         let long = arg.get_long().unwrap_or_default().trim_start_matches("memory-").to_owned();
         arg.long(long)
     };
-    let memory = args(MEMORY, "Memory phase").into_iter().map(short).collect();
-    [memory, args(&what, "What to follow"), args(&build, "Bench target"), vec![memory_worker().long("worker")]].concat()
+    let memory = memory().into_iter().map(short).collect();
+    [memory, args(&what, "What to follow"), args(&build, "Bench target")].concat()
 }
 
 /// The flag of one key.
@@ -111,34 +176,15 @@ pub fn one(name: &'static str) -> Vec<Arg> {
     args(&[name], "Settings")
 }
 
-/// A flag that names a bench binary.
-pub fn program(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("PATH").help(help).value_parser(value_parser!(PathBuf))
-}
-
-/// `--out FILE`, where the receipt goes.
-pub fn out() -> Arg {
-    Arg::new("out")
-        .long("out")
-        .value_name("FILE")
-        .help("Where the receipt goes [default: target/infergate/receipt.json]")
-        .value_parser(value_parser!(PathBuf))
-}
-
-/// `--json FILE`.
-pub fn json(what: &'static str) -> Arg {
-    let help = format!("{what}; - is stdout, which then has nothing else");
-    Arg::new("json").long("json").value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
-}
-
-/// `--quiet`, of every command.
-pub fn quiet() -> Arg {
-    Arg::new("quiet")
-        .long("quiet")
-        .short('q')
-        .global(true)
-        .action(ArgAction::SetTrue)
-        .help("Say errors and the verdict's line alone")
+/// A flag's value that is one of these words, each with what it means.
+pub fn one_of<T, const N: usize>(words: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words.each_ref().map(|(word, _)| *word)).try_map(move |given| {
+        let found = words.iter().find(|(word, _)| *word == given);
+        found.map(|(_, meaning)| meaning.clone()).ok_or("is none of these words")
+    })
 }
 
 fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {
@@ -178,33 +224,6 @@ fn value_name(key: &Key) -> &'static str {
         "prompt" | "baselines" | "base_folder" => "PATH",
         _ => "NAME",
     }
-}
-
-/// `infergate.toml`, then the environment, then this command's flags.
-///
-/// # Errors
-/// As [`Config::load`]; a flag's value out of range, by the flag.
-pub fn config(matches: &ArgMatches) -> Result<Config> {
-    over(Config::load(&env::current_dir().context("the current folder cannot be read")?)?, matches)
-}
-
-/// `config`, and over it this command's flags.
-///
-/// # Errors
-/// A flag's value out of range, by the flag.
-pub fn over(mut config: Config, matches: &ArgMatches) -> Result<Config> {
-    for key in KEYS {
-        if let Ok(Some(words)) = matches.try_get_many::<String>(key.name) {
-            let words: Vec<String> = words.cloned().collect();
-            config.apply_text(key, &words).with_context(|| format!("--{}", key.flag()))?;
-        }
-    }
-    Ok(config)
-}
-
-/// The path of the flag `name`, if it was given.
-pub fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
-    matches.get_one::<PathBuf>(name).cloned()
 }
 
 /// The `.json` files straight in `folder`, sorted; none where there is no such folder.

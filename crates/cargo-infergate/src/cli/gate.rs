@@ -3,67 +3,95 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, Args};
 
-use super::outputs::Written;
-use super::{bench, early, flags, load_gate, output, paired_gate, report, turn};
+use super::flags::{self, Keys, TakesKeys, Workers};
+use super::outputs::{Files, Written};
+use super::paired_gate::{self, Paired};
+use super::turn::Wait;
+use super::{bench, early, load_gate, output, progress, report};
 use crate::config::Config;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, read};
 use crate::report::inputs::Inputs;
 use crate::report::terminal;
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("gate")
-        .about("Measure, compare with a baseline or revision, decide")
-        .args(paired_gate::args())
-        .args(flags::measure())
-        .args(flags::judge())
-        .args(flags::memory())
-        .arg(flags::out())
-        .arg(receipt())
-        .arg(flags::json("Write the verdict here"))
-        .arg(turn::arg())
-        .arg(report::folder())
-        .after_help(
-            "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
-             cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
-             cargo xtask gate --receipt target/infergate/receipt.json\n  \
-             cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'",
-        )
+/// Measure, compare with a baseline or revision, decide
+#[derive(Args)]
+// What every command has stands before the first of these.
+#[command(next_display_order = 1)]
+#[command(after_help = "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
+    cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
+    cargo xtask gate --receipt target/infergate/receipt.json\n  \
+    cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
+pub struct Gate {
+    /// Where the receipt goes [default: target/infergate/receipt.json]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Judge this receipt, of a suite or of a load run, instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids().chain(["against", "base_bin"]))]
+    receipt: Option<PathBuf>,
+    /// Write the verdict here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub wait: Wait,
+    /// Write a report here too: comment, Markdown, HTML, JSON, CSV, pictures, JUnit, annotations
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub paired: Paired,
+    #[command(flatten)]
+    pub keys: Keys<Self>,
+    #[command(flatten)]
+    pub workers: Workers,
 }
 
-fn receipt() -> Arg {
-    Arg::new("receipt")
-        .long("receipt")
-        .value_name("FILE")
-        .help("Judge this receipt, of a suite or of a load run, instead of measuring")
-        .value_parser(value_parser!(PathBuf))
-        .conflicts_with_all(flags::measure_ids().chain(["against", "base-bin"]))
+impl TakesKeys for Gate {
+    fn keys() -> Vec<Arg> {
+        [paired_gate::keys(), flags::measure(), flags::judge(), flags::memory()].concat()
+    }
 }
 
 /// Measures or reads, judges, prints.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    config.policy.validate()?;
-    if paired_gate::is_asked(matches) {
-        return paired_gate::run(matches, &config);
+pub fn run(asked: &Gate) -> Result<i32> {
+    if asked.receipt.is_none() {
+        progress::cancelled_by_ctrl_c()?;
     }
-    let json = flags::path(matches, "json");
-    let folder = report::begin(matches)?;
-    let given = flags::path(matches, "receipt");
-    if let Some(path) = &given
+    Files {
+        read: &[
+            ("--receipt", asked.receipt.as_slice()),
+            ("--worker", asked.workers.worker.as_slice()),
+            ("--memory-worker", asked.workers.memory_worker.as_slice()),
+            ("--base-bin", asked.paired.base_bin.as_slice()),
+            ("--head-bin", asked.paired.head_bin.as_slice()),
+            ("--resume", asked.paired.resume.as_slice()),
+        ],
+        out: asked.out.as_ref(),
+        json: asked.json.as_ref(),
+        ..Files::default()
+    }
+    .begin()?;
+    let config = asked.keys.config()?;
+    config.policy.validate()?;
+    if asked.paired.is_asked() {
+        return paired_gate::run(asked, &config);
+    }
+    report::begin(asked.report.as_deref())?;
+    if let Some(path) = &asked.receipt
         && load_gate::is_load(path)?
     {
-        return load_gate::gate(matches, &config, path, folder.as_deref());
+        load_gate::ensure_no_targets(&asked.keys)?;
+        return load_gate::gate(&config, path, asked.json.as_deref(), asked.report.as_deref());
     }
-    let (receipt, out) = match given {
-        Some(path) => (read::<Receipt>(&path)?, None),
+    let (receipt, out) = match &asked.receipt {
+        Some(path) => (read::<Receipt>(path)?, None),
         None => {
-            early::targets(&config, matches.contains_id("worker"))?;
+            early::targets(&config, asked.workers.worker.is_some())?;
             early::baselines(&config)?;
-            let measured = bench::measure(&config, matches, config.measured.memory.runs)?;
+            let how =
+                bench::How { out: asked.out.as_deref(), workers: &asked.workers, wait: &asked.wait, keep_text: false };
+            let measured = bench::measure(&config, how, config.measured.memory.runs)?;
             (measured.receipt, Some(measured.out))
         }
     };
@@ -76,9 +104,9 @@ pub fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let base = baseline.as_ref().and_then(|baseline| gate::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, json.as_deref(), &mut written);
-    if let Some(folder) = folder {
-        written.note(report::usual(&folder, &inputs));
+    report::verdict(&inputs, asked.json.as_deref(), &mut written);
+    if let Some(folder) = &asked.report {
+        written.note(report::usual(folder, &inputs));
     }
     Ok(written.code(code))
 }

@@ -38,7 +38,7 @@ const SHORT: [(&str, &[&str]); 9] = [
         ],
     ),
     ("bench", &["model", "cases", "threads", "runs", "bench.package", "bench.target", "bench.features", "out", "json"]),
-    ("compare", &["BASE", "HEAD", "require_baseline", "targets", "json"]),
+    ("compare", &["base", "head", "require_baseline", "targets", "json"]),
     ("memory", &["memory.case", "memory.runs", "model", "threads", "bench.memory_target", "out", "json"]),
     (
         "load",
@@ -46,27 +46,30 @@ const SHORT: [(&str, &[&str]); 9] = [
             "target",
             "model",
             "api",
-            "api-key-env",
+            "api_key_env",
             "users",
             "rate",
-            "until-slo",
+            "until_slo",
             "duration",
             "scenario",
-            "input-tokens",
-            "output-tokens",
+            "input_tokens",
+            "output_tokens",
             "baseline",
             "out",
             "json",
         ],
     ),
-    ("bless", &["receipt", "dry-run", "model", "cases", "runs", "bench.target", "baselines", "json"]),
+    ("bless", &["receipt", "dry_run", "model", "cases", "runs", "bench.target", "baselines", "json"]),
     ("bisect", &["good", "bad", "swap", "versions", "case", "threshold", "budget", "model", "bench.target", "json"]),
-    ("calibrate", &["gates", "power-blocks", "add", "model", "cases", "threads", "bench.target", "out", "json"]),
+    ("calibrate", &["gates", "power_blocks", "add", "model", "cases", "threads", "bench.target", "out", "json"]),
     ("doctor", &["baselines", "json"]),
 ];
 
 /// `command` with its name as it was started in what stands below its flags, and a short help where it has many of them.
 pub fn finish(command: Command) -> Command {
+    if command.is_hide_set() {
+        return command;
+    }
     let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let below = output::named(&below);
     let name = command.get_name().to_owned();

@@ -9,12 +9,14 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 
 use super::criterion_front;
+use super::flags::one_of;
 use super::git::git;
+use super::outputs::Files;
 use super::{flags, output, outputs};
-use crate::receipt::{INIT_SCHEMA, Init, InitChange, InitFile, ensure_writable, write_new, write_text};
+use crate::receipt::{INIT_SCHEMA, Init as Found, InitChange, InitFile, ensure_writable, write_new, write_text};
 use crate::report::init;
 use crate::report::words::command;
 use ci::CiFile;
@@ -24,45 +26,43 @@ use manifest::Manifest;
 /// No file that is added to is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("init")
-        .about("Add bench targets and settings to a package")
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Show what would be written, and write nothing"),
-        )
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("PATH|URL|VERSION")
-                .help("Where Cargo.toml takes infergate from [default: where this command was built from]"),
-        )
-        .arg(ci::arg())
-        .arg(flags::json("Write what was done here"))
-        .after_help(
-            "Examples:\n  cargo infergate init --dry-run\n  cargo infergate init\n  cargo infergate init --ci gitlab",
-        )
+/// Add bench targets and settings to a package
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo infergate init --dry-run\n  cargo infergate init\n  cargo infergate init --ci gitlab"
+)]
+pub struct Init {
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Where Cargo.toml takes infergate from [default: where this command was built from]
+    #[arg(long, value_name = "PATH|URL|VERSION")]
+    from: Option<String>,
+    /// The CI that runs the gate on each pull request
+    #[arg(long, value_name = "NAME", default_value = "github")]
+    #[arg(value_parser = one_of([("github", &ci::GITHUB[..]), ("gitlab", &ci::GITLAB), ("none", &[])]))]
+    ci: &'static [CiFile],
+    /// Write what was done here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 /// Shows, then writes.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
+pub fn run(asked: &Init) -> Result<i32> {
+    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
     let folder = env::current_dir().context("the current folder cannot be read")?;
-    let from = Source::of(matches.get_one::<String>("from").map(String::as_str))?;
-    let ci = matches.get_one::<String>("ci").map_or("none", String::as_str);
-    let plan = plan(&folder, &from, ci)?;
-    let dry_run = matches.get_flag("dry-run");
+    let from = Source::of(asked.from.as_deref())?;
+    let plan = plan(&folder, &from, asked.ci)?;
+    let dry_run = asked.dry_run;
     let found =
-        Init { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
+        Found { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
     let texts = plan.files.iter().map(|file| (file.record(), file.added.as_str()));
     output::report(&init::text(&found, &texts.collect::<Vec<_>>()));
     if !dry_run {
         write(&plan.files)?;
     }
-    if let Some(json) = flags::path(matches, "json") {
-        outputs::put(&json, &found)?;
+    if let Some(json) = &asked.json {
+        outputs::put(json, &found)?;
     }
     Ok(0)
 }
@@ -140,7 +140,7 @@ struct Plan {
     notes: Vec<String>,
 }
 
-fn plan(folder: &Path, from: &Source, ci: &str) -> Result<Plan> {
+fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
     ensure!(
         flags::is_there(&path),
@@ -174,7 +174,7 @@ fn plan(folder: &Path, from: &Source, ci: &str) -> Result<Plan> {
     if let Some(root) = root {
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
         let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
-        add_ci(ci::files(ci), &root, &below, &mut files, &mut notes)?;
+        add_ci(ci, &root, &below, &mut files, &mut notes)?;
         if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
             let path = folder.join(".gitignore");
             let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };

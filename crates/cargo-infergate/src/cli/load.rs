@@ -15,14 +15,14 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Args, value_parser};
 use infergate_core::config::Config as Measured;
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 
 use super::load_gate::LoadGate;
-use super::outputs::{Kept, Written};
-use super::{flags as common, output, outputs, progress, turn};
+use super::outputs::{Files, Kept, Written};
+use super::{output, outputs, progress, turn};
 use crate::load::Target;
 use crate::load::audit::audit;
 use crate::load::cpu::raise_connection_limit;
@@ -39,31 +39,45 @@ use crate::machine;
 use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
 use crate::report;
 use drawer::Drawer;
+use merge::Commands;
 use settings::{Loads, Settings};
 
-pub use flags::command;
+pub use flags::Load;
 pub use settings::scenarios_of;
 
 /// How often a wait for the common start looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures, keeps what there is after every level, prints what it says.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    if let Some(("merge", matches)) = matches.subcommand() {
-        return merge::run(matches);
+pub fn run(asked: &Load) -> Result<i32> {
+    if let Some(Commands::Merge(asked)) = &asked.command {
+        return merge::run(asked);
     }
-    let folder = env::current_dir().context("the current folder cannot be read")?;
-    let named = target::named(matches)?;
-    let mut gate = LoadGate::from(matches)?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
+    Files {
+        read: &[
+            ("--baseline", asked.baseline.as_slice()),
+            ("--worker", asked.worker.as_slice()),
+            ("--dataset", asked.prompts.dataset.as_slice()),
+            ("--api-key-file", &asked.target.api_key_file),
+            ("--earlier", asked.prompts.earlier.as_slice()),
+        ],
+        out: asked.out.as_ref(),
+        json: asked.json.as_ref(),
+        ..Files::default()
+    }
+    .begin()?;
+    let folder = env::current_dir().context("the current folder cannot be read")?;
+    let named = target::named(&asked.target.target)?;
+    let mut gate = LoadGate::from(asked)?;
     let targets = named.len();
     // Shards of one load may run on one machine.
-    let _turn = if matches.contains_id("start-at") { turn::share(matches)? } else { turn::take(matches)? };
-    let mut target = target::open(matches, named, &cancelled)?;
-    let settings = Settings::from(matches, &folder, targets, target.as_ref())?;
-    let earlier = common::path(matches, "earlier").map(|path| earlier(&path, &settings)).transpose()?;
-    let out = match common::path(matches, "out") {
-        Some(out) => out,
+    let _turn = if asked.shards.start_at.is_some() { turn::share(&asked.wait)? } else { turn::take(&asked.wait)? };
+    let mut target = target::open(asked, named, &cancelled)?;
+    let settings = Settings::from(asked, &folder, targets, target.as_ref())?;
+    let earlier = asked.prompts.earlier.as_ref().map(|path| earlier(path, &settings)).transpose()?;
+    let out = match &asked.out {
+        Some(out) => out.clone(),
         None => default_out()?,
     };
     raise_connection_limit();
@@ -296,18 +310,19 @@ impl Run<'_> {
 }
 
 /// The hidden command that is the self-audit's server.
-pub fn script_server_command() -> Command {
-    let number = |name: &'static str| Arg::new(name).required(true).value_parser(value_parser!(u64));
-    let shared = Arg::new("shared").long("shared").action(ArgAction::SetTrue);
-    let tokens = Arg::new("tokens").required(true).value_parser(value_parser!(u32).range(1..=100_000));
-    Command::new(script_server::COMMAND).hide(true).args([number("ttft-ns"), number("itl-ns"), tokens]).arg(shared)
+#[derive(Args)]
+pub struct ScriptServer {
+    ttft_ns: u64,
+    itl_ns: u64,
+    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
+    tokens: u32,
+    #[arg(long)]
+    shared: bool,
 }
 
 /// Runs it.
-pub fn script_server(matches: &ArgMatches) -> Result<i32> {
-    let number = |name: &str| matches.get_one::<u64>(name).copied().unwrap_or_default();
-    let output_tokens = matches.get_one::<u32>("tokens").copied().unwrap_or(1);
-    let is_shared = matches.get_flag("shared");
-    script_server::run(Script { ttft_ns: number("ttft-ns"), itl_ns: number("itl-ns"), output_tokens, is_shared })?;
+pub fn script_server(asked: &ScriptServer) -> Result<i32> {
+    let &ScriptServer { ttft_ns, itl_ns, tokens, shared } = asked;
+    script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens, is_shared: shared })?;
     Ok(0)
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::ArgMatches;
 
+use super::bless::Bless;
+use super::flags::Keys;
+use super::load::Load;
 use super::outputs::Written;
 use super::{bless, flags, output, report as pages};
 use crate::config::Config;
@@ -26,15 +28,14 @@ pub fn is_load(path: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// Files of other kinds, or that cannot be judged.
-pub fn compare(matches: &ArgMatches, config: &Config, base: &Path, head: &Path) -> Result<i32> {
-    ensure_no_targets(matches)?;
+pub fn compare(config: &Config, base: &Path, head: &Path, json: Option<&Path>) -> Result<i32> {
     let head: LoadReceipt = read(head)?;
     let verdict = match schema_of(base)?.as_str() {
         LOAD_BASELINE_SCHEMA => judge(&head, Some(&read(base)?), &config.policy)?,
         _ => compare_runs(&read(base)?, &head, &config.policy)?,
     };
     let mut written = Written::default();
-    let code = show(&verdict, Some(&head), flags::path(matches, "json").as_deref(), &mut written);
+    let code = show(&verdict, Some(&head), json, &mut written);
     Ok(written.code(code))
 }
 
@@ -42,12 +43,11 @@ pub fn compare(matches: &ArgMatches, config: &Config, base: &Path, head: &Path) 
 ///
 /// # Errors
 /// Files that cannot be read, judged or written.
-pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Option<&Path>) -> Result<i32> {
-    ensure_no_targets(matches)?;
+pub fn gate(config: &Config, receipt: &Path, json: Option<&Path>, folder: Option<&Path>) -> Result<i32> {
     let receipt: LoadReceipt = read(receipt)?;
     let verdict = judge(&receipt, usual(config, &receipt)?.as_ref(), &config.policy)?;
     let mut written = Written::default();
-    let code = show(&verdict, Some(&receipt), flags::path(matches, "json").as_deref(), &mut written);
+    let code = show(&verdict, Some(&receipt), json, &mut written);
     if let Some(folder) = folder {
         let inputs = Inputs { load: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
         written.note(pages::usual(folder, &inputs));
@@ -59,11 +59,11 @@ pub fn gate(matches: &ArgMatches, config: &Config, receipt: &Path, folder: Optio
 ///
 /// # Errors
 /// A run that must not become a session; files that cannot be read or written.
-pub fn bless(matches: &ArgMatches, config: &Config, paths: &[PathBuf]) -> Result<i32> {
-    let mut receipts: Vec<LoadReceipt> = paths.iter().map(|path| read(path)).collect::<Result<_>>()?;
+pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
+    let mut receipts: Vec<LoadReceipt> = asked.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
-    let _alone = bless::alone(matches, &config.baselines)?;
+    let _alone = bless::alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
     for receipt in &receipts {
         let path = config.baselines.join(LoadBaseline::file_name(receipt));
@@ -75,7 +75,7 @@ pub fn bless(matches: &ArgMatches, config: &Config, paths: &[PathBuf]) -> Result
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
     }
-    Ok(bless::write(matches, &refreshed, Written::default()))
+    Ok(bless::write(asked, &refreshed, Written::default()))
 }
 
 fn appended(before: Option<&LoadBaseline>, receipt: &LoadReceipt) -> Result<LoadBaseline> {
@@ -106,12 +106,12 @@ impl LoadGate {
     ///
     /// # Errors
     /// One that cannot be read; settings out of range.
-    pub fn from(matches: &ArgMatches) -> Result<Self> {
-        let config = flags::config(matches)?;
+    pub fn from(asked: &Load) -> Result<Self> {
+        let config = asked.keys.config()?;
         config.policy.validate()?;
-        let json = flags::path(matches, "json");
-        let baseline: Option<LoadBaseline> = flags::path(matches, "baseline").map(|path| read(&path)).transpose()?;
-        let is_asked = baseline.is_some() || json.is_some() || matches.contains_id("require_baseline");
+        let json = asked.json.clone();
+        let baseline: Option<LoadBaseline> = asked.baseline.as_deref().map(read).transpose()?;
+        let is_asked = baseline.is_some() || json.is_some() || asked.keys.has("require_baseline");
         Ok(Self { config, baseline, json, is_asked })
     }
 
@@ -167,9 +167,12 @@ fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, 
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.
-fn ensure_no_targets(matches: &ArgMatches) -> Result<()> {
+///
+/// # Errors
+/// Targets that were given by a flag.
+pub fn ensure_no_targets<C>(keys: &Keys<C>) -> Result<()> {
     ensure!(
-        !matches.contains_id("targets"),
+        !keys.has("targets"),
         "--targets: they limit the cases of a suite; limits of a load run are --slo and --until-slo of `cargo xtask load`"
     );
     Ok(())

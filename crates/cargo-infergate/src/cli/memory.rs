@@ -1,15 +1,17 @@
 //! `memory`: load, run a hundred times, and say whether it takes more and more.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{ArgMatches, Command};
+use clap::{Arg, Args};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::WorkerError;
 
-use super::outputs::{Kept, Written};
-use super::{bench_target, early, flags, output, outputs, progress, report as pages, turn};
+use super::flags::{self, Keys, TakesKeys, Workers};
+use super::outputs::{Files, Kept, Written};
+use super::turn::{self, Wait};
+use super::{bench_target, early, output, outputs, progress, report as pages};
 use crate::config::Config;
 use crate::gate::memory::judge;
 use crate::paired::Program;
@@ -17,30 +19,44 @@ use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, V
 use crate::report::inputs::Inputs;
 use crate::report::memory::verdict as text;
 
-/// Its flags.
-pub fn command() -> Command {
-    Command::new("memory")
-        .about("Follow memory over many runs and find leaks")
-        .args(flags::memory_alone())
-        .arg(flags::out().help("Where the receipt goes [default: target/infergate/memory.json]"))
-        .arg(flags::json("Write the verdict here"))
-        .arg(turn::arg())
-        .after_help(
-            "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
-             cargo xtask memory --case generate/p512-o128 --json verdict.json",
-        )
+/// Follow memory over many runs and find leaks
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
+    cargo xtask memory --case generate/p512-o128 --json verdict.json")]
+pub struct Memory {
+    #[command(flatten)]
+    keys: Keys<Self>,
+    /// Where the receipt goes [default: target/infergate/memory.json]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the verdict here; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    wait: Wait,
+    /// Memory bench binary that was built already
+    #[arg(long, value_name = "PATH", help_heading = "Bench target")]
+    worker: Option<PathBuf>,
+}
+
+impl TakesKeys for Memory {
+    fn keys() -> Vec<Arg> {
+        flags::memory_alone()
+    }
 }
 
 /// Follows, judges, prints.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let out = flags::path(matches, "out").unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
-    let json = flags::path(matches, "json");
+pub fn run(asked: &Memory) -> Result<i32> {
+    let Memory { out, json, wait, keys, worker } = asked;
+    progress::cancelled_by_ctrl_c()?;
+    let read = [("--worker", worker.as_slice())];
+    Files { read: &read, out: out.as_ref(), json: json.as_ref(), ..Files::default() }.begin()?;
+    let config = keys.config()?;
+    let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
     early::check(&config)?;
-    progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(matches)?;
-    let worker = match bench_target::memory_worker(&config.bench, flags::path(matches, "memory-worker"))? {
+    let _turn = turn::take(wait)?;
+    let worker = match bench_target::memory_worker(&config.bench, worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
         None => bench_target::worker(&config.bench, None)?,
@@ -94,13 +110,12 @@ impl Follower {
 ///
 /// # Errors
 /// As [`bench_target::build`].
-pub fn worker(config: &Config, matches: &ArgMatches, timed: &Program, runs: usize) -> Result<Option<Follower>> {
-    let given = flags::path(matches, "memory-worker");
-    if given.is_none() && flags::path(matches, "worker").is_some() {
+pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) -> Result<Option<Follower>> {
+    if given.memory_worker.is_none() && given.worker.is_some() {
         output::say("no counters and no memory phase: give --memory-worker beside --worker");
         return Ok(None);
     }
-    Ok(Follower::or_timed(bench_target::memory_worker(&config.bench, given)?, timed, runs))
+    Ok(Follower::or_timed(bench_target::memory_worker(&config.bench, given.memory_worker.clone())?, timed, runs))
 }
 
 /// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.

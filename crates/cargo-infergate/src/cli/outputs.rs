@@ -6,62 +6,55 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::ArgMatches;
 use serde::Serialize;
 
 use super::output;
 use crate::receipt::{Outcome, ensure_writable, to_json, write_json};
 
-/// Flags that name files a command reads.
-const READ: [&str; 14] = [
-    "receipt",
-    "baseline",
-    "BASE",
-    "HEAD",
-    "worker",
-    "other-worker",
-    "memory-worker",
-    "base-bin",
-    "head-bin",
-    "dataset",
-    "api-key-file",
-    "earlier",
-    "RECEIPTS",
-    "resume",
-];
+/// The files that a command was given.
+#[derive(Default)]
+pub struct Files<'a> {
+    /// Those that it reads, each with the flag that names it.
+    pub read: &'a [(&'a str, &'a [PathBuf])],
+    /// What `--out` names.
+    pub out: Option<&'a PathBuf>,
+    /// What `--json` names; `-` is stdout.
+    pub json: Option<&'a PathBuf>,
+    /// What is in `out` stays there until the new one is whole.
+    pub keeps_out: bool,
+}
 
-/// Flags that name files a command writes, anew.
-const WRITTEN: [&str; 2] = ["out", "json"];
-
-/// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
-/// reads the file next.
-///
-/// # Errors
-/// A file that cannot be written; one that is named twice, or that the command reads too.
-pub fn begin(matches: &ArgMatches) -> Result<()> {
-    let mut seen: Vec<(String, PathBuf)> = Vec::new();
-    for flag in READ {
-        let paths = matches.try_get_many::<PathBuf>(flag).ok().flatten();
-        seen.extend(paths.into_iter().flatten().map(|path| (flag.to_owned(), path.clone())));
+impl Files<'_> {
+    /// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
+    /// reads the file next. From now on `--json -` holds.
+    ///
+    /// # Errors
+    /// A file that cannot be written; one that is named twice, or that the command reads too.
+    pub fn begin(&self) -> Result<()> {
+        output::heed_json(self.json);
+        let mut seen: Vec<(&str, &PathBuf)> = Vec::new();
+        for (flag, paths) in self.read {
+            seen.extend(paths.iter().map(|path| (*flag, path)));
+        }
+        let json = self.json.filter(|path| !output::is_stdout(path));
+        for (flag, path) in [("--out", self.out), ("--json", json)] {
+            let Some(path) = path else { continue };
+            for (other, known) in &seen {
+                ensure!(
+                    !same_file(path, known),
+                    "{flag}: {} is what {other} names too; name another file",
+                    path.display()
+                );
+            }
+            seen.push((flag, path));
+            if self.keeps_out && flag == "--out" {
+                ensure_writable(path)?;
+            } else {
+                fresh(path)?;
+            }
+        }
+        Ok(())
     }
-    for flag in WRITTEN {
-        let Some(path) = matches.try_get_one::<PathBuf>(flag).ok().flatten() else { continue };
-        if flag == "json" && output::is_stdout(path) {
-            continue;
-        }
-        for (other, known) in &seen {
-            let place = path.display();
-            ensure!(!same_file(path, known), "--{flag}: {place} is what {} names too; name another file", spelt(other));
-        }
-        seen.push((flag.to_owned(), path.clone()));
-        // A calibration, which can be added to, stays until a new one is whole.
-        if matches.try_get_one::<bool>("add").is_ok() && flag == "out" {
-            ensure_writable(path)?;
-        } else {
-            fresh(path)?;
-        }
-    }
-    Ok(())
 }
 
 /// Whether `path` can be written; what an earlier run left there is removed.
@@ -76,10 +69,6 @@ pub fn fresh(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn spelt(id: &str) -> String {
-    if id.chars().all(char::is_uppercase) { id.to_owned() } else { format!("--{id}") }
 }
 
 /// Whether both paths lead to one file, also through a link, and also where it does not exist yet.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::{Arg, Args};
 
+use super::gate::Gate;
 use super::layouts::Chooser;
 use super::memory::Follower;
 use super::outputs::{Kept, Written};
@@ -20,7 +21,7 @@ use super::{
 use crate::config::{Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
-use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json};
+use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
 use crate::report::words::{self, command};
@@ -56,104 +57,92 @@ const KEYS: [&str; 24] = [
     "server.gap_limit",
 ];
 
-/// Flags that make it one of servers.
+/// Flags that make a gate a paired one, and flags that make it one of servers.
+const PAIRED: &str = "paired";
 const SERVERS: &str = "servers";
 
+/// Their heading.
+const HEADING: &str = "Against a revision, on this machine";
+
 /// Flags that make a gate a paired one, and those that only make sense then.
-pub fn args() -> Vec<Arg> {
-    let heading = "Against a revision, on this machine";
-    let needs = |arg: Arg| arg.help_heading(heading).requires("paired");
-    let paired = |arg: Arg| arg.help_heading(heading).group("paired").conflicts_with_all(flags::stored_ids());
-    let mut args = vec![
-        paired(
-            Arg::new("against")
-                .long("against")
-                .value_name("REV")
-                .help("Build this git revision too and compare with it, process by process in turn")
-                .conflicts_with_all(["base-bin", "head-bin"]),
-        ),
-        paired(
-            Arg::new("swap")
-                .long("swap")
-                .value_name("CRATE=VERSION|PATH|URL")
-                .action(ArgAction::Append)
-                .help("Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves")
-                .conflicts_with_all(["against", "base-bin", "head-bin", "anchor"]),
-        ),
-        paired(
-            Arg::new("toolchain")
-                .long("toolchain")
-                .value_name("NAME")
-                .help("Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0")
-                .conflicts_with_all(["against", "base-bin", "head-bin", "anchor", "swap"]),
-        ),
-        paired(flags::program("base-bin", "Bench binary to compare with, built elsewhere").requires("head-bin")),
-        needs(
-            Arg::new("server")
-                .long("server")
-                .action(ArgAction::SetTrue)
-                .group(SERVERS)
-                .conflicts_with_all(["base-bin", "base-url", "swap", "toolchain", "anchor"])
-                .help("Compare the server of [server] in infergate.toml, started from both revisions"),
-        ),
-        paired(url("base-url", "Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on").requires("head-url").group(SERVERS)),
-        url("head-url", "Server to judge, started elsewhere; as often as --base-url").help_heading(heading).requires("base-url"),
-        flags::program("head-bin", "Bench binary to judge, built elsewhere").help_heading(heading).requires("base-bin"),
-        needs(budget()),
-        needs(
-            Arg::new("power")
-                .long("power")
-                .action(ArgAction::SetTrue)
-                .help("Before measuring, print the smallest slowdown each case can show in that time"),
-        ),
-        needs(terms::arg()),
-        needs(same_code::arg()),
-        needs(
-            Arg::new("resume")
-                .long("resume")
-                .value_name("FILE")
-                .help("Go on with this receipt of a gate that was cut short, where builds and machine are the same; it is kept there")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(["out", "base-url"]),
-        ),
-        needs(
-            Arg::new("allow-output-change")
-                .long("allow-output-change")
-                .action(ArgAction::SetTrue)
-                .help("Show a changed output and judge time all the same"),
-        ),
-    ];
-    args.push(needs(
-        flags::program("anchor-bin", "Bench binary that head may not drift away from, built elsewhere")
-            .requires("base-bin"),
-    ));
-    args.extend(KEYS.into_iter().flat_map(flags::one).map(needs).map(|arg| {
-        let is_of_servers = arg.get_id().as_str().starts_with("server.");
-        if is_of_servers { arg.requires(SERVERS) } else { arg }
-    }));
-    args
+#[derive(Args)]
+#[command(next_help_heading = HEADING)]
+#[group(skip)]
+pub struct Paired {
+    /// Build this git revision too and compare with it, process by process in turn
+    #[arg(long, value_name = "REV", group = PAIRED, conflicts_with_all = flags::stored_ids().chain(["base_bin", "head_bin"]))]
+    pub against: Option<String>,
+    /// Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves
+    #[arg(long, value_name = "CRATE=VERSION|PATH|URL", group = PAIRED)]
+    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "anchor"]))]
+    pub swap: Vec<String>,
+    /// Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0
+    #[arg(long, value_name = "NAME", group = PAIRED)]
+    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "anchor", "swap"]))]
+    pub toolchain: Option<String>,
+    /// Bench binary to compare with, built elsewhere
+    #[arg(long, value_name = "PATH", group = PAIRED, requires = "head_bin", conflicts_with_all = flags::stored_ids())]
+    pub base_bin: Option<PathBuf>,
+    /// Compare the server of [server] in infergate.toml, started from both revisions
+    #[arg(long, requires = PAIRED, group = SERVERS)]
+    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain", "anchor"])]
+    pub server: bool,
+    /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
+    #[arg(long, value_name = "URL", groups = [PAIRED, SERVERS], requires = "head_url", conflicts_with_all = flags::stored_ids())]
+    pub base_url: Vec<String>,
+    /// Server to judge, started elsewhere; as often as --base-url
+    #[arg(long, value_name = "URL", requires = "base_url")]
+    pub head_url: Vec<String>,
+    /// Bench binary to judge, built elsewhere
+    #[arg(long, value_name = "PATH", requires = "base_bin")]
+    pub head_bin: Option<PathBuf>,
+    /// Measure for at most this long: 90s, 5m, 1h (builds not counted)
+    #[arg(long, value_name = "TIME", requires = PAIRED)]
+    budget: Option<String>,
+    /// Before measuring, print the smallest slowdown each case can show in that time
+    #[arg(long, requires = PAIRED)]
+    power: bool,
+    /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
+    #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
+    #[arg(value_parser = flags::one_of([("base", Side::Base), ("head", Side::Head)]))]
+    pub settings: Option<Side>,
+    /// Time also what the machine code says is the same: to see how this machine's noise is judged
+    #[arg(long, requires = PAIRED)]
+    pub time_same_code: bool,
+    /// Go on with this receipt of a gate that was cut short, where builds and machine are the same; it is kept there
+    #[arg(long, value_name = "FILE", requires = PAIRED, conflicts_with_all = ["out", "base_url"])]
+    pub resume: Option<PathBuf>,
+    /// Show a changed output and judge time all the same
+    #[arg(long, requires = PAIRED)]
+    allow_output_change: bool,
+    /// Bench binary that head may not drift away from, built elsewhere
+    #[arg(long, value_name = "PATH", requires = PAIRED, requires = "base_bin")]
+    pub anchor_bin: Option<PathBuf>,
 }
 
-fn url(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("URL").action(ArgAction::Append).help(help)
+impl Paired {
+    /// Whether a paired gate is asked for.
+    pub fn is_asked(&self) -> bool {
+        self.against.is_some()
+            || self.base_bin.is_some()
+            || self.toolchain.is_some()
+            || !(self.swap.is_empty() && self.base_url.is_empty())
+    }
+
+    fn is_of_servers(&self) -> bool {
+        self.server || !self.base_url.is_empty()
+    }
 }
 
-/// `--budget TIME`.
-pub fn budget() -> Arg {
-    Arg::new("budget")
-        .long("budget")
-        .value_name("TIME")
-        .help("Measure for at most this long: 90s, 5m, 1h (builds not counted)")
-}
-
-/// Whether these flags ask for a paired gate.
-pub fn is_asked(matches: &ArgMatches) -> bool {
-    ["against", "base-bin", "base-url", "swap", "toolchain"].into_iter().any(|flag| matches.contains_id(flag))
+/// Flags of the keys that hold for a paired gate alone.
+pub fn keys() -> Vec<Arg> {
+    let flags = KEYS.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(HEADING).requires(PAIRED));
+    flags.map(|arg| if arg.get_id().as_str().starts_with("server.") { arg.requires(SERVERS) } else { arg }).collect()
 }
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
-pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
-    let error = match compare(matches, config) {
+pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
+    let error = match compare(asked, config) {
         Ok(code) => return Ok(code),
         Err(error) => error,
     };
@@ -167,12 +156,11 @@ pub fn run(matches: &ArgMatches, config: &Config) -> Result<i32> {
     Ok(outcome.exit_code())
 }
 
-fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
-    let resumed = flags::path(matches, "resume");
-    let mut earlier = resumed.as_deref().map(read::<PairedReceipt>).transpose()?;
-    let out = resumed.or_else(|| flags::path(matches, "out"));
+fn compare(gate: &Gate, config: &Config) -> Result<i32> {
+    let flags = &gate.paired;
+    let mut earlier = flags.resume.as_deref().map(read::<PairedReceipt>).transpose()?;
+    let out = flags.resume.as_ref().or(gate.out.as_ref()).cloned();
     let out = out.unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
-    let json = flags::path(matches, "json");
     // What is gone on with stays until there is more of it.
     if earlier.is_some() {
         ensure_writable(&out)?;
@@ -180,18 +168,18 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         outputs::fresh(&out)?;
     }
     outputs::fresh(&out.with_extension("first.json"))?;
-    let folder = report::begin(matches)?;
-    let mut agreed = agreed(matches, config)?;
-    let is_server = matches.get_flag("server") || matches.contains_id("base-url");
+    report::begin(gate.report.as_deref())?;
+    let mut agreed = agreed(gate, config)?;
+    let is_server = flags.is_of_servers();
     // Which cases there are depends on it.
-    if !is_server && agreed.config.worker.command.is_empty() && !matches.contains_id("base-bin") {
+    if !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none() {
         let only = criterion_front::only_bench(&agreed.config.bench, Path::new("."))?;
         only.into_iter().for_each(|only| agreed.config.bench = only);
     }
     let config = &agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
-    early::targets(config, is_server || matches.contains_id("base-bin") || !config.worker.command.is_empty())?;
+    early::targets(config, is_server || flags.base_bin.is_some() || !config.worker.command.is_empty())?;
     let mut config = config.clone();
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
@@ -203,17 +191,17 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         users: is_server,
         code: None,
         terms: agreed.terms,
-        budget: matches.get_one::<String>("budget").map(|text| duration(text)).transpose()?,
-        allow_output_change: matches.get_flag("allow-output-change"),
-        power: matches.get_flag("power"),
+        budget: flags.budget.as_deref().map(duration).transpose()?,
+        allow_output_change: flags.allow_output_change,
+        power: flags.power,
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(matches)?;
-    let built = sides::build(matches, config);
+    let _turn = turn::take(&gate.wait)?;
+    let built = sides::build(gate, config);
     ensure_not(&cancelled)?;
     let built = built?;
     let mut without_leaks = config.clone();
-    let looked = same_code::look(matches, config, &built);
+    let looked = same_code::look(flags, config, &built);
     if looked.skip_leaks {
         without_leaks.measured.memory.runs = 0;
     }
@@ -267,9 +255,9 @@ fn compare(matches: &ArgMatches, config: &Config) -> Result<i32> {
         output::line(&kept_words(&out, receipt.partial));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, json.as_deref(), &mut written);
-    if let Some(folder) = folder {
-        written.note(report::usual(&folder, &inputs));
+    report::verdict(&inputs, gate.json.as_deref(), &mut written);
+    if let Some(folder) = &gate.report {
+        written.note(report::usual(folder, &inputs));
     }
     Ok(written.code(code))
 }
@@ -288,9 +276,9 @@ pub fn policy(config: &Config) -> PairedPolicy {
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.
-fn agreed(matches: &ArgMatches, config: &Config) -> Result<Agreed> {
-    let Some(revision) = matches.get_one::<String>("against") else { return Ok(Agreed::by(config)) };
-    let agreed = terms::of(revision, matches, config)?;
+fn agreed(gate: &Gate, config: &Config) -> Result<Agreed> {
+    let Some(revision) = &gate.paired.against else { return Ok(Agreed::by(config)) };
+    let agreed = terms::of(revision, gate, config)?;
     agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
     Ok(agreed)
 }

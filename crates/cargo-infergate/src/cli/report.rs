@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, Args};
 use infergate_core::text_file::read_text;
 
+use super::flags::{self, Keys, TakesKeys};
 use super::outputs::Written;
-use super::{flags, output, outputs};
+use super::{output, outputs};
 use crate::receipt::{write_bytes, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
@@ -22,95 +23,82 @@ mod load;
 /// Documents to splice into are read up to this size.
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
-/// Its flags.
-pub fn command() -> Command {
-    let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf));
+/// Make pages, tables and pictures of receipts
+#[derive(Args)]
+#[command(after_help = below())]
+pub struct Report {
+    /// Receipt, paired receipt, memory receipt, load receipt, verdict, baseline of either kind, or the JSON of llama-bench or vLLM;
+    /// of two receipts the first is the earlier run
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Folder the report is written to
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["splice", "json"])]
+    out: Option<PathBuf>,
+    /// Formats, by comma [default: those that people read and that have what they need]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    format: Vec<String>,
+    /// Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced
+    #[arg(long, value_name = "FILE")]
+    splice: Option<PathBuf>,
+    /// The files come from a pull request's own run: judge them by the settings here, and say so in the comment
+    #[arg(long)]
+    pull_request: bool,
+    /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    keys: Keys<Self>,
+}
+
+impl TakesKeys for Report {
+    fn keys() -> Vec<Arg> {
+        flags::one("targets")
+    }
+}
+
+/// What stands below the flags.
+fn below() -> String {
     let formats: Vec<String> =
         EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name(), exporter.about())).collect();
-    Command::new("report")
-        .about("Make pages, tables and pictures of receipts")
-        .arg(
-            path(Arg::new("FILES").value_name("FILE").required(true).action(ArgAction::Append).num_args(1..)).help(
-                "Receipt, paired receipt, memory receipt, load receipt, verdict, baseline of either kind, or the JSON of llama-bench or vLLM; of two receipts the first is the earlier run",
-            ),
-        )
-        .arg(
-            path(Arg::new("out").long("out").value_name("DIR"))
-                .help("Folder the report is written to")
-                .required_unless_present_any(["splice", "json"]),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("NAMES")
-                .value_delimiter(',')
-                .action(ArgAction::Append)
-                .help("Formats, by comma [default: those that people read and that have what they need]"),
-        )
-        .arg(
-            path(Arg::new("splice").long("splice").value_name("FILE")).help(
-                "Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced",
-            ),
-        )
-        .arg(
-            Arg::new("pull-request").long("pull-request").action(ArgAction::SetTrue).help(
-                "The files come from a pull request's own run: judge them by the settings here, and say so in the comment",
-            ),
-        )
-        .arg(flags::json("Write the report's tables here, as JSON"))
-        .args(flags::one("targets"))
-        .after_help(format!(
-            "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
-             cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
-             cargo xtask report before.json after.json --out report\n  \
-             cargo xtask report target/infergate/load.json --out report\n  \
-             cargo xtask report receipt.json --splice README.md",
-            formats.join("\n")
-        ))
+    format!(
+        "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
+         cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
+         cargo xtask report before.json after.json --out report\n  \
+         cargo xtask report target/infergate/load.json --out report\n  \
+         cargo xtask report receipt.json --splice README.md",
+        formats.join("\n")
+    )
 }
 
-/// `--report DIR`, for a command that judges.
-pub fn folder() -> Arg {
-    Arg::new("report")
-        .long("report")
-        .value_name("DIR")
-        .help("Write a report here too: comment, Markdown, HTML, JSON, CSV, pictures, JUnit, annotations")
-        .value_parser(value_parser!(PathBuf))
-}
-
-/// The folder of `--report`, without the pages of an earlier run: a comment that says "pass" must not outlive a gate that
+/// Empties the folder of `--report` of the pages of an earlier run: a comment that says "pass" must not outlive a gate that
 /// failed to run.
 ///
 /// # Errors
 /// A file there that cannot be replaced.
-pub fn begin(matches: &ArgMatches) -> Result<Option<PathBuf>> {
-    let Some(folder) = flags::path(matches, "report") else { return Ok(None) };
-    for name in USUAL_FILES {
-        outputs::fresh(&folder.join(name))?;
-    }
-    Ok(Some(folder))
+pub fn begin(folder: Option<&Path>) -> Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
 /// Reads, reports, writes.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    let config = flags::config(matches)?;
-    let files: Vec<PathBuf> = matches.get_many::<PathBuf>("FILES").into_iter().flatten().cloned().collect();
-    let formats: Vec<String> = matches.get_many::<String>("format").into_iter().flatten().cloned().collect();
-    let json = flags::path(matches, "json");
+pub fn run(asked: &Report) -> Result<i32> {
+    let Report { files, out, format, splice, pull_request, json, keys } = asked;
+    output::heed_json(json.as_ref());
+    let config = keys.config()?;
     if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
-        ensure_not_read(json, &files)?;
+        ensure_not_read(json, files)?;
         outputs::fresh(json)?;
     }
-    let inputs = load::inputs(&files, &config, matches.get_flag("pull-request"))?;
+    let inputs = load::inputs(files, &config, *pull_request)?;
     let mut written = Written::default();
-    if let Some(folder) = flags::path(matches, "out") {
-        written.note(write(&folder, &inputs, &formats, &files));
+    if let Some(folder) = out {
+        written.note(write(folder, &inputs, format, files));
     }
     if let Some(json) = json {
-        written.json(Some(&json), &document(&sections::report(&inputs)));
+        written.json(Some(json), &document(&sections::report(&inputs)));
     }
-    if let Some(document) = flags::path(matches, "splice") {
-        written.note(into_document(&document, &inputs, &files));
+    if let Some(document) = splice {
+        written.note(into_document(document, &inputs, files));
     }
     Ok(written.code(0))
 }

@@ -3,25 +3,17 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches};
 
 use super::git::git;
 use super::memory::Follower;
 use super::output;
+use super::paired_gate::Paired;
 use super::sides::Sides;
 use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
 use crate::receipt::{CodeRecord, Note};
 use infergate_core::printable::printable_within;
-
-/// `--time-same-code`.
-pub fn arg() -> Arg {
-    Arg::new("time-same-code")
-        .long("time-same-code")
-        .action(ArgAction::SetTrue)
-        .help("Time also what the machine code says is the same: to see how this machine's noise is judged")
-}
 
 /// What was found.
 #[derive(Default)]
@@ -37,9 +29,9 @@ pub struct Look {
 }
 
 /// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
-pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
+pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
     let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
-    if !is_program || matches.get_flag("time-same-code") {
+    if !is_program || flags.time_same_code {
         return Look::default();
     }
     let compared = match compare(&sides.base, &sides.head) {
@@ -51,10 +43,10 @@ pub fn look(matches: &ArgMatches, config: &Config, sides: &Sides) -> Look {
     };
     if let Comparison::Differ(changed) = compared {
         let code = Some(differs(changed.as_ref()));
-        let changed = changed.filter(|_| timed_all_the_same(matches, config, sides).is_none());
+        let changed = changed.filter(|_| timed_all_the_same(flags, config, sides).is_none());
         return Look { code, changed, ..Look::default() };
     }
-    if let Some(why) = timed_all_the_same(matches, config, sides) {
+    if let Some(why) = timed_all_the_same(flags, config, sides) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return Look { notes: vec![note], ..Look::default() };
     }
@@ -96,7 +88,7 @@ fn is_same_memory(sides: &Sides) -> bool {
 }
 
 /// What can make the same code take another time, or asks for its time.
-fn timed_all_the_same(matches: &ArgMatches, config: &Config, sides: &Sides) -> Option<String> {
+fn timed_all_the_same(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
     if let Some(target) = config.policy.targets.iter().find(|target| !target.metric().is_counted()) {
         return Some(format!("the target '{target}' asks for a time"));
     }
@@ -105,9 +97,7 @@ fn timed_all_the_same(matches: &ArgMatches, config: &Config, sides: &Sides) -> O
         return Some("the anchor's differs".into());
     }
     // Of HEAD twice nothing but the dependency or the toolchain differs, and given binaries run in one folder.
-    if !matches.contains_id("against") {
-        return None;
-    }
+    flags.against.as_ref()?;
     let commit = sides.base.commit.as_deref()?;
     match changed_data(commit) {
         Ok(None) => None,

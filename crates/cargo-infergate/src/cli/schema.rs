@@ -4,30 +4,33 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Args;
 
-use super::{flags, output, outputs};
+use super::{output, outputs};
 use crate::config::keys;
 use crate::receipt::{json_schemas, write_text};
 
-/// Its flags.
-pub fn command() -> Command {
-    let folder = Arg::new("out").long("out").value_name("FOLDER").value_parser(value_parser!(PathBuf));
-    Command::new("schema")
-        .about("Print the default infergate.toml, or JSON Schemas")
-        .arg(folder.help("Write the JSON Schemas into this folder"))
-        .arg(flags::json("Write the JSON Schemas into this one file, by name"))
-        .after_help("Examples:\n  cargo xtask schema > infergate.toml\n  cargo xtask schema --out schemas")
+/// Print the default infergate.toml, or JSON Schemas
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask schema > infergate.toml\n  cargo xtask schema --out schemas")]
+pub struct Schema {
+    /// Write the JSON Schemas into this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Write the JSON Schemas into this one file, by name; - is stdout, which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 /// Prints or writes.
-pub fn run(matches: &ArgMatches) -> Result<i32> {
-    if let Some(json) = flags::path(matches, "json") {
+pub fn run(asked: &Schema) -> Result<i32> {
+    output::heed_json(asked.json.as_ref());
+    if let Some(json) = &asked.json {
         let schemas = json_schemas().into_iter().map(|(name, schema)| Ok((name, serde_json::from_str(&schema)?)));
-        outputs::put(&json, &schemas.collect::<Result<BTreeMap<&str, serde_json::Value>>>()?)?;
+        outputs::put(json, &schemas.collect::<Result<BTreeMap<&str, serde_json::Value>>>()?)?;
         return Ok(0);
     }
-    let Some(folder) = matches.get_one::<PathBuf>("out") else {
+    let Some(folder) = &asked.out else {
         output::document(&keys::commented_file());
         return Ok(0);
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::Args;
 
 use super::load::scenarios_of;
 use crate::builds::build_command::{self, find};
@@ -52,10 +52,10 @@ pub fn program(
 ///
 /// # Errors
 /// A current folder that cannot be read, scenarios that are not sound.
-pub fn running(config: &Config, urls: &[&str]) -> Result<Program> {
+pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
-    let asking = |url: &&str| {
+    let asking = |url: &String| {
         let arguments = words.iter().cloned().chain(["--url".into(), url.into()]).collect();
         Launcher { program: program.clone(), arguments, folder: here.clone() }
     };
@@ -101,46 +101,58 @@ fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> 
 }
 
 /// The hidden command that measures a server.
-pub fn worker_command() -> clap::Command {
-    let text = |name: &'static str| Arg::new(name).long(name).required(true);
-    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
-    clap::Command::new(COMMAND)
-        .hide(true)
-        .args(["scenarios", "api", "model", "ready"].map(text))
-        .arg(text("ready-s").value_parser(value_parser!(u64)))
-        .args(["check-output", "ignore-eos", "min-tokens"].map(switch))
-        .arg(Arg::new("url").long("url"))
-        .arg(Arg::new("users").long("users").value_parser(value_parser!(u32)))
-        // The word that makes any program a worker comes behind all others.
-        .arg(switch(infergate_core::worker::WORKER_ARGUMENT.trim_start_matches('-')))
-        .arg(Arg::new("command").num_args(1..).last(true))
+#[derive(Args)]
+pub struct ServerWorker {
+    #[arg(long)]
+    scenarios: String,
+    #[arg(long)]
+    api: String,
+    #[arg(long)]
+    model: String,
+    #[arg(long)]
+    ready: String,
+    #[arg(long)]
+    ready_s: u64,
+    #[arg(long)]
+    check_output: bool,
+    #[arg(long)]
+    ignore_eos: bool,
+    #[arg(long)]
+    min_tokens: bool,
+    #[arg(long)]
+    url: Option<String>,
+    #[arg(long)]
+    users: Option<u32>,
+    // The word that makes any program a worker comes behind all others.
+    #[arg(long = infergate_core::worker::WORKER_ARGUMENT.trim_start_matches('-'))]
+    _is_worker: bool,
+    #[arg(last = true)]
+    command: Vec<String>,
 }
 
 /// Runs it.
 ///
 /// # Errors
 /// As [`worker::serve`].
-pub fn serve(matches: &ArgMatches) -> Result<i32> {
-    let text = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
-    let mut command: Vec<String> = matches.get_many("command").into_iter().flatten().cloned().collect();
+pub fn serve(asked: ServerWorker) -> Result<i32> {
+    let mut command = asked.command;
     if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
         command.pop();
     }
-    let ready_within = Duration::from_secs(matches.get_one("ready-s").copied().unwrap_or_default());
-    let server = match matches.get_one::<String>("url") {
-        Some(url) => Where::Running(url.clone()),
-        None => Where::Started(Start { command, ready: text("ready"), ready_within }),
+    let ready_within = Duration::from_secs(asked.ready_s);
+    let server = match asked.url {
+        Some(url) => Where::Running(url),
+        None => Where::Started(Start { command, ready: asked.ready, ready_within }),
     };
     let wanted = Wanted {
-        api: if text("api") == Api::Completions.name() { Api::Completions } else { Api::Chat },
-        model: text("model"),
+        api: if asked.api == Api::Completions.name() { Api::Completions } else { Api::Chat },
+        model: asked.model,
         limit_field: "max_tokens",
-        ignore_eos: matches.get_flag("ignore-eos"),
-        min_tokens: matches.get_flag("min-tokens"),
+        ignore_eos: asked.ignore_eos,
+        min_tokens: asked.min_tokens,
         usage: true,
     };
-    let scenarios = serde_json::from_str(&text("scenarios")).context("the scenarios cannot be read")?;
-    let (check_output, users) = (matches.get_flag("check-output"), matches.get_one("users").copied());
-    worker::serve(Job { server, wanted, scenarios, check_output, users })?;
+    let scenarios = serde_json::from_str(&asked.scenarios).context("the scenarios cannot be read")?;
+    worker::serve(Job { server, wanted, scenarios, check_output: asked.check_output, users: asked.users })?;
     Ok(0)
 }

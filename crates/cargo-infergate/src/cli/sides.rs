@@ -4,14 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::ArgMatches;
 
+use super::gate::Gate;
 use super::git::{commit_of, git};
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
+use super::paired_gate::Paired;
 use super::revision::{Slot, Tree};
 use super::{
-    bench_target, command_program, criterion_front, features, flags, memory, output, server_program, swap, toolchain,
+    bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
@@ -45,16 +46,16 @@ pub struct Sides {
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.
-pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
-    if let (Some(base), Some(head)) = (flags::path(matches, "base-bin"), flags::path(matches, "head-bin")) {
-        return Ok(given(base, head, matches, config));
+pub fn build(gate: &Gate, config: &Config) -> Result<Sides> {
+    let flags = &gate.paired;
+    if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
+        return Ok(given(base, head, gate, config));
     }
-    if matches.contains_id("base-url") {
-        let (base, head) = running(matches)?;
-        let (base, head) = (server_program::running(config, &base)?, server_program::running(config, &head)?);
+    if !flags.base_url.is_empty() {
+        ensure_pairs(flags)?;
         return Ok(Sides {
-            base,
-            head,
+            base: server_program::running(config, &flags.base_url)?,
+            head: server_program::running(config, &flags.head_url)?,
             anchor: None,
             base_memory: None,
             head_memory: None,
@@ -63,68 +64,63 @@ pub fn build(matches: &ArgMatches, config: &Config) -> Result<Sides> {
             trees: Vec::new(),
         });
     }
-    if matches.get_flag("server") {
-        let revision = matches.get_one::<String>("against");
+    let revision = flags.against.as_deref();
+    if flags.server {
         return servers(revision.context("--server compares with a revision; give --against")?, config);
     }
     if !config.worker.command.is_empty() {
-        let revision = matches.get_one::<String>("against");
-        let revision = revision.context("a worker.command is compared with a revision; give --against")?;
-        return commands(revision, config);
+        return commands(revision.context("a worker.command is compared with a revision; give --against")?, config);
     }
-    if let Some(swaps) = matches.get_many::<String>("swap") {
-        let named: Vec<String> = swaps.clone().map(|swap| format!("--swap {swap}")).collect();
-        let swaps = swaps.map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
+    if !flags.swap.is_empty() {
+        let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
+        let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
         return of_head(config, None, named.join(" "), |tree| swap::apply(&swaps, &tree.folder()?));
     }
-    if let Some(toolchain) = matches.get_one::<String>("toolchain") {
+    if let Some(toolchain) = &flags.toolchain {
         return of_head(config, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
     }
-    let revision = matches.get_one::<String>("against").context("neither --against nor --base-bin was given")?;
-    against(revision, matches, config)
+    against(revision.context("neither --against nor --base-bin was given")?, gate, config)
 }
 
-/// The addresses of both sides, as many of each.
-fn running(matches: &ArgMatches) -> Result<(Vec<&str>, Vec<&str>)> {
-    let urls = |flag: &str| -> Result<Vec<&str>> {
-        let urls: Vec<&str> = matches.get_many::<String>(flag).into_iter().flatten().map(String::as_str).collect();
+/// Refuses an address that is given twice, and other numbers of them of both sides.
+fn ensure_pairs(flags: &Paired) -> Result<()> {
+    let (base, head) = (&flags.base_url, &flags.head_url);
+    for (flag, urls) in [("base-url", base), ("head-url", head)] {
         for (at, url) in urls.iter().enumerate() {
             ensure!(
                 !urls[..at].contains(url),
                 "--{flag} {url}: is given twice; start another server and give its address"
             );
         }
-        Ok(urls)
-    };
-    let (base, head) = (urls("base-url")?, urls("head-url")?);
+    }
     ensure!(
         base.len() == head.len(),
         "--base-url is given {} times and --head-url {} times; give as many of each, as blocks take one of each in turn",
         base.len(),
         head.len()
     );
-    Ok((base, head))
+    Ok(())
 }
 
-fn program(path: PathBuf) -> Program {
-    Program::new(path, None, None)
+fn program(path: &Path) -> Program {
+    Program::new(path.to_owned(), None, None)
 }
 
-fn given(base: PathBuf, head: PathBuf, matches: &ArgMatches, config: &Config) -> Sides {
-    let anchor = flags::path(matches, "anchor-bin");
+fn given(base: &Path, head: &Path, gate: &Gate, config: &Config) -> Sides {
+    let anchor = gate.paired.anchor_bin.as_deref();
     let anchor = anchor.map(|path| AnchorRequest { program: Some(program(path)), limit: config.anchor_limit });
     let mut notes = Vec::new();
     if let (Some(revision), None) = (&config.anchor, &anchor) {
         let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
         notes.push(Note::from(text));
     }
-    let head_memory = flags::path(matches, "memory-worker").map(program).map(Follower::counting);
+    let head_memory = gate.workers.memory_worker.as_deref().map(program).map(Follower::counting);
     let (base, head, sources) = (program(base), program(head), Sources::default());
     Sides { base, head, anchor, base_memory: None, head_memory, sources, notes, trees: Vec::new() }
 }
 
 /// The working tree, and a revision.
-fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Sides> {
+fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
     let mut notes = Vec::new();
@@ -139,7 +135,7 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
         }
         _ => None,
     };
-    let built_here = flags::path(matches, "worker").is_none();
+    let built_here = gate.workers.worker.is_none();
     // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
     let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
     let head_tree = is_plain.then(|| Tree::of_working_tree(config)).transpose()?;
@@ -149,7 +145,7 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
     }
     let head = match &head_tree {
         Some(head) => head.build(config)?,
-        None => bench_target::worker(&config.bench, flags::path(matches, "worker"))?,
+        None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
     };
     for tree in [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().filter(|_| built_here) {
         tree.take_packages(config, head_tree.as_ref());
@@ -163,7 +159,7 @@ fn against(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Side
     let runs = config.measured.memory.runs;
     let head_memory = match &head_tree {
         Some(tree) => Follower::or_timed(tree.build_memory(config)?, &head, runs),
-        None => memory::worker(config, matches, &head, runs)?,
+        None => memory::worker(config, &gate.workers, &head, runs)?,
     };
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };

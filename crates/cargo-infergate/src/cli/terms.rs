@@ -10,15 +10,13 @@ use std::env;
 use std::path::Path;
 
 use crate::config::{Config, accepts};
-use crate::receipt::{Accept, Note, Terms};
+use crate::receipt::{Accept, Note, Side, Terms};
 use anyhow::{Context, Result};
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches};
 use infergate_core::config::keys::{KEYS, Key, Value, commented_file};
 use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate_core::text_file::read_text;
 
-use super::flags;
+use super::gate::Gate;
 use super::git::{commit_of, file_of, git};
 
 /// Limits: base's, or the defaults where base has no file.
@@ -48,16 +46,6 @@ const NOT_A_TERM: &str = "base_folder";
 /// As many characters of a value are shown.
 const SHOWN: usize = 300;
 
-/// `--settings base|head`.
-pub fn arg() -> Arg {
-    Arg::new("settings")
-        .long("settings")
-        .value_name("SIDE")
-        .requires("against")
-        .value_parser(PossibleValuesParser::new(["base", "head"]))
-        .help("Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]")
-}
-
 /// What a gate goes by.
 pub struct Agreed {
     /// Base's file in what decides, head's in the rest; above both variables and flags.
@@ -79,7 +67,7 @@ impl Agreed {
 ///
 /// # Errors
 /// An unknown revision; a file of base's that cannot be read or understood.
-pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Agreed> {
+pub fn of(revision: &str, gate: &Gate, config: &Config) -> Result<Agreed> {
     let here = env::current_dir().context("the current folder cannot be read")?;
     // Outside git, or without it, the checkout that follows says so.
     let Ok(prefix) = git(&here, &["rev-parse", "--show-prefix"]) else {
@@ -89,7 +77,7 @@ pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Agree
     let base = of_commit(&here, &commit, &prefix)?;
     let head = find_file(&here);
     let text = head.as_deref().map(|path| read_text(path, MAX_FILE_BYTES)).transpose()?;
-    let of_head = matches.get_one::<String>("settings").is_some_and(|side| side == "head");
+    let of_head = gate.paired.settings == Some(Side::Head);
     let remedy = "mend it there, or let head's file count with --settings head";
     let notes = match changes(base.as_deref(), text.as_deref(), of_head) {
         Err(_) if of_head => {
@@ -113,7 +101,7 @@ pub fn of(revision: &str, matches: &ArgMatches, config: &Config) -> Result<Agree
     let Merged { mut config, accepted_before, .. } = merged;
     config.apply_environment()?;
     let terms = Terms { by_head: false, accept: config.accept.clone(), accepted_before };
-    Ok(Agreed { config: flags::over(config, matches)?, terms: Some(terms), notes })
+    Ok(Agreed { config: gate.keys.over(config)?, terms: Some(terms), notes })
 }
 
 /// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.

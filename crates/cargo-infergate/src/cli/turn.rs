@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches};
 use infergate_core::worker::WorkerError;
 
 use super::{output, progress};
@@ -21,12 +20,13 @@ const OTHER_PLACE: &str = "INFERGATE_LOCK";
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// `--no-wait`.
-pub fn arg() -> Arg {
-    Arg::new("no-wait")
-        .long("no-wait")
-        .action(ArgAction::SetTrue)
-        .help("Measure also while another infergate command measures on this machine")
+/// Whether to wait for a turn.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Wait {
+    /// Measure also while another infergate command measures on this machine
+    #[arg(long)]
+    no_wait: bool,
 }
 
 /// While this lives no other command measures here, but for those that may measure beside it.
@@ -36,16 +36,16 @@ pub struct Turn(Option<File>);
 ///
 /// # Errors
 /// When the user ends the wait.
-pub fn take(matches: &ArgMatches) -> Result<Turn> {
-    lock(matches, Kind::Alone)
+pub fn take(wait: &Wait) -> Result<Turn> {
+    lock(wait, Kind::Alone)
 }
 
 /// As [`take`], for the parts of one load, which measure side by side.
 ///
 /// # Errors
 /// As [`take`].
-pub fn share(matches: &ArgMatches) -> Result<Turn> {
-    lock(matches, Kind::Shared)
+pub fn share(wait: &Wait) -> Result<Turn> {
+    lock(wait, Kind::Shared)
 }
 
 /// Who else may have a lock.
@@ -83,12 +83,12 @@ pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &d
     }
 }
 
-fn lock(matches: &ArgMatches, kind: Kind) -> Result<Turn> {
+fn lock(wait: &Wait, kind: Kind) -> Result<Turn> {
     // Whoever ended the run before anything was measured is not to wait for it.
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
-    if matches.get_flag("no-wait") {
+    if wait.no_wait {
         return Ok(Turn(None));
     }
     let place = place();

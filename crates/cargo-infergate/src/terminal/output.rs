@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::ArgMatches;
 use infergate_core::printable::{printable, printable_report};
 
 use crate::receipt::Outcome;
@@ -25,15 +24,13 @@ static IS_QUIET: AtomicBool = AtomicBool::new(false);
 /// `--json -`.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on `--quiet` and `--json -` of the command that was asked for hold.
-pub fn heed(matches: &ArgMatches) {
-    let mut asked = matches;
-    while let Some((_, below)) = asked.subcommand() {
-        asked = below;
-    }
-    let is_quiet = asked.try_get_one::<bool>("quiet").ok().flatten().copied().unwrap_or_default();
-    let json = asked.try_get_one::<PathBuf>("json").ok().flatten();
+/// From now on `--quiet` holds, if it was given.
+pub fn heed_quiet(is_quiet: bool) {
     IS_QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// From now on `--json -` holds, if that was given.
+pub fn heed_json(json: Option<&PathBuf>) {
     IS_JSON.store(json.is_some_and(|path| is_stdout(path)), Ordering::Relaxed);
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{ArgAction, Args};
 
 use super::Search;
 use crate::cli::commits::Tried;
@@ -16,52 +16,38 @@ use crate::config::Config;
 use crate::paired::ensure_not;
 use crate::receipt::{BisectionEnd, BisectionStep};
 
-/// `--swap CRATE --versions V,V,V`.
-pub fn args() -> [Arg; 2] {
-    let other = ["good", "bad"];
-    [
-        Arg::new("swap")
-            .long("swap")
-            .value_name("CRATE")
-            .action(ArgAction::Append)
-            .requires("versions")
-            .conflicts_with_all(other)
-            .help("Search among versions of this dependency of HEAD, not among commits; several that have the same versions move together"),
-        Arg::new("versions")
-            .long("versions")
-            .value_name("V,V,V")
-            .requires("swap")
-            .value_delimiter(',')
-            .help("Its versions from a fast one to a slow one"),
-    ]
-}
-
-/// What to search.
-pub struct Asked {
-    names: Vec<String>,
+/// What to search, where it is not commits.
+#[derive(Args)]
+#[group(skip)]
+pub struct Versions {
+    /// Search among versions of this dependency of HEAD, not among commits; several that have the same versions move together
+    #[arg(long, value_name = "CRATE", requires = "versions", conflicts_with_all = ["good", "bad"])]
+    swap: Vec<String>,
+    /// Its versions from a fast one to a slow one
+    #[arg(long, value_name = "V,V,V", requires = "swap", value_delimiter = ',', action = ArgAction::Set)]
     versions: Vec<String>,
 }
 
-impl Asked {
-    /// From the flags; `None` where commits are searched.
-    ///
-    /// # Errors
-    /// Fewer than two versions, or one twice.
-    pub fn of(matches: &ArgMatches) -> Result<Option<Self>> {
-        let Some(names) = matches.get_many::<String>("swap") else { return Ok(None) };
-        let versions: Vec<String> = matches.get_many("versions").into_iter().flatten().cloned().collect();
-        ensure!(versions.len() > 1, "--versions: name at least two, from a fast one to a slow one");
-        let distinct: BTreeSet<&String> = versions.iter().collect();
-        ensure!(distinct.len() == versions.len(), "--versions: one is there twice");
-        Ok(Some(Self { names: names.cloned().collect(), versions }))
+impl Versions {
+    /// Whether versions are to be searched.
+    pub fn is_asked(&self) -> bool {
+        !self.swap.is_empty()
+    }
+
+    /// Refuses fewer than two versions, and one that is there twice.
+    pub fn check(&self) -> Result<()> {
+        ensure!(self.versions.len() > 1, "--versions: name at least two, from a fast one to a slow one");
+        let distinct: BTreeSet<&String> = self.versions.iter().collect();
+        ensure!(distinct.len() == self.versions.len(), "--versions: one is there twice");
+        Ok(())
     }
 
     fn swaps(&self, at: usize) -> Result<Vec<Swap>> {
-        self.names.iter().map(|name| Swap::parse(&format!("{name}={}", self.versions[at]))).collect()
+        self.swap.iter().map(|name| Swap::parse(&format!("{name}={}", self.versions[at]))).collect()
     }
 
     fn label(&self, at: usize) -> String {
-        format!("{} {}", self.names.join(" and "), self.versions[at])
+        format!("{} {}", self.swap.join(" and "), self.versions[at])
     }
 }
 
@@ -70,7 +56,7 @@ impl Asked {
 /// # Errors
 /// A first or last version that does not build; an interruption.
 pub fn run(
-    asked: &Asked,
+    asked: &Versions,
     config: &Config,
     budget: Option<Duration>,
     cancelled: &AtomicBool,

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use clap::Arg;
 use infergate_core::printable::printable;
 use infergate_core::text_file::read_text;
 
@@ -22,30 +21,13 @@ const FOLDER: &str = "FOLDER";
 /// A file's path below the repository's root, and its template.
 pub type CiFile = (&'static str, &'static str);
 
-const GITHUB: [CiFile; 2] = [
+/// The files that each CI reads, the one that runs the gate first.
+pub const GITHUB: [CiFile; 2] = [
     (".github/workflows/infergate.yml", include_str!("../../../templates/init/infergate.yml")),
     (".github/workflows/infergate-comment.yml", include_str!("../../../templates/init/infergate-comment.yml")),
 ];
-const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
-
-/// `--ci`.
-pub fn arg() -> Arg {
-    Arg::new("ci")
-        .long("ci")
-        .value_name("NAME")
-        .value_parser(["github", "gitlab", "none"])
-        .default_value("github")
-        .help("The CI that runs the gate on each pull request")
-}
-
-/// The files that `ci` reads, the one that runs the gate first.
-pub fn files(ci: &str) -> &'static [CiFile] {
-    match ci {
-        "github" => &GITHUB,
-        "gitlab" => &GITLAB,
-        _ => &[],
-    }
-}
+/// As [`GITHUB`].
+pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
 /// What to do where somebody has a file of this name, `place`, that does not run the gate.
 ///

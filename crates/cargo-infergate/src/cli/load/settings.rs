@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::ArgMatches;
 use infergate_core::config::{MAX_FILE_BYTES, find_file};
 use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_core::stats::samples_needed;
 use infergate_core::text_file::read_text;
 use serde::{Deserialize, Serialize};
 
+use super::flags::{self, Levels, Load};
 use super::shard::{self, Begin};
-use crate::cli::flags;
 use crate::load::Target;
 use crate::load::dataset::Dataset;
 use crate::load::plan::{LevelPlan, Prompts};
@@ -83,24 +82,25 @@ impl Settings {
     ///
     /// # Errors
     /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
-    pub fn from(matches: &ArgMatches, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
-        let seed = flags::config(matches)?.measured.seed;
-        let begin = shard::from(matches)?;
+    pub fn from(asked: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
+        let Load { levels, prompts: said, .. } = asked;
+        let seed = asked.keys.config()?.measured.seed;
+        let begin = shard::from(&asked.shards)?;
         // All shards have the same prompts, and each sends its own of them.
-        let prompt_seed = match matches.get_flag("same-prompts") {
+        let prompt_seed = match said.same_prompts {
             true => seed,
             false => seed ^ begin.start_unix_ns.unwrap_or_else(now_ns),
         };
-        let context_tokens = matches.get_one("context").copied().or(target.context_tokens());
-        let (scenarios, mut notes) = scaled(scenarios(matches, folder)?, context_tokens);
+        let context_tokens = said.context.or(target.context_tokens());
+        let (scenarios, mut notes) = scaled(scenarios(said, folder)?, context_tokens);
         if !target.has_client() {
             ensure!(
-                begin.start_unix_ns.is_none() && !matches.contains_id("ramp"),
+                begin.start_unix_ns.is_none() && levels.ramp.is_none(),
                 "--start-at and --ramp: a local engine begins at once, on one machine; leave them out, or serve the engine and name \
                  its URL"
             );
             ensure!(
-                !matches.contains_id("dataset"),
+                said.dataset.is_none(),
                 "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
             );
             let turns = scenarios.iter().filter(|scenario| scenario.turns > 1);
@@ -111,28 +111,26 @@ impl Settings {
                 )
             }));
         }
-        let shared = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
-        let prompts = match flags::path(matches, "dataset") {
-            Some(path) => Prompts::File(Arc::new(Dataset::read(&path)?)),
-            None => Prompts::Words { seed: prompt_seed, shared },
+        let prompts = match &said.dataset {
+            Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),
+            None => Prompts::Words { seed: prompt_seed, shared: said.shared_prefix },
         };
-        let duration = matches.get_one::<Duration>("duration");
-        let ramp_ns = matches.get_one::<Duration>("ramp").map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
+        let ramp_ns = levels.ramp.map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
         // A time is the steady part's.
-        let duration = duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
+        let duration = levels.duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
         let duration = duration.map(|ns| Stop::Duration { ns: ns.saturating_add(ramp_ns) });
-        let count = matches.get_one("requests").map(|count| Stop::Requests { count: *count });
-        let until = limits(matches, "until-slo")?;
+        let count = levels.requests.map(|count| Stop::Requests { count });
+        let until = limits(&levels.until_slo, "until-slo")?;
         let loads = match until.is_empty() {
-            true => Loads::All(arrivals(matches)?),
-            false => Loads::UntilSlo { most: matches.get_one("max-users").copied().unwrap_or(1) },
+            true => Loads::All(arrivals(levels)?),
+            false => Loads::UntilSlo { most: levels.max_users },
         };
         ensure!(
             until.iter().all(|limit| limit.percentile.is_some()),
             "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
         );
         ensure_divisible(&loads, begin)?;
-        let each = limits(matches, "slo")?;
+        let each = limits(&levels.slo, "slo")?;
         ensure!(
             each.iter().all(|limit| limit.percentile.is_none()),
             "--slo: each request is judged by itself; write for example ttft=500ms, or use --until-slo"
@@ -146,7 +144,7 @@ impl Settings {
             notes,
             prompts,
             stop: duration.or(count),
-            warm_up_requests: matches.get_one("warm-up").copied().unwrap_or(targets as u64),
+            warm_up_requests: levels.warm_up.unwrap_or(targets as u64),
             ramp_ns,
             begin,
         })
@@ -228,9 +226,8 @@ fn ensure_divisible(loads: &Loads, begin: Begin) -> Result<()> {
 }
 
 /// `ttft_p95=500ms,itl_p95=70ms`.
-fn limits(matches: &ArgMatches, flag: &str) -> Result<Vec<Limit>> {
-    let texts = matches.get_many::<String>(flag).into_iter().flatten();
-    texts.map(|text| text.parse().with_context(|| format!("--{flag}"))).collect()
+fn limits(texts: &[String], flag: &str) -> Result<Vec<Limit>> {
+    texts.iter().map(|text| text.parse().with_context(|| format!("--{flag}"))).collect()
 }
 
 /// A number that no other run has.
@@ -239,12 +236,11 @@ fn now_ns() -> u64 {
     since.as_nanos() as u64
 }
 
-fn arrivals(matches: &ArgMatches) -> Result<Vec<Arrivals>> {
-    let Some(rates) = matches.get_many::<f64>("rate") else {
-        let users = matches.get_many::<u32>("users").into_iter().flatten();
-        return Ok(users.map(|users| Arrivals::Closed { users: *users }).collect());
-    };
-    let kind = matches.get_one::<String>("arrivals").map_or("poisson", String::as_str);
+fn arrivals(levels: &Levels) -> Result<Vec<Arrivals>> {
+    if levels.rate.is_empty() {
+        return Ok(levels.users.iter().map(|users| Arrivals::Closed { users: *users }).collect());
+    }
+    let kind = levels.arrivals.as_str();
     let spacing = match kind.split_once(':').unwrap_or((kind, "1")) {
         ("poisson", _) if kind == "poisson" => Spacing::Poisson,
         ("constant", _) if kind == "constant" => Spacing::Constant,
@@ -263,31 +259,28 @@ fn arrivals(matches: &ArgMatches) -> Result<Vec<Arrivals>> {
         );
         Ok(Arrivals::Open { requests_per_s: *rate, spacing })
     };
-    rates.map(open).collect()
+    levels.rate.iter().map(open).collect()
 }
 
 /// The scenarios of the run, before any is made smaller.
-fn scenarios(matches: &ArgMatches, folder: &Path) -> Result<Vec<Scenario>> {
-    if let Some(input) = matches.get_one::<u32>("input-tokens") {
-        let output = matches.get_one::<u32>("output-tokens").copied().unwrap_or(1);
-        let turns = matches.get_one::<u32>("turns").copied().unwrap_or(1);
-        return Ok(vec![Scenario {
-            turns,
-            turn_tokens: input.div_ceil(8),
-            ..Scenario::plain("plain", *input, output)
-        }]);
+fn scenarios(asked: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
+    if let (Some(input), Some(output)) = (asked.input_tokens, asked.output_tokens) {
+        let turns = asked.turns.unwrap_or(1);
+        return Ok(vec![Scenario { turns, turn_tokens: input.div_ceil(8), ..Scenario::plain("plain", input, output) }]);
     }
     let mut known = scenarios_of(folder)?;
     if known.is_empty() {
         known = Scenario::defaults();
     }
-    let Some(names) = matches.get_many::<String>("scenario") else { return Ok(known) };
+    if asked.scenario.is_empty() {
+        return Ok(known);
+    }
     let find = |name: &String| {
         let found = known.iter().find(|scenario| scenario.name == *name);
         let all: Vec<&str> = known.iter().map(|scenario| &*scenario.name).collect();
         found.cloned().with_context(|| format!("--scenario {name}: there is no such scenario, only {}", all.join(", ")))
     };
-    names.map(find).collect()
+    asked.scenario.iter().map(find).collect()
 }
 
 /// `[[scenario]]` of `infergate.toml`. Its other keys are read elsewhere.

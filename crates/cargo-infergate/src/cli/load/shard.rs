@@ -4,8 +4,8 @@ use std::env;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::ArgMatches;
 
+use super::flags::Shards;
 use crate::load::shard::Shard;
 
 /// The number of shards of a Kubernetes Job, which tells a pod its index alone. The Job's file sets it.
@@ -32,8 +32,8 @@ pub struct Begin {
 ///
 /// # Errors
 /// A shard that is none, a time that is none or has passed, variables that contradict each other.
-pub fn from(matches: &ArgMatches) -> Result<Begin> {
-    let Some(text) = matches.get_one::<String>("start-at") else {
+pub fn from(asked: &Shards) -> Result<Begin> {
+    let Some(text) = &asked.start_at else {
         return Ok(Begin { shard: Shard::WHOLE, start_unix_ns: None });
     };
     let start_unix_ns = time(text).with_context(|| format!("--start-at {text}"))?;
@@ -44,7 +44,7 @@ pub fn from(matches: &ArgMatches) -> Result<Begin> {
         "--start-at {text}: that was {} ago; give a time that every shard can reach, for example in two minutes",
         humantime::format_duration(Duration::from_secs(late.as_secs().max(1)))
     );
-    let shard = match matches.get_one::<String>("shard") {
+    let shard = match &asked.shard {
         Some(text) => text.parse().context("--shard")?,
         None => of_environment(|name| env::var(name).ok())?.unwrap_or(Shard::WHOLE),
     };

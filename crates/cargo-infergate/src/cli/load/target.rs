@@ -1,21 +1,19 @@
 //! What `--target` names.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::ArgMatches;
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_text;
 
-use crate::cli::{bench_target, early, flags};
+use super::flags::{self, Load};
+use crate::cli::{bench_target, early};
 use crate::load::Target;
 use crate::load::answer_text::Room;
-use crate::load::body::{Api, Wanted};
+use crate::load::body::Wanted;
 use crate::load::client::{Endpoint, Limits};
-use crate::load::connection::Http;
 use crate::load::dial::Network;
 use crate::load::endpoint::{Client, EndpointTarget};
 use crate::load::local::LocalTarget;
@@ -38,11 +36,10 @@ pub struct Named {
 ///
 /// # Errors
 /// Several without names, or with the same one.
-pub fn named(matches: &ArgMatches) -> Result<Vec<Named>> {
-    let texts: Vec<&String> = matches.get_many::<String>("target").into_iter().flatten().collect();
+pub fn named(texts: &[String]) -> Result<Vec<Named>> {
     ensure!(texts.len() <= MAX_TARGETS, "--target: at most {MAX_TARGETS} are asked in turn");
     let mut targets: Vec<Named> = Vec::new();
-    for text in &texts {
+    for text in texts {
         let (name, url) = match text.split_once('=') {
             Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
             _ => (String::new(), text.as_str()),
@@ -64,36 +61,35 @@ pub fn named(matches: &ArgMatches) -> Result<Vec<Named>> {
 ///
 /// # Errors
 /// A URL that cannot be asked, a key that is not there or whose target is not said.
-pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+pub fn open<'a>(asked: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
         ensure!(
-            !matches.contains_id("tokenizer"),
+            asked.target.tokenizer.is_none(),
             "--tokenizer: a local engine's tokens are known one by one; leave it out"
         );
-        return Ok(Box::new(local(matches, spec, cancelled)?));
+        return Ok(Box::new(local(asked, spec, cancelled)?));
     }
-    let shared_prefix_tokens = matches.get_one::<u32>("shared-prefix").copied().unwrap_or(0);
+    let flags = &asked.target;
     let several = targets.len() > 1;
     let (mut endpoints, mut records) = (Vec::new(), Vec::new());
     for target in &targets {
         let others = || targets.iter().filter(|other| other.name != target.name);
-        let models: Vec<&String> = matches.get_many::<String>("model").into_iter().flatten().collect();
-        let bare = |model: &&&String| !others().any(|other| own(model, &other.name).is_some());
+        let models = &flags.model;
+        let bare = |model: &&String| !others().any(|other| own(model, &other.name).is_some());
         let model = models.iter().find_map(|model| own(model, &target.name));
         let model = model.or_else(|| models.iter().find(bare).map(|model| model.as_str()));
         let model = model.with_context(|| match target.name.as_str() {
             "" => "--model is missing: name the model as the server knows it".to_owned(),
             name => format!("--model: the target {name} has none; write {name}=MODEL"),
         })?;
-        let key = key(matches, &target.name, several)?;
-        let price = price(matches, &targets, &target.name)?;
-        let (endpoint, record) = endpoint(matches, target, model, key.as_deref(), (shared_prefix_tokens, price))?;
+        let key = key(flags, &target.name, several)?;
+        let price = price(&flags.price, &targets, &target.name)?;
+        let (endpoint, record) = endpoint(flags, target, model, key.as_deref(), (asked.prompts.shared_prefix, price))?;
         endpoints.push(endpoint);
         records.push(record);
     }
-    let tokenizer = matches.get_one::<String>("tokenizer");
-    let tokenizer = tokenizer.map(|spec| tokenizer_of(matches, spec, cancelled)).transpose()?;
+    let tokenizer = flags.tokenizer.as_ref().map(|spec| tokenizer_of(asked, spec, cancelled)).transpose()?;
     if tokenizer.is_some() {
         endpoints.iter_mut().for_each(|endpoint| endpoint.keep_texts(Room::default()));
     }
@@ -101,36 +97,28 @@ pub fn open<'a>(matches: &ArgMatches, targets: Vec<Named>, cancelled: &'a Atomic
 }
 
 fn endpoint(
-    matches: &ArgMatches,
+    flags: &flags::Target,
     target: &Named,
     model: &str,
     key: Option<&str>,
     (shared_prefix_tokens, price): (u32, Option<Price>),
 ) -> Result<(Endpoint, TargetRecord)> {
-    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let api = if text("api") == Some("completions") { Api::Completions } else { Api::Chat };
+    let (api, http) = (flags.api, flags.http);
     let url = Url::parse(&target.url, api)?;
     ensure!(
-        key.is_none() || !url.is_read_on_the_way() || matches.get_flag("key-over-http"),
+        key.is_none() || !url.is_read_on_the_way() || flags.key_over_http,
         "--target {}: over plain http everybody on the way could read the API key; write https://, or say --key-over-http",
         url.shown()
     );
-    let http = if text("http") == Some("2") { Http::Two } else { Http::One };
     let wanted = Wanted {
         api,
         model: model.to_owned(),
-        limit_field: if text("limit-field") == Some("max_tokens") { "max_tokens" } else { "max_completion_tokens" },
-        ignore_eos: matches.get_flag("ignore-eos"),
-        min_tokens: matches.get_flag("min-tokens"),
-        usage: !matches.get_flag("no-usage"),
+        limit_field: flags.limit_field,
+        ignore_eos: flags.ignore_eos,
+        min_tokens: flags.min_tokens,
+        usage: !flags.no_usage,
     };
-    let time = |name: &str, usual: Duration| matches.get_one::<Duration>(name).copied().unwrap_or(usual);
-    let usual = Limits::default();
-    let limits = Limits {
-        connect: time("connect-timeout", usual.connect),
-        request: time("timeout", usual.request),
-        attempts: matches.get_one("attempts").copied().unwrap_or(usual.attempts),
-    };
+    let limits = Limits { connect: flags.connect_timeout, request: flags.timeout, attempts: flags.attempts };
     let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)];
     let record = TargetRecord::Endpoint {
         name: target.name.clone(),
@@ -154,32 +142,31 @@ impl Named {
 }
 
 /// The engine of the bench target, which is built, or was already.
-fn local<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
+fn local<'a>(asked: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
     ensure!(
-        !matches.contains_id("model"),
+        asked.target.model.is_empty(),
         "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
     );
-    ensure!(!matches.contains_id("price"), "--price: the tokens of a local engine have none; leave it out");
-    let (program, request) = worker(matches, spec, cancelled)?;
-    let slots = matches.get_one::<u32>("slots").copied().unwrap_or(1);
-    Ok(LocalTarget::open(&program, &request, slots, cancelled)?)
+    ensure!(asked.target.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
+    let (program, request) = worker(asked, spec, cancelled)?;
+    Ok(LocalTarget::open(&program, &request, asked.slots, cancelled)?)
 }
 
 /// The tokenizer of the model `spec`, by the engine of the bench target.
-fn tokenizer_of<'a>(matches: &ArgMatches, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
-    let (program, request) = worker(matches, spec, cancelled)?;
+fn tokenizer_of<'a>(asked: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
+    let (program, request) = worker(asked, spec, cancelled)?;
     Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
 }
 
 /// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
 /// empty.
-fn worker(matches: &ArgMatches, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
-    let mut config = flags::config(matches)?;
+fn worker(asked: &Load, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
+    let mut config = asked.keys.config()?;
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
     }
     early::check(&config)?;
-    let program = bench_target::worker(&config.bench, flags::path(matches, "worker"))?;
+    let program = bench_target::worker(&config.bench, asked.worker.clone())?;
     ensure_not(cancelled)?;
     Ok((program, config.measured.load_request()))
 }
@@ -190,16 +177,16 @@ fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The API key of the target `name`. It comes from where no other user of this machine sees it, and goes to its target alone.
-fn key(matches: &ArgMatches, name: &str, several: bool) -> Result<Option<String>> {
+fn key(flags: &flags::Target, name: &str, several: bool) -> Result<Option<String>> {
     let mut found = Vec::new();
-    for variable in matches.get_many::<String>("api-key-env").into_iter().flatten() {
+    for variable in &flags.api_key_env {
         if let Some(variable) = of_target(variable, name, several, "--api-key-env")? {
             let key = env::var(variable).ok();
             let key = key.with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?;
             found.push((key, variable.to_owned()));
         }
     }
-    for path in matches.get_many::<PathBuf>("api-key-file").into_iter().flatten() {
+    for path in &flags.api_key_file {
         let path = path.to_str().context("--api-key-file: the path is no text")?;
         if let Some(path) = of_target(path, name, several, "--api-key-file")? {
             let key = read_text(Path::new(path), MAX_KEY_BYTES).context("the API key cannot be read")?;
@@ -214,9 +201,9 @@ fn key(matches: &ArgMatches, name: &str, several: bool) -> Result<Option<String>
 }
 
 /// What the tokens of the target `name` cost, where a flag says it.
-fn price(matches: &ArgMatches, targets: &[Named], name: &str) -> Result<Option<Price>> {
+fn price(prices: &[String], targets: &[Named], name: &str) -> Result<Option<Price>> {
     let mut found = None;
-    for text in matches.get_many::<String>("price").into_iter().flatten() {
+    for text in prices {
         let whose = targets.iter().find(|target| own(text, &target.name).is_some());
         ensure!(
             whose.is_some() || (targets.len() == 1 && !text.contains('=')),
