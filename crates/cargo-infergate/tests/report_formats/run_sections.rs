@@ -4,8 +4,8 @@ use cargo_infergate::receipt::{CaseRecord, ProcessSamples, Receipt, TtftParts};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::model::{Cell, Report, Table};
 use cargo_infergate::report::sections::report;
-use infergate_core::case::Case;
 use infergate::engine::Device;
+use infergate_core::case::Case;
 
 use crate::load::{cell, findings, number, table};
 use crate::support::run;
