@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use ::criterion::measurement::{Measurement, WallTime};
 use anyhow::{Context, Result, bail, ensure};
+use infergate_core::sha256::words;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::Bencher;
 use super::bencher::Timed;
@@ -310,14 +312,7 @@ fn run<M: Measurement>(
     let took = once.took.with_context(|| format!("{name}: its closure calls no loop; call iter or one of its kind"))?;
     let ns = measurement.to_f64(&took).round();
     ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
-    Ok((ns as u64, output.map(|bytes| words(&bytes)).unwrap_or_default()))
-}
-
-/// The SHA-256 of `bytes` as little-endian words.
-fn words(bytes: &[u8]) -> Vec<u32> {
-    use sha2::{Digest, Sha256};
-    let hash = Sha256::digest(bytes);
-    hash.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+    Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
 }
 
 /// A time made longer by a fraction of itself, spent spinning.

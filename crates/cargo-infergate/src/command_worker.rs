@@ -20,6 +20,7 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::EngineInfo;
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::process::Group;
+use infergate_core::sha256;
 use infergate_core::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, ending, hello, to_answer};
 use serde_json::Value;
 
@@ -156,7 +157,7 @@ impl Worker {
             return Err(anyhow!("{name}: the command failed ({}); run it by hand to see why", ending(status)));
         }
         let took = last.map_or(ended, |last| last.max(ended)) - start;
-        let words = sha256.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words = sha256::words(&sha256);
         Ok((took, if self.job.check_output { words } else { Vec::new() }))
     }
 }

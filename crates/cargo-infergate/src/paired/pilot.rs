@@ -14,7 +14,7 @@ use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::{Known, mean_test, median_threshold};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
-use crate::stats::{log_ratio, median, median_absolute_deviation, sample_std};
+use crate::stats::{log_ratio, median, robust_std, sample_std};
 use crate::suite::fitting;
 use infergate_core::case::{Case, Phase};
 use infergate_core::engine::Pacing;
@@ -313,7 +313,7 @@ fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
 fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
-    let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
+    let single_std = robust_std(&ratios).unwrap_or(AIM);
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
     let of_many = plan.iterations_per_sample > 1;

@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
-use sha2::{Digest, Sha256};
 
 use super::WorkerError;
+use crate::sha256;
 
 /// The variable by which cargo tells a bench target where its package is.
 pub const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
@@ -147,15 +147,5 @@ fn read(path: &Path) -> io::Result<(String, Stamp)> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            bytes => hash.update(&buffer[..bytes]),
-        }
-    }
-    let digest = hash.finalize();
-    Ok((digest.iter().map(|byte| format!("{byte:02x}")).collect(), Stamp::of(&metadata)))
+    Ok((sha256::of_reader(File::open(path)?)?, Stamp::of(&metadata)))
 }
