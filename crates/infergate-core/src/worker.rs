@@ -78,7 +78,7 @@ pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
 pub use exit::ending;
-pub use file::{Launcher, PACKAGE_FOLDER, WorkerFile};
+pub use file::{Launcher, PACKAGE_FOLDER, Program, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
 pub use measured::{Ids, Measured, ensure_slowdown};
 pub use patience::{Awake, Patience};

@@ -213,8 +213,7 @@ fn start<'a>(
 ) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
     ensure_not(cancelled)?;
     let name = who.name();
-    let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?.behind(program.launcher.clone());
-    let file = file.of_package(program.package.clone());
+    let file = program.open().map_err(|error| error.of(name))?;
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
@@ -231,11 +230,8 @@ fn start<'a>(
         Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
         Who::Head => error.of("head"),
     })?;
-    let mut build = hello.build;
-    build.worker_sha256 = Some(file.sha256().to_owned());
-    (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
-    let record =
-        SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
+    let (tool, build) = (hello.tool, hello.build);
+    let record = SideRecord { tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
     Ok((
         Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
