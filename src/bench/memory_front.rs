@@ -20,6 +20,7 @@ use infergate_core::printable::{printable, printable_report};
 use infergate_core::process::{outlive_file_limits, this_program};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::{LeakSite, MemoryReceipt, write_json};
+use infergate_core::worker::Program;
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
@@ -62,10 +63,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 fn follow(config: &Config, test: bool) -> Result<i32> {
     let (commit, dirty) = build_info::git(Path::new("."));
     let request = MemoryRequest {
-        launcher: None,
-        worker: this_program()?,
-        commit,
-        dirty,
+        worker: Program::new(this_program()?, commit, dirty),
         load: config.load_request(),
         counted: config.cases.clone(),
         case: config.memory.case,

@@ -12,21 +12,22 @@ use std::io::{BufReader, BufWriter};
 use std::time::{Duration, Instant};
 
 use ::criterion::measurement::{Measurement, WallTime};
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use infergate_core::sha256::words;
+use sha2::{Digest, Sha256};
 
 use super::Bencher;
 use super::bencher::Timed;
-use crate::engine::EngineInfo;
+use crate::engine::{EngineInfo, LoadRequest};
 use crate::measure::InvariantBroken;
 use crate::worker::standard_streams;
-use crate::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, hello, to_answer};
+use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Request, Wire, hello};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
 use infergate_core::process::this_program;
 use infergate_core::receipt::limits::MAX_CASES;
-use infergate_core::receipt::{Output, Throughput, ThroughputUnit, output_sha256};
+use infergate_core::receipt::{Throughput, ThroughputUnit};
 
 /// What a worker of benches can do.
 const CAPABILITIES: [Capability; 4] =
@@ -48,32 +49,33 @@ pub fn serve(groups: &dyn Fn()) -> Result<()> {
     let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
     let mut director = Director {
         wire: Wire::new(BufReader::new(input), BufWriter::new(output)),
-        stage: Stage::Idle,
-        benches: None,
+        between: Between::default(),
         seen: BTreeMap::new(),
-        trouble: None,
+        reached: false,
         outputs: BTreeMap::new(),
     };
-    director.advance()?;
-    loop {
-        match &director.stage {
-            Stage::Idle => return Ok(()),
-            Stage::Listing { .. } => {
-                director = pass(director, groups)?;
-                director.answer_list()?;
+    director.wire.serve(&mut director.between)?;
+    while let Some(request) = director.wire.left() {
+        let bench = bench_of(request);
+        let begun = Instant::now();
+        director = pass(director, groups)?;
+        match bench {
+            None => director.between.listed(begun.elapsed()),
+            Some(bench) if !director.reached => {
+                let gone = "did not come up again; a group has to run the same benches each time";
+                director.wire.refuse(anyhow!("the bench '{bench}' {gone}"))?;
             }
-            Stage::Wanted(wanted) => {
-                let number = wanted.number;
-                director = pass(director, groups)?;
-                director.ensure_reached(number)?;
-            }
+            Some(_) => {}
         }
+        director.wire.serve(&mut director.between)?;
     }
+    Ok(())
 }
 
 /// Calls all functions once.
 fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
     director.seen.clear();
+    director.reached = false;
     DIRECTOR.set(Some(director));
     groups();
     DIRECTOR.take().context("worker: the benches ended on another thread than they began")
@@ -96,71 +98,16 @@ pub fn visit<M: Measurement + 'static>(
 
 struct Director {
     wire: Wire<BufReader<File>, BufWriter<File>>,
-    stage: Stage,
-    /// Known once they were listed.
-    benches: Option<Vec<Case>>,
+    between: Between,
     /// How often each id came up in this pass.
     seen: BTreeMap<String, usize>,
-    /// Why the benches cannot be listed.
-    trouble: Option<anyhow::Error>,
+    /// Whether the bench that this pass looks for came up.
+    reached: bool,
     /// What each prepared bench returned, as words of its SHA-256.
     outputs: BTreeMap<BenchName, Vec<u32>>,
 }
 
-enum Stage {
-    /// The input has ended.
-    Idle,
-    /// The request of this id waits for the names of all benches.
-    Listing { id: Option<u64>, started: Instant },
-    /// A request waits for its bench to come up.
-    Wanted(Wanted),
-}
-
-struct Wanted {
-    /// Which wait this is, so that a pass can tell whether it ended the one it began with.
-    number: u64,
-    id: Option<u64>,
-    name: BenchName,
-    request: Request,
-}
-
 impl Director {
-    /// Answers what needs no bench, up to the request that does, or the end.
-    fn advance(&mut self) -> Result<()> {
-        let number = if let Stage::Wanted(wanted) = &self.stage { wanted.number + 1 } else { 0 };
-        while let Some(asked) = self.wire.receive()? {
-            let request = match asked.request {
-                Ok(request) => request,
-                Err(error) => {
-                    self.wire.answer(asked.id, Err(error))?;
-                    continue;
-                }
-            };
-            let case = match &request {
-                Request::Prepare { case, .. } | Request::Sample { case, .. } => Some(*case),
-                _ => None,
-            };
-            let reply = match (&request, case, &self.benches) {
-                (Request::Hello, ..) => to_answer(&hello(&CAPABILITIES, build_info::build(), false)),
-                (Request::Load { .. }, _, Some(benches)) => loaded(benches.clone(), Duration::ZERO),
-                (Request::Load { .. }, _, None) => {
-                    self.stage = Stage::Listing { id: asked.id, started: Instant::now() };
-                    return Ok(());
-                }
-                (_, Some(_), None) => Err(anyhow::anyhow!("worker: nothing is loaded; send load first")),
-                (_, Some(Case::Bench(name)), Some(benches)) if benches.contains(&Case::Bench(name)) => {
-                    self.stage = Stage::Wanted(Wanted { number, id: asked.id, name, request });
-                    return Ok(());
-                }
-                (_, Some(case), _) => Err(anyhow::anyhow!("worker: there is no bench called '{case}'")),
-                _ => Err(anyhow::anyhow!("worker: criterion benches can only be prepared and sampled")),
-            };
-            self.wire.answer(asked.id, reply)?;
-        }
-        self.stage = Stage::Idle;
-        Ok(())
-    }
-
     fn visit<M: Measurement + 'static>(
         &mut self,
         id: &str,
@@ -169,22 +116,19 @@ impl Director {
         bench: &mut Closure<'_, M>,
     ) -> Result<()> {
         let name = self.name(id);
-        if let Stage::Listing { .. } = self.stage {
-            match name {
-                Ok(name) => self.benches.get_or_insert_default().push(Case::Bench(name)),
-                Err(error) => self.trouble = self.trouble.take().or(Some(error)),
-            }
+        if self.wire.left().is_some_and(|request| bench_of(request).is_none()) {
+            self.between.list(name);
             return Ok(());
         }
         let Ok(name) = name else { return Ok(()) };
-        while let Stage::Wanted(wanted) = &self.stage {
-            if wanted.name != name {
+        while let Some(request) = self.wire.left() {
+            if bench_of(request) != Some(Case::Bench(name)) {
                 return Ok(());
             }
-            let (id, request) = (wanted.id, wanted.request.clone());
-            let reply = self.answer(name, &request, throughput, measurement, bench);
-            self.wire.answer(id, reply)?;
-            self.advance()?;
+            self.reached = true;
+            let mut at_bench = AtBench { name, throughput, measurement, bench, outputs: &mut self.outputs };
+            self.wire.serve(&mut at_bench)?;
+            self.wire.serve(&mut self.between)?;
         }
         // Nobody asks any more: what stands behind this bench need not be run.
         std::process::exit(0);
@@ -196,91 +140,148 @@ impl Director {
         *times += 1;
         if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) }
     }
+}
 
-    fn answer_list(&mut self) -> Result<()> {
-        let Stage::Listing { id, started } = &self.stage else { return Ok(()) };
-        let (id, took) = (*id, started.elapsed());
-        let benches = self.benches.get_or_insert_default();
-        let reply = match self.trouble.take() {
-            Some(error) => Err(error),
-            None if benches.is_empty() => Err(anyhow::anyhow!("there are no benches; add one to a criterion_group!")),
-            None if benches.len() > MAX_CASES => {
-                Err(anyhow::anyhow!("{} benches are more than {MAX_CASES}; gate fewer at a time", benches.len()))
-            }
-            None => loaded(benches.clone(), took),
-        };
-        self.wire.answer(id, reply)?;
-        self.advance()
+/// The bench that a request is about.
+fn bench_of(request: &Request) -> Option<Case> {
+    match request {
+        Request::Prepare { case, .. } | Request::Sample { case, .. } => Some(*case),
+        _ => None,
     }
+}
 
-    /// A whole pass went by, and the bench that was wanted when it began never came up.
-    fn ensure_reached(&mut self, number: u64) -> Result<()> {
-        match &self.stage {
-            Stage::Wanted(wanted) if wanted.number == number => {
-                let id = wanted.id;
-                let gone = anyhow::anyhow!(
-                    "the bench '{}' did not come up again; a group has to run the same benches each time",
-                    wanted.name
-                );
-                self.wire.answer(id, Err(gone))?;
-                self.advance()
-            }
-            _ => Ok(()),
+/// What is answered while no bench is at hand. The names of all benches and what is asked of one of them wait for a pass.
+#[derive(Default)]
+struct Between {
+    /// Known once they were listed.
+    benches: Option<Vec<Case>>,
+    /// Benches that came up in the pass that lists them.
+    found: Vec<Case>,
+    /// Why the benches cannot be listed.
+    trouble: Option<anyhow::Error>,
+    /// What listing them took, for the request that it was done for.
+    took: Duration,
+}
+
+impl Between {
+    fn list(&mut self, name: Result<BenchName>) {
+        match name {
+            Ok(name) => self.found.push(Case::Bench(name)),
+            Err(error) => self.trouble = self.trouble.take().or(Some(error)),
         }
     }
 
-    fn answer<M: Measurement + 'static>(
-        &mut self,
-        name: BenchName,
-        request: &Request,
-        throughput: Option<&::criterion::Throughput>,
-        measurement: &M,
-        bench: &mut Closure<'_, M>,
-    ) -> Result<Value> {
+    fn listed(&mut self, took: Duration) {
+        self.benches = Some(std::mem::take(&mut self.found));
+        self.took = took;
+    }
+}
+
+impl Measured for Between {
+    fn hello(&self) -> Result<Hello> {
+        Ok(hello(&CAPABILITIES, build_info::build(), false))
+    }
+
+    fn leaves(&self, request: &Request) -> bool {
+        match (request, &self.benches) {
+            (Request::Load { .. }, None) => true,
+            (_, Some(benches)) => bench_of(request).is_some_and(|case| benches.contains(&case)),
+            _ => false,
+        }
+    }
+
+    /// The model of benches is the bench target's name, so that no other target is compared with it.
+    fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
+        if let Some(error) = self.trouble.take() {
+            return Err(error);
+        }
+        let benches = self.benches.clone().unwrap_or_default();
+        ensure!(!benches.is_empty(), "there are no benches; add one to a criterion_group!");
+        ensure!(
+            benches.len() <= MAX_CASES,
+            "{} benches are more than {MAX_CASES}; gate fewer at a time",
+            benches.len()
+        );
+        let program = this_program()?;
+        let stem = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        // Cargo puts a hash behind it.
+        let target = stem.rsplit_once('-').map_or(stem.as_str(), |(target, _)| target);
+        let engine = EngineInfo {
+            name: EngineInfo::CRITERION.into(),
+            model: target.to_owned(),
+            dtype: "none".into(),
+            ..EngineInfo::default()
+        };
+        let load_ns = u64::try_from(std::mem::take(&mut self.took).as_nanos()).unwrap_or(u64::MAX);
+        Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
+    }
+
+    fn prepare(&mut self, case: Case, _: Ids, _: Ids) -> Result<PreparedReply> {
+        self.no_bench(case)
+    }
+
+    fn sample(&mut self, case: Case, _: usize, _: usize, _: f64) -> Result<Vec<Vec<u64>>> {
+        self.no_bench(case)
+    }
+}
+
+impl Between {
+    fn no_bench<T>(&self, case: Case) -> Result<T> {
+        ensure!(self.benches.is_some(), "worker: nothing is loaded; send load first");
+        bail!("worker: there is no bench called '{case}'")
+    }
+}
+
+/// A bench that is at hand. Requests about anything else are left.
+struct AtBench<'a, 'b, M: Measurement> {
+    name: BenchName,
+    throughput: Option<&'a ::criterion::Throughput>,
+    measurement: &'a M,
+    bench: &'a mut Closure<'b, M>,
+    outputs: &'a mut BTreeMap<BenchName, Vec<u32>>,
+}
+
+impl<M: Measurement + 'static> AtBench<'_, '_, M> {
+    fn ensure_wall_time(&self) -> Result<()> {
         ensure!(
             TypeId::of::<M>() == TypeId::of::<WallTime>(),
-            "{name}: measures something else than wall time, which the gate cannot judge; leave it out with --cases"
+            "{}: measures something else than wall time, which the gate cannot judge; leave it out with --cases",
+            self.name
         );
-        match request {
-            Request::Prepare { known, .. } => {
-                let output = self.prepare(name, known.as_deref(), measurement, bench)?;
-                let throughput = throughput.and_then(of_criterion);
-                to_answer(&PreparedReply { output, work: None, throughput })
-            }
-            Request::Sample { count, iterations, slowdown, .. } => {
-                ensure!(self.outputs.contains_key(&name), "worker: {name} is not prepared; send prepare first");
-                ensure!(*count > 0 && *iterations > 0, "worker: no iterations of {name} were asked for");
-                ensure!(slowdown.is_finite() && *slowdown >= 0.0, "a slowdown of {slowdown} is no fraction");
-                let sample = |_| Ok(vec![slowed(run(name, *iterations, measurement, bench)?.0, *slowdown)]);
-                let samples_ns = (0..*count).map(sample).collect::<Result<_>>()?;
-                to_answer(&SampleReply { samples_ns })
-            }
-            _ => bail!("worker: criterion benches can only be prepared and sampled"),
-        }
+        Ok(())
+    }
+}
+
+impl<M: Measurement + 'static> Measured for AtBench<'_, '_, M> {
+    fn leaves(&self, request: &Request) -> bool {
+        bench_of(request) != Some(Case::Bench(self.name))
     }
 
     /// One iteration to warm up and to hear the output, or two where nothing is known of it.
-    fn prepare<M: Measurement>(
-        &mut self,
-        name: BenchName,
-        known: Option<&[u32]>,
-        measurement: &M,
-        bench: &mut Closure<'_, M>,
-    ) -> Result<Output> {
-        let ids = run(name, 1, measurement, bench)?.1;
+    fn prepare(&mut self, _: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
+        self.ensure_wall_time()?;
+        let ids = run(self.name, 1, self.measurement, self.bench)?.1;
         let before = match known {
-            Some(known) => known.to_vec(),
-            None => run(name, 1, measurement, bench)?.1,
+            Some(known) => known,
+            None => run(self.name, 1, self.measurement, self.bench)?.1,
         };
         if ids != before {
             return Err(InvariantBroken(format!(
-                "{name}: its output is not the same in every run; a time without a repeatable output means nothing, make the bench deterministic"
+                "{}: its output is not the same in every run; a time without a repeatable output means nothing, make the bench deterministic",
+                self.name
             ))
             .into());
         }
-        self.outputs.insert(name, ids.clone());
-        let sha256 = output_sha256(&ids);
-        Ok(Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None })
+        self.outputs.insert(self.name, ids.clone());
+        Ok(PreparedReply { throughput: self.throughput.and_then(of_criterion), ..PreparedReply::of_ids(ids) })
+    }
+
+    fn sample(&mut self, _case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        self.ensure_wall_time()?;
+        let name = self.name;
+        ensure!(self.outputs.contains_key(&name), "worker: {name} is not prepared; send prepare first");
+        let sample = |_| Ok(vec![slowed(run(name, iterations, self.measurement, self.bench)?.0, slowdown)]);
+        (0..count).map(sample).collect()
     }
 }
 
@@ -310,14 +311,7 @@ fn run<M: Measurement>(
     let took = once.took.with_context(|| format!("{name}: its closure calls no loop; call iter or one of its kind"))?;
     let ns = measurement.to_f64(&took).round();
     ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
-    Ok((ns as u64, output.map(|bytes| words(&bytes)).unwrap_or_default()))
-}
-
-/// The SHA-256 of `bytes` as little-endian words.
-fn words(bytes: &[u8]) -> Vec<u32> {
-    use sha2::{Digest, Sha256};
-    let hash = Sha256::digest(bytes);
-    hash.chunks_exact(4).map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))).collect()
+    Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
 }
 
 /// A time made longer by a fraction of itself, spent spinning.
@@ -342,20 +336,4 @@ fn of_criterion(throughput: &::criterion::Throughput) -> Option<Throughput> {
         _ => return None,
     };
     Some(Throughput { unit, per_iteration })
-}
-
-/// The answer to `load`. The model of benches is the bench target's name, so that no other target is compared with it.
-fn loaded(benches: Vec<Case>, took: Duration) -> Result<Value> {
-    let program = this_program()?;
-    let stem = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    // Cargo puts a hash behind it.
-    let target = stem.rsplit_once('-').map_or(stem.as_str(), |(target, _)| target);
-    let engine = EngineInfo {
-        name: EngineInfo::CRITERION.into(),
-        model: target.to_owned(),
-        dtype: "none".into(),
-        ..EngineInfo::default()
-    };
-    let load_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    to_answer(&Loaded { engine, load_ns, devices: Vec::new(), benches })
 }

@@ -7,6 +7,7 @@ use crate::engine::{Engine, TokenId};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
+use infergate_core::worker::ensure_slowdown;
 
 /// So many steps of a decode case may follow each other before the engine stands at the prompt's end again, so that the context
 /// stays near P: those that are timed together, and all of an engine that never rewinds.
@@ -63,7 +64,7 @@ impl Sampler {
     /// # Errors
     /// When it is no fraction.
     pub fn slow_down(&mut self, slowdown: f64) -> Result<()> {
-        ensure!(slowdown.is_finite() && slowdown >= 0.0, "a slowdown of {slowdown} is no fraction; give zero or more");
+        ensure_slowdown(slowdown)?;
         if self.slowdown != slowdown {
             self.owed_ns = 0.0;
         }

@@ -3,19 +3,17 @@
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result, ensure};
 
 use super::standard_streams;
-use super::{
-    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire, hello,
-    to_answer,
-};
-use crate::engine::{Engine, EngineFactory, Pacing, TokenId};
+use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Wire, hello};
+use crate::engine::{Engine, EngineFactory, LoadRequest, Pacing, TokenId};
+use crate::load::{LevelPlan, LoadLevel};
 use crate::measure::{self, Prepared, Sampler};
 use crate::{load, memory};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
+use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
 use infergate_core::{build_info, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
@@ -33,13 +31,7 @@ pub fn serve_here(factory: &dyn EngineFactory, clock: &dyn Clock) -> Result<()> 
 /// # Errors
 /// When input or output break; a request that fails is answered, not returned.
 pub fn serve(factory: &dyn EngineFactory, clock: &dyn Clock, input: impl BufRead, output: impl Write) -> Result<()> {
-    let mut worker = Worker { factory, clock, loaded: None };
-    let mut wire = Wire::new(input, output);
-    while let Some(asked) = wire.receive()? {
-        let reply = asked.request.and_then(|request| worker.answer(request));
-        wire.answer(asked.id, reply)?;
-    }
-    Ok(())
+    Wire::new(input, output).serve(&mut Worker { factory, clock, loaded: None })
 }
 
 struct Worker<'a> {
@@ -59,84 +51,107 @@ struct LoadedEngine {
     sampler: Sampler,
 }
 
-impl Worker<'_> {
-    fn answer(&mut self, request: Request) -> Result<Value> {
-        match request {
-            Request::Hello => {
-                to_answer(&hello(&Capability::of_engines(), build_info::build(), self.clock.is_virtual()))
-            }
-            Request::Load { request, prompt_text } => {
-                let start_ns = self.clock.now_ns();
-                let engine = self.factory.load(&request)?;
-                let load_ns = self.clock.now_ns() - start_ns;
-                let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices(), benches: Vec::new() };
-                let seed = request.seed;
-                self.loaded = Some(LoadedEngine {
-                    engine,
-                    prompt_text,
-                    seed,
-                    load_ns: Some(load_ns),
-                    prepared: Vec::new(),
-                    sampler: Sampler::default(),
-                });
-                to_answer(&reply)
-            }
-            Request::Ttft { prompt_tokens } => {
-                let clock = self.clock;
-                let loaded = self.loaded()?;
-                loaded.sampler.forget();
-                let prompt = loaded.prompt(prompt_tokens)?;
-                let load_ns = loaded.load_ns.take();
-                to_answer(&measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)?)
-            }
-            Request::Prepare { case, known, feed } => {
-                let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
-                to_answer(&PreparedReply { output: prepared.output.clone(), work: prepared.work, throughput: None })
-            }
-            Request::Sample { case, count, iterations, slowdown } => {
-                let clock = self.clock;
-                let loaded = self.loaded()?;
-                loaded.sampler.slow_down(slowdown)?;
-                let samples_ns = loaded.sample(clock, case, count, iterations)?;
-                to_answer(&SampleReply { samples_ns })
-            }
-            Request::Turn { case, tokens, slowdown } => {
-                let clock = self.clock;
-                let loaded = self.loaded()?;
-                loaded.sampler.slow_down(slowdown)?;
-                to_answer(&TurnReply { step_ns: loaded.turn(clock, case, tokens)? })
-            }
-            Request::Memory { case: None } => to_answer(&memory::state()),
-            Request::Memory { case: Some(case) } => {
-                let (engine, prepared) = self.loaded()?.once_more(case)?;
-                memory::run_once(engine, prepared)?;
-                to_answer(&memory::state())
-            }
-            Request::Inference { case } => {
-                let (engine, prepared) = self.loaded()?.once_more(case)?;
-                to_answer(&memory::inference(engine, prepared)?)
-            }
-            Request::Count { case, repeats } => {
-                let (engine, prepared) = self.loaded()?.once_more(case)?;
-                to_answer(&memory::count(engine, prepared, repeats)?)
-            }
-            Request::Locate { case, runs } => {
-                let (engine, prepared) = self.loaded()?.once_more(case)?;
-                to_answer(&memory::locate(engine, prepared, runs)?)
-            }
-            Request::Text { ids } => to_answer(&TextReply { text: self.loaded()?.engine.detokenize(&ids)? }),
-            Request::LoadLevel { plan } => {
-                let clock = self.clock;
-                let loaded = self.loaded()?;
-                loaded.sampler.forget();
-                // Whoever asks ends this process when the level is not wanted any more.
-                to_answer(&load::run_level(loaded.engine.as_mut(), clock, &plan, &AtomicBool::new(false))?)
-            }
-            Request::CountTokens { texts } => to_answer(&self.loaded()?.count_tokens(&texts)?),
-            Request::Window { .. } => bail!("worker: a window of load is a server's, and this is an engine"),
-        }
+impl Measured for Worker<'_> {
+    fn hello(&self) -> Result<Hello> {
+        Ok(hello(&Capability::of_engines(), build_info::build(), self.clock.is_virtual()))
     }
 
+    fn load(&mut self, request: &LoadRequest, prompt_text: Option<String>) -> Result<Loaded> {
+        let start_ns = self.clock.now_ns();
+        let engine = self.factory.load(request)?;
+        let load_ns = self.clock.now_ns() - start_ns;
+        let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices(), benches: Vec::new() };
+        self.loaded = Some(LoadedEngine {
+            engine,
+            prompt_text,
+            seed: request.seed,
+            load_ns: Some(load_ns),
+            prepared: Vec::new(),
+            sampler: Sampler::default(),
+        });
+        Ok(reply)
+    }
+
+    fn ttft(&mut self, prompt_tokens: usize) -> Result<TtftParts> {
+        let clock = self.clock;
+        let loaded = self.loaded()?;
+        loaded.sampler.forget();
+        let prompt = loaded.prompt(prompt_tokens)?;
+        let load_ns = loaded.load_ns.take();
+        measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)
+    }
+
+    fn prepare(&mut self, case: Case, known: Ids, feed: Ids) -> Result<PreparedReply> {
+        let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
+        Ok(PreparedReply { output: prepared.output.clone(), work: prepared.work, throughput: None })
+    }
+
+    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        let clock = self.clock;
+        let LoadedEngine { engine, prepared, sampler, .. } = self.loaded()?;
+        sampler.slow_down(slowdown)?;
+        let prepared = find(prepared, case)?;
+        (0..count).map(|_| sampler.sample(engine.as_mut(), clock, prepared, iterations)).collect()
+    }
+
+    fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
+        let clock = self.clock;
+        let LoadedEngine { engine, prepared, sampler, .. } = self.loaded()?;
+        sampler.slow_down(slowdown)?;
+        let prepared = find(prepared, case)?;
+        ensure!(
+            tokens >= case.output_tokens() || engine.info().pacing == Pacing::Stepwise,
+            "worker: a part of {case} was asked for, and this engine goes on by itself; ask for whole samples"
+        );
+        sampler.advance(engine.as_mut(), clock, prepared, tokens)
+    }
+
+    fn memory(&mut self, case: Option<Case>) -> Result<MemoryState> {
+        if let Some(case) = case {
+            let (engine, prepared) = self.loaded()?.once_more(case)?;
+            memory::run_once(engine, prepared)?;
+        }
+        Ok(memory::state())
+    }
+
+    fn inference(&mut self, case: Case) -> Result<InferenceMemory> {
+        let (engine, prepared) = self.loaded()?.once_more(case)?;
+        memory::inference(engine, prepared)
+    }
+
+    fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase> {
+        let (engine, prepared) = self.loaded()?.once_more(case)?;
+        memory::count(engine, prepared, repeats)
+    }
+
+    fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
+        let (engine, prepared) = self.loaded()?.once_more(case)?;
+        memory::locate(engine, prepared, runs)
+    }
+
+    fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>> {
+        self.loaded()?.engine.detokenize(ids)
+    }
+
+    fn load_level(&mut self, plan: &LevelPlan) -> Result<LoadLevel> {
+        let clock = self.clock;
+        let loaded = self.loaded()?;
+        loaded.sampler.forget();
+        // Whoever asks ends this process when the level is not wanted any more.
+        load::run_level(loaded.engine.as_mut(), clock, plan, &AtomicBool::new(false))
+    }
+
+    fn count_tokens(&mut self, texts: &[String]) -> Result<Vec<u64>> {
+        let engine = &self.loaded()?.engine;
+        let count = |text: &String| -> Result<u64> {
+            let ids = engine.tokenize(text)?;
+            Ok(ids.context("this model has no tokenizer, so tokens of a text cannot be counted by it")?.len() as u64)
+        };
+        texts.iter().map(count).collect()
+    }
+}
+
+impl Worker<'_> {
     fn loaded(&mut self) -> Result<&mut LoadedEngine> {
         self.loaded.as_mut().context("worker: no model is loaded; send load first")
     }
@@ -166,29 +181,6 @@ impl LoadedEngine {
     fn once_more(&mut self, case: Case) -> Result<(&mut dyn Engine, &Prepared)> {
         self.sampler.forget();
         Ok((self.engine.as_mut(), find(&self.prepared, case)?))
-    }
-
-    fn count_tokens(&self, texts: &[String]) -> Result<CountedTokens> {
-        let count = |text: &String| -> Result<u64> {
-            let ids = self.engine.tokenize(text)?;
-            Ok(ids.context("this model has no tokenizer, so tokens of a text cannot be counted by it")?.len() as u64)
-        };
-        Ok(CountedTokens { tokens: texts.iter().map(count).collect::<Result<_>>()? })
-    }
-
-    fn sample(&mut self, clock: &dyn Clock, case: Case, count: usize, iterations: usize) -> Result<Vec<Vec<u64>>> {
-        ensure!(count > 0, "worker: zero samples of {case} were asked for; ask for at least one");
-        let prepared = find(&self.prepared, case)?;
-        (0..count).map(|_| self.sampler.sample(self.engine.as_mut(), clock, prepared, iterations)).collect()
-    }
-
-    fn turn(&mut self, clock: &dyn Clock, case: Case, tokens: usize) -> Result<Vec<u64>> {
-        let prepared = find(&self.prepared, case)?;
-        ensure!(
-            tokens >= case.output_tokens() || self.engine.info().pacing == Pacing::Stepwise,
-            "worker: a part of {case} was asked for, and this engine goes on by itself; ask for whole samples"
-        );
-        self.sampler.advance(self.engine.as_mut(), clock, prepared, tokens)
     }
 }
 

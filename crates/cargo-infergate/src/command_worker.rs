@@ -11,17 +11,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::receipt::{Build, Output, output_sha256};
+use crate::receipt::Build;
 use crate::watcher::{end_children, take_over};
 use infergate_core::case::{BenchName, Case};
-use infergate_core::engine::EngineInfo;
+use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::process::Group;
-use infergate_core::worker::{Capability, Loaded, PreparedReply, Request, SampleReply, Wire, ending, hello, to_answer};
-use serde_json::Value;
+use infergate_core::sha256;
+use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Wire, ending, hello};
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__command-worker";
@@ -50,12 +50,7 @@ pub fn serve(job: Job) -> Result<()> {
     infergate_core::process::end_with_parent();
     take_over();
     let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
-    let mut worker = Worker { job, prepared: None };
-    while let Some(asked) = wire.receive()? {
-        let reply = asked.request.and_then(|request| worker.answer(&request));
-        wire.answer(asked.id, reply)?;
-    }
-    Ok(())
+    wire.serve(&mut Worker { job, prepared: None })
 }
 
 struct Worker {
@@ -64,58 +59,54 @@ struct Worker {
     prepared: Option<Vec<u32>>,
 }
 
+impl Measured for Worker {
+    fn hello(&self) -> Result<Hello> {
+        Ok(hello(&CAPABILITIES, Build::default(), false))
+    }
+
+    fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
+        let engine = EngineInfo {
+            name: "command".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            model: self.job.name.to_string(),
+            dtype: "none".into(),
+            ..EngineInfo::default()
+        };
+        Ok(Loaded { engine, load_ns: 0, devices: Vec::new(), benches: vec![Case::Bench(self.job.name)] })
+    }
+
+    fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
+        self.ensure_own(case)?;
+        let ids = self.run()?.1;
+        let before = match known {
+            Some(known) => known,
+            None => self.run()?.1,
+        };
+        self.ensure_same(&ids, &before)?;
+        self.prepared = Some(ids.clone());
+        Ok(PreparedReply::of_ids(ids))
+    }
+
+    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        self.ensure_own(case)?;
+        ensure!(iterations == 1, "worker: a sample is one run; ask for more samples");
+        let known = self.prepared.as_ref().context("worker: nothing is prepared; send prepare first")?;
+        let sample = |_| {
+            let (took, ids) = self.run()?;
+            self.ensure_same(&ids, known)?;
+            let longer = took.mul_f64(slowdown);
+            thread::sleep(longer);
+            Ok(vec![u64::try_from((took + longer).as_nanos()).unwrap_or(u64::MAX)])
+        };
+        (0..count).map(sample).collect()
+    }
+}
+
 impl Worker {
-    fn answer(&mut self, request: &Request) -> Result<Value> {
+    fn ensure_own(&self, case: Case) -> Result<()> {
         let own = Case::Bench(self.job.name);
-        match request {
-            Request::Hello => to_answer(&hello(&CAPABILITIES, Build::default(), false)),
-            Request::Load { .. } => to_answer(&Loaded {
-                engine: EngineInfo {
-                    name: "command".into(),
-                    version: env!("CARGO_PKG_VERSION").into(),
-                    model: self.job.name.to_string(),
-                    dtype: "none".into(),
-                    ..EngineInfo::default()
-                },
-                load_ns: 0,
-                devices: Vec::new(),
-                benches: vec![own],
-            }),
-            Request::Prepare { case, known, .. } if *case == own => {
-                let ids = self.run()?.1;
-                let before = match known {
-                    Some(known) => known.clone(),
-                    None => self.run()?.1,
-                };
-                self.ensure_same(&ids, &before)?;
-                self.prepared = Some(ids.clone());
-                let output = Output {
-                    sha256: output_sha256(&ids),
-                    ids,
-                    top2_margins: Vec::new(),
-                    fingerprint: None,
-                    prompt_sha256: None,
-                };
-                to_answer(&PreparedReply { output, work: None, throughput: None })
-            }
-            Request::Sample { case, count, iterations: 1, slowdown } if *case == own => {
-                ensure!(*count > 0, "worker: zero samples were asked for; ask for at least one");
-                ensure!(slowdown.is_finite() && *slowdown >= 0.0, "a slowdown of {slowdown} is no fraction");
-                let known = self.prepared.clone().context("worker: nothing is prepared; send prepare first")?;
-                let sample = |_| {
-                    let (took, ids) = self.run()?;
-                    self.ensure_same(&ids, &known)?;
-                    let longer = took.mul_f64(*slowdown);
-                    thread::sleep(longer);
-                    Ok(vec![u64::try_from((took + longer).as_nanos()).unwrap_or(u64::MAX)])
-                };
-                to_answer(&SampleReply { samples_ns: (0..*count).map(sample).collect::<Result<_>>()? })
-            }
-            Request::Prepare { case, .. } | Request::Sample { case, .. } if *case != own => {
-                bail!("worker: there is no case {case} here, only {own}")
-            }
-            _ => bail!("worker: a command can only be prepared and sampled, one run a sample"),
-        }
+        ensure!(case == own, "worker: there is no case {case} here, only {own}");
+        Ok(())
     }
 
     fn ensure_same(&self, ids: &[u32], known: &[u32]) -> Result<()> {
@@ -156,7 +147,7 @@ impl Worker {
             return Err(anyhow!("{name}: the command failed ({}); run it by hand to see why", ending(status)));
         }
         let took = last.map_or(ended, |last| last.max(ended)) - start;
-        let words = sha256.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words = sha256::words(&sha256);
         Ok((took, if self.job.check_output { words } else { Vec::new() }))
     }
 }

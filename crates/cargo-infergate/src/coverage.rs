@@ -15,11 +15,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 
-use crate::paired::Program;
 use crate::receipt::PairedCase;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Capability, Client, Launcher, Patience, WorkerFile};
+use infergate_core::worker::{Capability, Client, Launcher, Patience, Program};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;
@@ -71,7 +70,7 @@ impl Watched<'_> {
         words.extend(["--".into(), std::path::absolute(&self.program.path)?.into()]);
         let here = std::env::current_dir().context("the current folder cannot be found")?;
         let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
-        let file = WorkerFile::open(&self.program.path)?.behind(Some(launcher));
+        let file = self.program.open()?.behind(launcher);
         let (mut client, _) = Client::spawn(&file, self.load, Patience::default(), cancelled)?;
         client.load(self.load, self.prompt_text)?;
         client.prepare(case.id, None)?;

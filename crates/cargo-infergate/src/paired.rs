@@ -29,11 +29,12 @@ use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use block::Who;
+pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
-pub use request::{AnchorRequest, PairedRequest, Program};
+pub use request::{AnchorRequest, PairedRequest};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.
@@ -101,7 +102,7 @@ impl<'a> PairedRun<'a> {
         let order = Order::new(request.load.seed);
         let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
         let (turn_tokens, pairs) = (pilot.turn_tokens, pilot.pairs);
-        let asking = |file: &WorkerFile, server: &Launcher| file.clone().behind(Some(server.clone()));
+        let asking = |file: &WorkerFile, server: &Launcher| file.clone().behind(server.clone());
         let (base, head) = (request.base.servers.iter(), request.head.servers.iter());
         let pairs_of_servers = base.zip(head);
         let servers = pairs_of_servers

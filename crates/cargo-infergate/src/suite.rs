@@ -14,7 +14,9 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::{EngineInfo, LoadRequest, first_difference};
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
-use infergate_core::worker::{Capability, Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{
+    Capability, Client, Patience, PreparedReply, Program, WorkerError, WorkerFile, ensure_not,
+};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
@@ -26,13 +28,7 @@ const CHUNK_NS: f64 = 1e9;
 #[derive(Debug, Clone)]
 pub struct SuiteRequest {
     /// The bench binary.
-    pub worker: PathBuf,
-    /// The folder of the package whose bench target it is, where it was built here.
-    pub package: Option<PathBuf>,
-    /// The commit it was built from, where that is known.
-    pub commit: Option<String>,
-    /// Whether the tree it was built from had changes.
-    pub dirty: Option<bool>,
+    pub worker: Program,
     /// The model.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
@@ -138,7 +134,7 @@ impl<'a> Suite<'a> {
         Ok(Self {
             request,
             cancelled,
-            worker: WorkerFile::open(&request.worker)?.of_package(request.package.clone()),
+            worker: request.worker.open()?,
             patience: Patience::default(),
             clock: MonotonicClock::new(),
             created: timestamp(),
@@ -217,8 +213,6 @@ impl<'a> Suite<'a> {
         let (mut client, hello) =
             Client::spawn(&self.worker, &self.request.load, self.patience.clone(), self.cancelled)?;
         (self.tool, self.build) = (hello.tool, hello.build);
-        (self.build.commit, self.build.dirty) = (self.request.commit.clone(), self.request.dirty);
-        self.build.worker_sha256 = Some(self.worker.sha256().to_owned());
         let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
         match &self.engine {
             None => {

@@ -10,13 +10,11 @@ use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
 use infergate::worker;
 use infergate_core::progress::Progress;
+use infergate_core::worker::Program;
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {
-        package: None,
-        worker: support::example(worker),
-        commit: None,
-        dirty: None,
+        worker: Program::new(support::example(worker), None, None),
         prober: Some(env!("CARGO_BIN_EXE_cargo-infergate").into()),
         load: LoadRequest { model: model.into(), ..LoadRequest::default() },
         cases: vec!["prefill/p128".into(), "decode/p128".into(), "generate/p128-o8".into()],
@@ -104,7 +102,7 @@ fn faults_are_one_line_with_a_remedy() {
     assert!(error("fake:nonsense").contains("unknown fake 'nonsense'"));
 
     let mut missing = request("fake_engine", "fake");
-    missing.worker = "/no/such/worker".into();
+    missing.worker.path = "/no/such/worker".into();
     assert!(format!("{:#}", run(&missing).expect_err("fails")).contains("cargo bench --no-run"));
 }
 

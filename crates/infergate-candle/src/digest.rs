@@ -1,12 +1,11 @@
 //! [`Digest`]: what the weights are, as one SHA-256.
 
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use sha2::{Digest as _, Sha256};
+use infergate_core::sha256;
 
 /// Identity of weights. Files are hashed at the first look, so that hashing is no part of a measured model load.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ impl Digest {
 
     /// Of weights that were made, not read: the SHA-256 of what made them (seed and configuration).
     pub fn of_recipe(recipe: &str) -> Self {
-        let sha256 = OnceLock::from(Some(hex(&Sha256::digest(recipe.as_bytes()))));
+        let sha256 = OnceLock::from(Some(sha256::of(recipe)));
         Self { files: Vec::new(), sha256 }
     }
 
@@ -38,7 +37,7 @@ impl Digest {
             return Ok(one.clone());
         }
         digests.sort();
-        Ok(hex(&Sha256::digest(digests.join("\n").as_bytes())))
+        Ok(sha256::of(digests.join("\n")))
     }
 }
 
@@ -47,20 +46,5 @@ impl Digest {
 /// # Errors
 /// When the file cannot be read.
 pub fn file_sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0_u8; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hasher.finalize())),
-            n => hasher.update(&buffer[..n]),
-        }
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    sha256::of_reader(File::open(path)?)
 }

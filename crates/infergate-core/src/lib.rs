@@ -19,6 +19,7 @@ pub mod progress;
 pub mod prompt;
 pub mod receipt;
 pub mod relay;
+pub mod sha256;
 pub mod stats;
 pub mod text_file;
 pub mod trace;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Phase};
 use crate::engine::{Device, EngineInfo};
+use crate::sha256;
 use crate::trace::Trace;
 
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
@@ -369,7 +370,7 @@ pub fn output_sha256(ids: &[u32]) -> String {
     for id in ids {
         hash.update(id.to_le_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256::hex(&hash.finalize())
 }
 
 /// Now, RFC 3339 in UTC, to the second.

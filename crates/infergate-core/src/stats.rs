@@ -9,8 +9,8 @@ mod trend;
 mod unkept;
 
 pub use describe::{
-    coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, robust_coefficient_of_variation,
-    sample_std,
+    MAD_TO_STD, coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation,
+    robust_coefficient_of_variation, robust_std, sample_std,
 };
 pub use percentile::{Percentile, percentile, quantile, samples_needed};
 pub use trend::{Line, lag_1_autocorrelation, mann_kendall_p_rising, theil_sen};

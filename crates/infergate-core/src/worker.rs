@@ -57,6 +57,7 @@ mod exit;
 mod file;
 mod honesty;
 mod level;
+mod measured;
 mod patience;
 mod pipe;
 mod requests;
@@ -68,18 +69,21 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
-use crate::receipt::{Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work};
+use crate::receipt::{
+    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work, output_sha256,
+};
 
 use capability::Abilities;
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
 pub use exit::ending;
-pub use file::{Launcher, PACKAGE_FOLDER, WorkerFile};
+pub use file::{Launcher, PACKAGE_FOLDER, Program, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
+pub use measured::{Ids, Measured, ensure_slowdown};
 pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
-pub use wire::{Asked, Wire, hello, to_answer};
+pub use wire::{Asked, Wire, hello};
 
 /// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
 pub const PROTOCOL: u32 = 2;
@@ -264,6 +268,15 @@ pub struct PreparedReply {
     /// What one iteration gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+}
+
+impl PreparedReply {
+    /// Of an output that is `ids` and nothing else.
+    pub fn of_ids(ids: Vec<TokenId>) -> Self {
+        let sha256 = output_sha256(&ids);
+        let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
+        Self { output, work: None, throughput: None }
+    }
 }
 
 /// Answer to [`Request::CountTokens`].

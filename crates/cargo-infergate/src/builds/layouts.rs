@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -105,8 +105,8 @@ impl Source {
     }
 
     fn files(&self, plain: &WorkerFile, count: usize) -> Result<Vec<WorkerFile>> {
-        let package = plain.package().map(Path::to_owned);
-        (1..=count).map(|seed| Ok(WorkerFile::open(&self.path(seed))?.of_package(package.clone()))).collect()
+        let program = |seed| Program { path: self.path(seed), ..plain.program().clone() };
+        (1..=count).map(|seed| Ok(program(seed).open()?)).collect()
     }
 
     /// Names of equal length, which a process finds on its stack.
@@ -125,8 +125,8 @@ fn made_of(plain: &WorkerFile, count: usize) -> String {
 /// # Errors
 /// As [`Source::link`].
 pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
-    let open = |path: &Path| Ok::<_, anyhow::Error>(WorkerFile::open(path)?.of_package(plain.package.clone()));
-    let (source, built) = (Source::here(config), open(&plain.path)?);
+    let program = Program { package: plain.package.clone(), ..Program::new(plain.path.clone(), None, None) };
+    let (source, built) = (Source::here(config), program.open()?);
     let mut builds = Vec::new();
     if shuffled > 0 {
         output::say(&format!("linking {shuffled} layouts"));
@@ -143,7 +143,7 @@ pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &Atomi
     let copy = source.path(0);
     let copied = fs::create_dir_all(&source.folder).and_then(|()| fs::copy(&plain.path, &copy));
     copied.with_context(|| format!("{}: this copy of the worker cannot be written", copy.display()))?;
-    builds.insert(0, open(&copy)?);
+    builds.insert(0, Program { path: copy, ..program }.open()?);
     Ok(builds)
 }
 
@@ -259,7 +259,7 @@ impl<'a> Chooser<'a> {
         hurried: bool,
     ) -> Result<Vec<Linked>> {
         let link = |source: &Source, program: &Program| {
-            let plain = WorkerFile::open(&program.path)?.of_package(program.package.clone());
+            let plain = program.open()?;
             source.link(&plain, count, hurried, self.cancelled)
         };
         if thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {

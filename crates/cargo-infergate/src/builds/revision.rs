@@ -9,7 +9,6 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
@@ -19,6 +18,7 @@ use super::{
 };
 use crate::config::Config;
 use crate::paired::Program;
+use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 
 /// A checked-out revision. Others may use its folder when this is dropped.
@@ -323,9 +323,8 @@ fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
         .filter(|cache| cache.is_absolute())
         .context("there is no home folder to keep base's checkout in; name a folder with --base-folder")?;
     let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let hash = Sha256::digest(repository.to_string_lossy().as_bytes());
-    let hash: String = hash.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-    Ok(cache.join("infergate").join(format!("{name}-{hash}")))
+    let hash = sha256::of(repository.to_string_lossy().as_bytes());
+    Ok(cache.join("infergate").join(format!("{name}-{}", &hash[..10])))
 }
 
 fn lock(folder: &Path) -> Result<File> {

@@ -105,10 +105,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
     let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
     let request = SuiteRequest {
-        worker: worker.path,
-        package: worker.package,
-        commit: worker.commit,
-        dirty: worker.dirty,
+        worker,
         prober: Some(infergate_core::process::this_program()?),
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),

@@ -14,7 +14,7 @@ use super::{bench_target, early, layouts, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
 use crate::machine;
-use crate::paired::{Layouts, PairedRequest, PairedRun, Program};
+use crate::paired::{Layouts, PairedRequest, PairedRun};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
     file_word, read, timestamp, write_json,
@@ -190,8 +190,7 @@ impl Plan {
 }
 
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
-    let package = build.package().map(Path::to_owned);
-    let program = Program { package, ..Program::new(build.path().to_owned(), None, None) };
+    let program = build.program().clone();
     Ok(PairedRequest {
         base: program.clone(),
         head: program,

@@ -248,10 +248,7 @@ fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase])
 /// As [`memory::run`].
 pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
     let request = MemoryRequest {
-        worker: worker.path,
-        launcher: worker.launcher,
-        commit: worker.commit,
-        dirty: worker.dirty,
+        worker,
         load: config.measured.load_request(),
         counted: counted.to_vec(),
         case: config.measured.memory.case,

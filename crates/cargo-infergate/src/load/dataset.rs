@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 
 use super::scenario::MAX_TOKENS;
 
@@ -53,7 +53,7 @@ impl Dataset {
             entries.push(entry);
         }
         ensure!(!entries.is_empty(), "{place}: there are no prompts in it");
-        let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = sha256::of(&text);
         Ok(Self { entries, sha256 })
     }
 

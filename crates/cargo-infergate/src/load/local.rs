@@ -7,14 +7,13 @@ use std::time::Instant;
 use anyhow::Result;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
-use infergate_core::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Capability, Client, Patience, Program, WorkerError};
 
 use super::Target;
 use super::endpoint::Outcome;
 use super::live::Live;
 use super::plan::{LevelPlan, Prompts};
-use crate::paired::Program;
-use crate::receipt::{BatchRecord, Build, LevelRecord, TargetRecord};
+use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
 
 /// Requests of each level whose output is computed again alone.
 const COMPARED: u32 = 3;
@@ -41,8 +40,7 @@ impl<'a> LocalTarget<'a> {
         open_slots: u32,
         cancelled: &'a AtomicBool,
     ) -> Result<Self, WorkerError> {
-        let file = WorkerFile::open(&program.path)?.behind(program.launcher.clone());
-        let (mut client, hello) = Client::spawn(&file, request, Patience::default(), cancelled)?;
+        let (mut client, hello) = Client::spawn(&program.open()?, request, Patience::default(), cancelled)?;
         if !client.can(Capability::LoadLevel) {
             return Err(WorkerError::Refused(format!(
                 "{}: the bench target cannot serve several requests; build it with a newer infergate",
@@ -50,17 +48,11 @@ impl<'a> LocalTarget<'a> {
             )));
         }
         let loaded = client.load(request, None)?;
-        let build = Build {
-            commit: program.commit.clone(),
-            dirty: program.dirty,
-            worker_sha256: Some(file.sha256().to_owned()),
-            ..hello.build
-        };
         let context_tokens = loaded.engine.context_tokens;
         let record = TargetRecord::Local {
             name: String::new(),
             engine: Box::new(loaded.engine),
-            build: Box::new(build),
+            build: Box::new(hello.build),
             threads: request.threads,
             load_ns: loaded.load_ns,
         };

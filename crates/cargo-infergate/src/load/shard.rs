@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, Stop};
+use infergate_core::sha256;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::receipt::{LevelRecord, MAX_SHARDS, ShardRecord};
 
-/// Bytes of a hash that name a run: 16 hexadecimal digits.
-const RUN_BYTES: usize = 8;
+/// Digits of a hash that name a run.
+const RUN_DIGITS: usize = 16;
 
 /// Which of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,8 +124,7 @@ impl fmt::Display for Shard {
 /// # Errors
 /// Settings that are no JSON.
 pub fn run_name(settings: &impl Serialize) -> Result<String> {
-    let hash = Sha256::digest(serde_json::to_vec(settings)?);
-    Ok(hash.iter().take(RUN_BYTES).map(|byte| format!("{byte:02x}")).collect())
+    Ok(sha256::of(serde_json::to_vec(settings)?)[..RUN_DIGITS].to_owned())
 }
 
 /// What a shard's receipt says about itself.

@@ -1,9 +1,8 @@
 //! One streamed completion: events and their times become a request's record.
 
-use std::fmt::Write as _;
-
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_core::receipt::limits::MAX_NUMBER;
+use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
 use super::answer_text::{Pieces, Room};
@@ -107,7 +106,7 @@ impl Completion {
         if !self.each_counted || record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
             record.chunk_tokens.clear();
         }
-        record.output_sha256 = Some(hex(self.hash.finalize_reset().as_slice()));
+        record.output_sha256 = Some(sha256::hex(self.hash.finalize_reset().as_slice()));
         self.judge_length(exact, record)
     }
 
@@ -229,11 +228,4 @@ fn server_error(error: ServerError) -> Failure {
     };
     let detail = "the server sent an error within the stream, after status 200".into();
     Failure { class, status: error.status, detail }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::RequestRecord;
-use infergate_core::worker::{Capability, Client, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Capability, Client, Patience, Program, WorkerError};
 
 use super::answer_text::AnswerText;
-use crate::paired::Program;
 
 /// Texts in one question to the worker, and their bytes, unless one alone has more.
 const TEXTS_AT_ONCE: usize = 1024;
@@ -28,8 +27,7 @@ impl<'a> Tokenizer<'a> {
     /// # Errors
     /// A worker that does not start, load or count; a model without a tokenizer.
     pub fn open(program: &Program, request: &LoadRequest, cancelled: &'a AtomicBool) -> Result<Self, WorkerError> {
-        let file = WorkerFile::open(&program.path)?.behind(program.launcher.clone());
-        let (mut client, _) = Client::spawn(&file, request, Patience::default(), cancelled)?;
+        let (mut client, _) = Client::spawn(&program.open()?, request, Patience::default(), cancelled)?;
         if !client.can(Capability::CountTokens) {
             return Err(WorkerError::Refused(format!(
                 "{}: the bench target cannot count the tokens of a text; build it with a newer infergate",

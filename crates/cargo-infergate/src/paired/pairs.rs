@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
-use crate::stats::{median, median_absolute_deviation};
+use crate::stats::{median, robust_std};
 use infergate_core::case::Case;
 
 /// A case takes at most this long of a block while all are open.
@@ -62,12 +62,12 @@ impl Pairs {
         let pairs = block.base_ns.len() as f64;
         let sum_ns =
             block.base_ns.iter().chain(&block.head_ns).chain(&block.anchor_ns).map(|ns| *ns as f64).sum::<f64>();
-        let mad = block.log_ratios().and_then(|ratios| median_absolute_deviation(&ratios));
-        if let (Some(mad), true) = (mad, pairs > 0.0) {
+        let std = block.log_ratios().and_then(|ratios| robust_std(&ratios));
+        if let (Some(std), true) = (std, pairs > 0.0) {
             let cost = self.costs.get(&block.id).copied().unwrap_or(1.0);
             let seen = self.seen.entry(block.id).or_default();
             seen.pair_ns.push(sum_ns / pairs * cost);
-            seen.single_std.push(1.4826 * mad);
+            seen.single_std.push(std);
         }
     }
 

@@ -14,7 +14,7 @@ use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::{Known, mean_test, median_threshold};
 use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
-use crate::stats::{log_ratio, median, median_absolute_deviation, sample_std};
+use crate::stats::{log_ratio, median, robust_std, sample_std};
 use crate::suite::fitting;
 use infergate_core::case::{Case, Phase};
 use infergate_core::engine::Pacing;
@@ -213,8 +213,7 @@ fn start<'a>(
 ) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
     ensure_not(cancelled)?;
     let name = who.name();
-    let file = WorkerFile::open(&program.path).map_err(|error| error.of(name))?.behind(program.launcher.clone());
-    let file = file.of_package(program.package.clone());
+    let file = program.open().map_err(|error| error.of(name))?;
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
@@ -231,11 +230,8 @@ fn start<'a>(
         Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
         Who::Head => error.of("head"),
     })?;
-    let mut build = hello.build;
-    build.worker_sha256 = Some(file.sha256().to_owned());
-    (build.commit, build.dirty) = (program.commit.clone(), program.dirty);
-    let record =
-        SideRecord { tool: hello.tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
+    let (tool, build) = (hello.tool, hello.build);
+    let record = SideRecord { tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
     Ok((
         Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
@@ -313,7 +309,7 @@ fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
 fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
-    let single_std = median_absolute_deviation(&ratios).map_or(AIM, |mad| 1.4826 * mad);
+    let single_std = robust_std(&ratios).unwrap_or(AIM);
     let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
     let of_many = plan.iterations_per_sample > 1;

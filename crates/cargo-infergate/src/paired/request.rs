@@ -1,13 +1,12 @@
 //! What a paired run is asked for: the programs to compare, and by what.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::windows::UnderLoad;
 use crate::receipt::{Accept, CodeRecord, OUTPUT, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
-use infergate_core::worker::Launcher;
+use infergate_core::worker::Program;
 
 /// What to compare, with what.
 #[derive(Debug, Clone)]
@@ -64,29 +63,4 @@ pub struct AnchorRequest {
     pub program: Option<Program>,
     /// The ratio head / anchor from which on a slowdown fails.
     pub limit: f64,
-}
-
-/// A worker to start.
-#[derive(Debug, Clone)]
-pub struct Program {
-    /// The bench binary, or another program that `launcher` measures.
-    pub path: PathBuf,
-    /// The commit it was built from, where that is known.
-    pub commit: Option<String>,
-    /// Whether the tree it was built from had changes.
-    pub dirty: Option<bool>,
-    /// What measures it, where it does not speak the protocol itself.
-    pub launcher: Option<Launcher>,
-    /// The folder of the package whose bench target it is, where it was built here.
-    pub package: Option<PathBuf>,
-    /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
-    /// block starts a process.
-    pub servers: Vec<Launcher>,
-}
-
-impl Program {
-    /// A bench binary.
-    pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new() }
-    }
 }

@@ -7,13 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::case::{BenchName, Case};
-use infergate_core::engine::{EngineInfo, Pacing};
+use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
 use infergate_core::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
 use infergate_core::outcome::InvariantBroken;
-use infergate_core::worker::{
-    Asked, Capability, Loaded, MemoryState, PreparedReply, Request, SampleReply, Wire, hello, to_answer,
-};
-use serde_json::Value;
+use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Wire, hello};
 
 use super::memory::of_group;
 use super::process::{Server, Start};
@@ -29,7 +26,7 @@ use crate::load::scenario::Scenario;
 use crate::load::shard::Shard;
 use crate::load::url::Url;
 use crate::load::window::{METRICS, case_name};
-use crate::receipt::{Build, InferenceMemory, MemorySample, Metric, Output, output_sha256};
+use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
 use crate::watcher::take_over;
 
 /// The hidden command that runs this.
@@ -85,12 +82,7 @@ pub fn serve(job: Job) -> Result<()> {
     infergate_core::process::end_with_parent();
     take_over();
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
-    let mut worker = Worker { job, loaded: None, asked: 0 };
-    while let Some(Asked { id, request }) = wire.receive()? {
-        let reply = request.and_then(|request| worker.answer(&request)).map_err(|error| worker.blame(error));
-        wire.answer(id, reply)?;
-    }
-    Ok(())
+    wire.serve(&mut Worker { job, loaded: None, asked: 0 })
 }
 
 struct Worker {
@@ -118,54 +110,23 @@ enum Part {
     Load(Metric),
 }
 
-impl Worker {
-    fn answer(&mut self, request: &Request) -> Result<Value> {
-        match request {
-            Request::Hello => to_answer(&hello(&CAPABILITIES, Build::default(), false)),
-            Request::Load { request, .. } => to_answer(&self.load(request.seed)?),
-            Request::Prepare { case, known, .. } => {
-                let (scenario, _) = self.find(*case)?;
-                let ids = self.verified(*case, scenario, known.as_deref())?;
-                let sha256 = output_sha256(&ids);
-                let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
-                to_answer(&PreparedReply { output, work: None, throughput: None })
+impl Measured for Worker {
+    fn hello(&self) -> Result<Hello> {
+        Ok(hello(&CAPABILITIES, Build::default(), false))
+    }
+
+    /// A server that ended is why its requests fail.
+    fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        match self.ended() {
+            Some(how) if error.downcast_ref::<InvariantBroken>().is_none() => {
+                let said = format!("{error:#}");
+                if said.contains(&how) { error } else { anyhow::anyhow!("{said}; the server ended {how}") }
             }
-            Request::Sample { case, count, iterations: 1, slowdown } => {
-                ensure!(*count > 0, "worker: zero samples were asked for; ask for at least one");
-                ensure!(slowdown.is_finite() && *slowdown >= 0.0, "a slowdown of {slowdown} is no fraction");
-                let (scenario, part) = self.find(*case)?;
-                let sample = |_| {
-                    let record = self.ask(scenario, self.asked)?;
-                    self.asked += 1;
-                    let ns = part.of(&record)?.with_context(|| {
-                        format!(
-                            "{case}: the answer came in one piece, so its tokens have no times; ask for more tokens"
-                        )
-                    })?;
-                    let longer = (ns as f64 * slowdown) as u64;
-                    std::thread::sleep(std::time::Duration::from_nanos(longer));
-                    Ok(vec![ns.saturating_add(longer)])
-                };
-                to_answer(&SampleReply { samples_ns: (0..*count).map(sample).collect::<Result<_>>()? })
-            }
-            Request::Memory { case } => {
-                if let Some(case) = case {
-                    let (scenario, _) = self.find(*case)?;
-                    self.ask(scenario, self.asked)?;
-                    self.asked += 1;
-                }
-                to_answer(&self.memory())
-            }
-            Request::Window { case, plan } => {
-                let (scenario, _) = self.find(*case)?;
-                to_answer(&self.window(scenario, *plan)?)
-            }
-            Request::Inference { .. } => to_answer(&InferenceMemory::default()),
-            _ => bail!("worker: a server can be prepared, sampled and followed, one request a sample"),
+            _ => error,
         }
     }
 
-    fn load(&mut self, seed: u64) -> Result<Loaded> {
+    fn load(&mut self, request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
         // A second one ends the first.
         self.loaded = None;
         let begun = std::time::Instant::now();
@@ -173,9 +134,9 @@ impl Worker {
             Where::Started(start) => {
                 let server = Server::start(start)?;
                 let url = format!("http://{}", server.address);
-                (Some(server), url, seed)
+                (Some(server), url, request.seed)
             }
-            Where::Running(url) => (None, url.clone(), seed ^ now_ns()),
+            Where::Running(url) => (None, url.clone(), request.seed ^ now_ns()),
         };
         let url = Url::parse(&url, self.job.wanted.api)?;
         let dial = Box::new(Network::new(&url, Http::One)?);
@@ -199,6 +160,63 @@ impl Worker {
         Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
     }
 
+    fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
+        let (scenario, _) = self.find(case)?;
+        Ok(PreparedReply::of_ids(self.verified(case, scenario, known)?))
+    }
+
+    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        ensure!(iterations == 1, "worker: a sample is one request; ask for more samples");
+        let (scenario, part) = self.find(case)?;
+        let sample = |_| {
+            let record = self.ask_next(scenario)?;
+            let ns = part.of(&record)?.with_context(|| {
+                format!("{case}: the answer came in one piece, so its tokens have no times; ask for more tokens")
+            })?;
+            let longer = (ns as f64 * slowdown) as u64;
+            std::thread::sleep(std::time::Duration::from_nanos(longer));
+            Ok(vec![ns.saturating_add(longer)])
+        };
+        (0..count).map(sample).collect()
+    }
+
+    fn memory(&mut self, case: Option<Case>) -> Result<MemoryState> {
+        if let Some(case) = case {
+            let (scenario, _) = self.find(case)?;
+            self.ask_next(scenario)?;
+        }
+        let server = self.loaded.as_ref().and_then(|loaded| loaded.server.as_ref());
+        let sample = server.map_or_else(MemorySample::default, |server| of_group(server.group()));
+        let unknown = server.is_some() && sample.rss_bytes.is_none();
+        let missing = unknown.then(|| "the server's resident set is not known: there is no /proc".to_owned());
+        Ok(MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() })
+    }
+
+    fn inference(&mut self, _case: Case) -> Result<InferenceMemory> {
+        Ok(InferenceMemory::default())
+    }
+
+    /// Many users at once.
+    fn window(&mut self, case: Case, plan: WindowPlan) -> Result<LoadWindow> {
+        let (scenario, _) = self.find(case)?;
+        plan.validate()?;
+        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let level = LevelPlan {
+            arrivals: Arrivals::Closed { users: plan.users },
+            stop: Stop::Duration { ns: plan.length_ns },
+            ramp_ns: plan.ramp_ns,
+            max_kept: MAX_KEPT,
+            ..self.level(loaded, scenario, WINDOWS.saturating_add(plan.number))?
+        };
+        let seen = window::run(&loaded.client, &level, plan);
+        if let Some(how) = self.ended() {
+            bail!("the server ended under the load of {} users {how}", plan.users);
+        }
+        Ok(seen)
+    }
+}
+
+impl Worker {
     fn find(&self, case: Case) -> Result<(usize, Part)> {
         let named = |(at, part): &(usize, Part)| self.name(*at, *part).is_some_and(|name| case.to_string() == name);
         self.parts().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
@@ -221,14 +239,14 @@ impl Worker {
     }
 
     /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario.
-    fn verified(&mut self, case: Case, scenario: usize, known: Option<&[u32]>) -> Result<Vec<u32>> {
+    fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Vec<u32>> {
         let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
         let ids = match &computed {
             Some(ids) => ids.clone(),
             None => self.output(scenario)?,
         };
         let again = match (known, computed) {
-            (Some(known), _) => known.to_vec(),
+            (Some(known), _) => known,
             (None, Some(before)) => before,
             (None, None) => self.output(scenario)?,
         };
@@ -244,45 +262,15 @@ impl Worker {
         Ok(ids)
     }
 
-    /// Many users at once.
-    fn window(&mut self, scenario: usize, plan: WindowPlan) -> Result<LoadWindow> {
-        plan.validate()?;
-        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
-        let level = LevelPlan {
-            arrivals: Arrivals::Closed { users: plan.users },
-            stop: Stop::Duration { ns: plan.length_ns },
-            ramp_ns: plan.ramp_ns,
-            max_kept: MAX_KEPT,
-            ..self.level(loaded, scenario, WINDOWS.saturating_add(plan.number))?
-        };
-        let seen = window::run(&loaded.client, &level, plan);
-        if let Some(how) = self.ended() {
-            bail!("the server ended under the load of {} users {how}", plan.users);
-        }
-        Ok(seen)
-    }
-
     /// How the server ended by itself; `None` where it runs, or was not started here.
     fn ended(&mut self) -> Option<String> {
         self.loaded.as_mut()?.server.as_mut()?.ended()
     }
 
-    /// A server that ended is why its requests fail.
-    fn blame(&mut self, error: anyhow::Error) -> anyhow::Error {
-        match self.ended() {
-            Some(how) if error.downcast_ref::<InvariantBroken>().is_none() => {
-                let said = format!("{error:#}");
-                if said.contains(&how) { error } else { anyhow::anyhow!("{said}; the server ended {how}") }
-            }
-            _ => error,
-        }
-    }
-
     /// The words of the SHA-256 of what the server says to the prompt that is always the same. Another prompt goes before it: a
     /// server that keeps the last one computes only what is new, and numbers of another batch can end in another text.
     fn output(&mut self, scenario: usize) -> Result<Vec<u32>> {
-        self.ask(scenario, self.asked)?;
-        self.asked += 1;
+        self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
         if !self.job.check_output {
             return Ok(Vec::new());
@@ -291,6 +279,13 @@ impl Worker {
         let words = sha256.as_bytes().as_chunks::<8>().0.iter();
         let word = |hex: &[u8; 8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());
         words.map(word).collect::<Option<_>>().context("the hash of an answer is no hash")
+    }
+
+    /// One request of a scenario, whose prompt no other has.
+    fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
+        let record = self.ask(scenario, self.asked)?;
+        self.asked += 1;
+        Ok(record)
     }
 
     /// One request of a scenario, whose prompt is that of the level `number`.
@@ -320,14 +315,6 @@ impl Worker {
             prompts: Prompts::Words { seed, shared: 0 },
             max_kept: u64::MAX,
         })
-    }
-
-    fn memory(&self) -> MemoryState {
-        let server = self.loaded.as_ref().and_then(|loaded| loaded.server.as_ref());
-        let sample = server.map_or_else(MemorySample::default, |server| of_group(server.group()));
-        let unknown = server.is_some() && sample.rss_bytes.is_none();
-        let missing = unknown.then(|| "the server's resident set is not known: there is no /proc".to_owned());
-        MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() }
     }
 }
 

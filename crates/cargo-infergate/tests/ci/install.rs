@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use sha2::{Digest, Sha256};
+use infergate_core::sha256;
 
 use crate::place::{Place, assert_refused, root, stderr, stdout};
 
@@ -35,8 +35,7 @@ fn pack(place: &Place) {
     let mut tar = place.process("tar");
     tar.arg("-czf").arg(&archive).arg("-C").arg(place.path("packed")).arg(NAME);
     assert!(tar.status().expect("tar").success());
-    let sum = Sha256::digest(std::fs::read(archive).expect("an archive"));
-    let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sum = sha256::of(std::fs::read(archive).expect("an archive"));
     let others = format!("{}  cargo-infergate-x86_64-unknown-linux-musl.tar.gz\n", "0".repeat(64));
     place.write("release/SHA256SUMS", format!("{others}{sum}  {NAME}.tar.gz\n"));
 }

@@ -76,8 +76,8 @@ fn a_bench_runs_in_the_folder_of_its_package() {
     let output = |text: &str| {
         let package = Sandbox::new();
         package.write("Cargo.toml", text);
-        let file = WorkerFile::open(&support::example("criterion_benches")).expect("an example");
-        let file = file.of_package(Some(package.path("")));
+        let program = Program::new(support::example("criterion_benches"), None, None);
+        let file = Program { package: Some(package.path("")), ..program }.open().expect("an example");
         let request = LoadRequest::default();
         let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
         client.load(&request, None).expect("benches");

@@ -54,7 +54,7 @@ pub fn launched_until(
         arguments: words.into_iter().map(Into::into).collect(),
         folder: std::env::temp_dir(),
     };
-    let file = WorkerFile::open(path).expect("a program").behind(Some(launcher));
+    let file = WorkerFile::open(path).expect("a program").behind(launcher);
     let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), cancelled);
     let mut client = spawned.expect("a worker").0;
     let loaded = client.load(&LoadRequest::default(), None).expect("loaded");

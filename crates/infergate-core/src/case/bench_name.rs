@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
-use sha2::{Digest, Sha256};
+
+use crate::sha256;
 
 /// Longest name, bytes. A receipt is someone else's file.
 const MAX_NAME_BYTES: usize = 200;
@@ -57,8 +58,7 @@ impl BenchName {
             }
             cut.push(part);
         }
-        let hash: String = Sha256::digest(text).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        Self::new(&format!("{cut}~{hash}"))
+        Self::new(&format!("{cut}~{}", &sha256::of(text)[..8]))
     }
 
     /// The name.

@@ -1,6 +1,5 @@
 //! The phase, driven from outside the measured process: records of a thousand runs would be memory of its own.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow};
@@ -10,7 +9,7 @@ use crate::case::{Case, choose};
 use crate::engine::LoadRequest;
 use crate::progress::Progress;
 use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
-use crate::worker::{Client, Hello, Launcher, Patience, WorkerError, WorkerFile, ensure_not};
+use crate::worker::{Client, Hello, Patience, Program, WorkerError, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
 const WARM_UP_RUNS: usize = 5;
@@ -28,13 +27,7 @@ const RUNS_BETWEEN_KEEPS: usize = 10;
 #[derive(Debug, Clone)]
 pub struct MemoryRequest {
     /// The bench binary, best one that counts its heap.
-    pub worker: PathBuf,
-    /// What measures it, where it does not speak the protocol itself.
-    pub launcher: Option<Launcher>,
-    /// The commit it was built from, where that is known.
-    pub commit: Option<String>,
-    /// Whether the tree it was built from had changes.
-    pub dirty: Option<bool>,
+    pub worker: Program,
     /// The model.
     pub load: LoadRequest,
     /// Case ids or globs to count; empty is the gate's suite.
@@ -64,10 +57,9 @@ pub fn run(
         progress(&Progress { label: label.into(), done_steps, total_steps: WARM_UP_RUNS + request.runs.max(1) });
     };
     show("memory, loading", 0);
-    let file = WorkerFile::open(&request.worker)?.behind(request.launcher.clone());
+    let file = request.worker.open()?;
     let (mut client, hello) = Client::spawn(&file, &request.load, Patience::default(), cancelled)?;
     let mut receipt = load(request, &mut client, hello)?;
-    receipt.build.worker_sha256 = Some(file.sha256().to_owned());
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
         .and_then(|()| follow(request, &mut client, &mut receipt, keep, show, cancelled));
     let memory = &mut receipt.memory;
@@ -89,14 +81,12 @@ fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<Me
     let before = client.memory(None)?;
     let loaded = client.load(&request.load, request.prompt_text.as_deref())?;
     let after = client.memory(None)?;
-    let mut build = hello.build;
-    (build.commit, build.dirty) = (request.commit.clone(), request.dirty);
     Ok(MemoryReceipt {
         schema: MEMORY_SCHEMA.into(),
         created: timestamp(),
         tool: hello.tool,
         machine: hello.machine.with_devices(loaded.devices),
-        build,
+        build: hello.build,
         engine: loaded.engine,
         threads: request.load.threads,
         seed: request.load.seed,

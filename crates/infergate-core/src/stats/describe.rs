@@ -3,7 +3,7 @@
 use super::{finite, quantile, sorted};
 
 /// Makes the median absolute deviation of a normal sample an estimate of its standard deviation: 1 / Phi^-1(3/4).
-const MAD_TO_STD: f64 = 1.4826;
+pub const MAD_TO_STD: f64 = 1.4826;
 
 /// The arithmetic mean. `None` without values, or when one is not finite.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -39,7 +39,13 @@ pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
 /// Robust CV: 1.4826 * MAD / median, MAD the median absolute deviation from the median. `None` without values, when one
 /// is not finite, or for a median that is not above zero.
 pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
-    ratio_to_positive(MAD_TO_STD * median_absolute_deviation(values)?, median(values)?)
+    ratio_to_positive(robust_std(values)?, median(values)?)
+}
+
+/// The standard deviation of normal values by their MAD, which a wild one does not move. `None` without values, or when one is
+/// not finite.
+pub fn robust_std(values: &[f64]) -> Option<f64> {
+    Some(MAD_TO_STD * median_absolute_deviation(values)?)
 }
 
 /// MAD: the median absolute deviation from the median. `None` without values, or when one is not finite.

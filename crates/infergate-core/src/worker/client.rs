@@ -63,8 +63,8 @@ struct Said {
 }
 
 impl<'a> Client<'a> {
-    /// Starts `file` as a worker. `request` goes into its environment too, for what must be set before it starts. No answer
-    /// takes longer than `patience` says, and none is waited for once `cancelled` is set.
+    /// Starts `file` as a worker, whose hello then says what it was built of. `request` goes into its environment too, for what must
+    /// be set before it starts. No answer takes longer than `patience` says, and none is waited for once `cancelled` is set.
     ///
     /// # Errors
     /// When it cannot be started or does not speak this protocol.
@@ -94,12 +94,13 @@ impl<'a> Client<'a> {
             capabilities: Vec::new(),
             patience,
             cancelled,
-            has_child: file.has_launcher(),
+            has_child: file.program().launcher.is_some(),
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
         };
-        let hello = client.hello()?;
+        let mut hello = client.hello()?;
+        file.complete(&mut hello.build);
         // A program may start itself again before it answers.
         file.ensure_unchanged()?;
         Ok((client, hello))

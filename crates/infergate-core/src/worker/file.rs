@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
-use sha2::{Digest, Sha256};
 
 use super::WorkerError;
+use crate::receipt::Build;
+use crate::sha256;
 
 /// The variable by which cargo tells a bench target where its package is.
 pub const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
@@ -19,11 +20,48 @@ pub const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
 /// profiler its symbols; so it is looked at again around each start.
 #[derive(Debug, Clone)]
 pub struct WorkerFile {
-    path: PathBuf,
+    program: Program,
     sha256: String,
     stamp: Stamp,
-    launcher: Option<Launcher>,
-    package: Option<PathBuf>,
+}
+
+/// A worker to start.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The bench binary, or another program that `launcher` measures.
+    pub path: PathBuf,
+    /// The commit it was built from, where that is known.
+    pub commit: Option<String>,
+    /// Whether the tree it was built from had changes.
+    pub dirty: Option<bool>,
+    /// What measures it, where it does not speak the protocol itself.
+    pub launcher: Option<Launcher>,
+    /// The folder of the package whose bench target it is, where it was built here.
+    pub package: Option<PathBuf>,
+    /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
+    /// block starts a process.
+    pub servers: Vec<Launcher>,
+}
+
+impl Program {
+    /// A bench binary.
+    pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
+        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new() }
+    }
+
+    /// Reads the file once, for its SHA-256.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no regular file.
+    pub fn open(&self) -> Result<WorkerFile, WorkerError> {
+        let (sha256, stamp) = read(&self.path).map_err(|error| {
+            let name = self.path.display();
+            WorkerError::Died(format!(
+                "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
+            ))
+        })?;
+        Ok(WorkerFile { program: self.clone(), sha256, stamp })
+    }
 }
 
 /// How a program that does not speak the protocol is measured: by another one that does, and starts it.
@@ -60,49 +98,38 @@ impl Stamp {
 }
 
 impl WorkerFile {
-    /// Reads the file once, for its SHA-256.
+    /// Opens a bench binary of which nothing else is known.
     ///
     /// # Errors
-    /// When it cannot be read or is no regular file.
+    /// As [`Program::open`].
     pub fn open(path: &Path) -> Result<Self, WorkerError> {
-        let (sha256, stamp) = read(path).map_err(|error| {
-            let name = path.display();
-            WorkerError::Died(format!(
-                "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
-            ))
-        })?;
-        Ok(Self { path: path.to_owned(), sha256, stamp, launcher: None, package: None })
+        Program::new(path.to_owned(), None, None).open()
     }
 
     /// The same file, measured by `launcher`.
     #[must_use]
-    pub fn behind(self, launcher: Option<Launcher>) -> Self {
-        Self { launcher, ..self }
+    pub fn behind(self, launcher: Launcher) -> Self {
+        Self { program: Program { launcher: Some(launcher), ..self.program }, ..self }
     }
 
-    /// The same file, which cargo built of the package in this folder.
-    #[must_use]
-    pub fn of_package(self, folder: Option<PathBuf>) -> Self {
-        Self { package: folder, ..self }
+    /// What it was opened as.
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 
-    /// The folder of its package, where that is known.
-    pub fn package(&self) -> Option<&Path> {
-        self.package.as_deref()
-    }
-
-    /// Whether another program measures it.
-    pub(super) fn has_launcher(&self) -> bool {
-        self.launcher.is_some()
+    /// Fills in what a worker cannot know of its own build.
+    pub(super) fn complete(&self, build: &mut Build) {
+        (build.commit, build.dirty) = (self.program.commit.clone(), self.program.dirty);
+        build.worker_sha256 = Some(self.sha256.clone());
     }
 
     /// The process to start.
     pub(super) fn command(&self) -> Command {
-        let Some(Launcher { program, arguments, folder }) = &self.launcher else {
+        let Some(Launcher { program, arguments, folder }) = &self.program.launcher else {
             // A bare name would be looked for on the PATH, and another program measured than the one that was read.
-            let mut command = Command::new(std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()));
+            let mut command = Command::new(std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_owned()));
             // As `cargo bench` sets it. One that is inherited is of the package that this process was run from.
-            match &self.package {
+            match &self.program.package {
                 Some(folder) => command.env(PACKAGE_FOLDER, folder),
                 None => command.env_remove(PACKAGE_FOLDER),
             };
@@ -115,7 +142,7 @@ impl WorkerFile {
 
     /// Where it lies.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.program.path
     }
 
     /// SHA-256 of its bytes, hex.
@@ -128,14 +155,14 @@ impl WorkerFile {
     /// # Errors
     /// When it was rebuilt, or cannot be read any more.
     pub fn ensure_unchanged(&self) -> Result<(), WorkerError> {
-        if fs::metadata(&self.path).is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp) {
+        if fs::metadata(self.path()).is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp) {
             return Ok(());
         }
-        match read(&self.path) {
+        match read(self.path()) {
             Ok((sha256, _)) if sha256 == self.sha256 => Ok(()),
             _ => Err(WorkerError::Failed(anyhow!(
                 "{}: was rebuilt or removed while it was measured; measure again and do not build into its folder meanwhile",
-                self.path.display()
+                self.path().display()
             ))),
         }
     }
@@ -147,15 +174,5 @@ fn read(path: &Path) -> io::Result<(String, Stamp)> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            bytes => hash.update(&buffer[..bytes]),
-        }
-    }
-    let digest = hash.finalize();
-    Ok((digest.iter().map(|byte| format!("{byte:02x}")).collect(), Stamp::of(&metadata)))
+    Ok((sha256::of_reader(File::open(path)?)?, Stamp::of(&metadata)))
 }

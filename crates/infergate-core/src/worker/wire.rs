@@ -3,8 +3,8 @@
 use std::io::{BufRead, Read as _, Write};
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, to_value};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Answer, Capability, Hello, PROTOCOL, Request};
 use crate::machine;
@@ -18,6 +18,8 @@ const MOST_REQUEST_BYTES: u64 = 160 << 20;
 pub struct Wire<R, W> {
     input: R,
     output: W,
+    /// A request that waits for whoever can answer it.
+    pub(super) left: Option<Asked>,
 }
 
 /// What a request is answered with, whatever else is in it.
@@ -38,7 +40,7 @@ pub struct Asked {
 impl<R: BufRead, W: Write> Wire<R, W> {
     /// Over these two.
     pub fn new(input: R, output: W) -> Self {
-        Self { input, output }
+        Self { input, output, left: None }
     }
 
     /// The next request; `None` at the end of the input.
@@ -63,11 +65,21 @@ impl<R: BufRead, W: Write> Wire<R, W> {
         Ok(Some(Asked { id, request }))
     }
 
-    /// Answers the request numbered `id`.
+    /// The request that waits; `None` once the input has ended.
+    pub fn left(&self) -> Option<&Request> {
+        self.left.as_ref().and_then(|asked| asked.request.as_ref().ok())
+    }
+
+    /// Answers the request that waits.
     ///
     /// # Errors
     /// When the output breaks.
-    pub fn answer(&mut self, id: Option<u64>, reply: Result<Value>) -> Result<()> {
+    pub fn refuse(&mut self, error: anyhow::Error) -> Result<()> {
+        self.left.take().map_or(Ok(()), |asked| self.answer(asked.id, Err(error)))
+    }
+
+    /// Answers the request numbered `id`.
+    pub(super) fn answer(&mut self, id: Option<u64>, reply: Result<Value>) -> Result<()> {
         let mut answer = Answer { id, ok: None, error: None, invalid: None };
         match reply {
             Ok(value) => answer.ok = Some(value),
@@ -89,14 +101,6 @@ pub fn hello(capabilities: &[Capability], build: Build, is_virtual: bool) -> Hel
         machine: machine::detect(),
         build,
     }
-}
-
-/// An answer as JSON.
-///
-/// # Errors
-/// When it cannot be written so.
-pub fn to_answer<T: Serialize>(reply: &T) -> Result<Value> {
-    to_value(reply).context("worker: an answer cannot be written as JSON")
 }
 
 /// An error and its causes on one line.

@@ -9,7 +9,7 @@
 //! image). The std is at first the expected one, and more and more what the blocks so far vary by: a pilot in a noisy second
 //! can expect far too much, and costs a few blocks instead of the verdict.
 
-use crate::stats::{finite, median_absolute_deviation};
+use crate::stats::{finite, robust_std};
 
 /// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
 const STAKE: f64 = 0.9;
@@ -25,9 +25,6 @@ const TELLING_BLOCKS: usize = 3;
 
 /// The expected deviation counts as much as so many blocks.
 const EXPECTED_BLOCKS: f64 = 3.0;
-
-/// The standard deviation of normal values by their median absolute deviation.
-const MAD_TO_STD: f64 = 1.4826;
 
 /// How a block's difference moves the wealth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,9 +53,9 @@ impl Bet {
     /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
     /// 3 blocks, and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of theirs.
     pub fn scale(self, before: &[f64]) -> f64 {
-        let seen = median_absolute_deviation(before).filter(|_| before.len() >= TELLING_BLOCKS);
-        let std = seen.map_or(self.expected_std, |mad| {
-            let (seen, blocks) = ((MAD_TO_STD * mad).max(self.limit / 10.0), before.len() as f64);
+        let seen = robust_std(before).filter(|_| before.len() >= TELLING_BLOCKS);
+        let std = seen.map_or(self.expected_std, |seen| {
+            let (seen, blocks) = (seen.max(self.limit / 10.0), before.len() as f64);
             ((EXPECTED_BLOCKS * self.expected_std.ln() + blocks * seen.ln()) / (EXPECTED_BLOCKS + blocks)).exp()
         });
         (self.limit / std.powi(2)).min(self.most_scale)

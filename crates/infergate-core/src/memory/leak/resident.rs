@@ -1,7 +1,9 @@
 //! The resident set's rule: a trend that is there, that matters, and that both halves show.
 
 use super::MIN_RUNS;
-use crate::stats::{Line, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen};
+use crate::stats::{
+    Line, MAD_TO_STD, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen,
+};
 
 /// Chance that runs without any trend are called rising by the trend test alone.
 const LEVEL: f64 = 0.01;
@@ -9,8 +11,6 @@ const LEVEL: f64 = 0.01;
 const LEAST_RISE_BYTES: f64 = (1 << 20) as f64;
 /// A rise below this many MADs of the residuals is noise.
 const NOISE_MADS: f64 = 3.0;
-/// Makes a MAD an estimate of a standard deviation.
-const MAD_TO_STD: f64 = 1.4826;
 /// The normal quantile of 95 %: a leak of the stated size is seen 19 times of 20.
 const POWER_QUANTILE: f64 = 1.645;
 /// Beyond this many runs nobody waits for an answer.

@@ -1,0 +1,41 @@
+//! SHA-256 as it stands in files, names and outputs.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+use sha2::{Digest, Sha256};
+
+/// Two lower-case digits a byte.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The SHA-256 of `bytes`, hex.
+pub fn of(bytes: impl AsRef<[u8]>) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// The SHA-256 of all that `reader` gives, hex.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            bytes => hash.update(&buffer[..bytes]),
+        }
+    }
+}
+
+/// A SHA-256 as eight little-endian words: the ids of an output that has no tokens.
+pub fn words(sha256: &[u8]) -> Vec<u32> {
+    sha256
+        .chunks_exact(4)
+        .map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte)))
+        .collect()
+}

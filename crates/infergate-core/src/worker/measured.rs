@@ -1,0 +1,166 @@
+//! The loop that every worker answers in, over what it measures.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use serde_json::{Value, to_value};
+
+use super::{
+    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire,
+};
+use crate::case::Case;
+use crate::engine::{LoadRequest, TokenId};
+use crate::load::{LevelPlan, LoadLevel, LoadWindow, WindowPlan};
+use crate::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
+
+/// The ids of an output, where they are given.
+pub type Ids = Option<Vec<TokenId>>;
+
+/// What a worker measures: a method for each [`Request`]. What it does not list in its hello stays as it is here, and says so.
+pub trait Measured {
+    /// Who the worker is, and what it can.
+    fn hello(&self) -> Result<Hello> {
+        cannot()
+    }
+
+    /// Whether `request` has to wait for somebody else to answer it.
+    fn leaves(&self, _request: &Request) -> bool {
+        false
+    }
+
+    /// An error as it is answered: what is behind the worker may explain it.
+    fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        error
+    }
+
+    /// Answers [`Request::Load`].
+    fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
+        cannot()
+    }
+
+    /// Answers [`Request::Ttft`].
+    fn ttft(&mut self, _prompt_tokens: usize) -> Result<TtftParts> {
+        cannot()
+    }
+
+    /// Answers [`Request::Prepare`].
+    fn prepare(&mut self, _: Case, _known: Ids, _feed: Ids) -> Result<PreparedReply> {
+        cannot()
+    }
+
+    /// Answers [`Request::Sample`]: at least one sample, of at least one iteration.
+    fn sample(&mut self, _case: Case, _count: usize, _iterations: usize, _slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        cannot()
+    }
+
+    /// Answers [`Request::Turn`].
+    fn turn(&mut self, _case: Case, _tokens: usize, _slowdown: f64) -> Result<Vec<u64>> {
+        cannot()
+    }
+
+    /// Answers [`Request::Memory`].
+    fn memory(&mut self, _case: Option<Case>) -> Result<MemoryState> {
+        cannot()
+    }
+
+    /// Answers [`Request::Inference`].
+    fn inference(&mut self, _case: Case) -> Result<InferenceMemory> {
+        cannot()
+    }
+
+    /// Answers [`Request::Count`].
+    fn count(&mut self, _case: Case, _repeats: usize) -> Result<CountedCase> {
+        cannot()
+    }
+
+    /// Answers [`Request::Locate`].
+    fn locate(&mut self, _case: Case, _runs: usize) -> Result<Vec<LeakSite>> {
+        cannot()
+    }
+
+    /// Answers [`Request::Text`].
+    fn text(&mut self, _ids: &[TokenId]) -> Result<Option<String>> {
+        cannot()
+    }
+
+    /// Answers [`Request::LoadLevel`].
+    fn load_level(&mut self, _plan: &LevelPlan) -> Result<LoadLevel> {
+        cannot()
+    }
+
+    /// Answers [`Request::Window`].
+    fn window(&mut self, _case: Case, _plan: WindowPlan) -> Result<LoadWindow> {
+        cannot()
+    }
+
+    /// Answers [`Request::CountTokens`].
+    fn count_tokens(&mut self, _texts: &[String]) -> Result<Vec<u64>> {
+        cannot()
+    }
+}
+
+fn cannot<T>() -> Result<T> {
+    bail!("worker: cannot do this; its hello says what it can")
+}
+
+impl<R: BufRead, W: Write> Wire<R, W> {
+    /// Answers with `measured` until the input ends, or until a request comes that it leaves: then that one is in
+    /// [`left`](Self::left), and the first that is answered next.
+    ///
+    /// # Errors
+    /// When input or output break; a request that fails is answered, not returned.
+    pub fn serve(&mut self, measured: &mut dyn Measured) -> Result<()> {
+        loop {
+            if self.left.is_none() {
+                self.left = self.receive()?;
+            }
+            match self.left.take_if(|asked| !asked.request.as_ref().is_ok_and(|request| measured.leaves(request))) {
+                None => return Ok(()),
+                Some(asked) => {
+                    let reply = asked.request.and_then(|request| answer(measured, request));
+                    self.answer(asked.id, reply.map_err(|error| measured.explain(error)))?;
+                }
+            }
+        }
+    }
+}
+
+fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
+    match request {
+        Request::Hello => to_answer(measured.hello()?),
+        Request::Load { request, prompt_text } => to_answer(measured.load(&request, prompt_text)?),
+        Request::Ttft { prompt_tokens } => to_answer(measured.ttft(prompt_tokens)?),
+        Request::Prepare { case, known, feed } => to_answer(measured.prepare(case, known, feed)?),
+        Request::Sample { case, count, iterations, slowdown } => {
+            ensure!(count > 0 && iterations > 0, "worker: zero samples of {case} were asked for; ask for at least one");
+            ensure_slowdown(slowdown)?;
+            to_answer(SampleReply { samples_ns: measured.sample(case, count, iterations, slowdown)? })
+        }
+        Request::Turn { case, tokens, slowdown } => {
+            ensure_slowdown(slowdown)?;
+            to_answer(TurnReply { step_ns: measured.turn(case, tokens, slowdown)? })
+        }
+        Request::Memory { case } => to_answer(measured.memory(case)?),
+        Request::Inference { case } => to_answer(measured.inference(case)?),
+        Request::Count { case, repeats } => to_answer(measured.count(case, repeats)?),
+        Request::Locate { case, runs } => to_answer(measured.locate(case, runs)?),
+        Request::Text { ids } => to_answer(TextReply { text: measured.text(&ids)? }),
+        Request::LoadLevel { plan } => to_answer(measured.load_level(&plan)?),
+        Request::Window { case, plan } => to_answer(measured.window(case, plan)?),
+        Request::CountTokens { texts } => to_answer(CountedTokens { tokens: measured.count_tokens(&texts)? }),
+    }
+}
+
+/// Refuses to make anything slower by what is no fraction.
+///
+/// # Errors
+/// Below zero, or no number.
+pub fn ensure_slowdown(slowdown: f64) -> Result<()> {
+    ensure!(slowdown.is_finite() && slowdown >= 0.0, "a slowdown of {slowdown} is no fraction; give zero or more");
+    Ok(())
+}
+
+fn to_answer(reply: impl Serialize) -> Result<Value> {
+    to_value(reply).context("worker: an answer cannot be written as JSON")
+}
