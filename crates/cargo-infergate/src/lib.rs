@@ -1,6 +1,8 @@
 //! The command line of infergate, as a library: it starts bench targets as workers, compares, judges and reports. It never
 //! links an engine.
 
+#![allow(missing_docs)]
+
 pub mod cli;
 pub mod code;
 pub mod command_worker;

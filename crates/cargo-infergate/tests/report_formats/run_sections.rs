@@ -3,9 +3,9 @@
 use cargo_infergate::receipt::{CaseRecord, ProcessSamples, Receipt, TtftParts};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::model::{Cell, Report, Table};
-use cargo_infergate::report::sections::report;
-use infergate_core::case::Case;
+use cargo_infergate::report::topics::report;
 use infergate::engine::Device;
+use infergate_core::case::Case;
 
 use crate::load::{cell, findings, number, table};
 use crate::support::run;
