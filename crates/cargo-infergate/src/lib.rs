@@ -1,6 +1,9 @@
 //! The command line of infergate, as a library: it starts bench targets as workers, compares, judges and reports. It never
 //! links an engine.
 
+// Nobody links this library but its own tests.
+#![allow(missing_docs)]
+
 mod builds;
 pub mod cli;
 pub mod code;

@@ -13,8 +13,8 @@ use crate::receipt::{write_bytes, write_text};
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
-use crate::report::sections;
 use crate::report::splice::splice;
+use crate::report::topics;
 use crate::report::verdict_file::verdict_file;
 use crate::report::words::command::file;
 
@@ -95,7 +95,7 @@ pub fn run(asked: &Report) -> Result<i32> {
         written.note(write(folder, &inputs, format, files));
     }
     if let Some(json) = json {
-        written.json(Some(json), &document(&sections::report(&inputs)));
+        written.json(Some(json), &document(&topics::report(&inputs)));
     }
     if let Some(document) = splice {
         written.note(into_document(document, &inputs, files));
@@ -129,7 +129,7 @@ pub fn usual(folder: &Path, inputs: &Inputs) -> Result<()> {
 /// A format that is none or lacks what it needs; the first file that cannot be written, after all others were.
 fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
     let exporters = chosen(formats, inputs)?;
-    let report = sections::report(inputs);
+    let report = topics::report(inputs);
     let (mut written, mut failed) = (Vec::<String>::new(), None);
     for exporter in exporters {
         for file in exporter.export(inputs, &report)? {
@@ -174,7 +174,7 @@ fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> 
     let names: String = names.iter().map(|name| file(name).unwrap_or_else(|| " FILE".into())).collect();
     let command = format!("{} report{names}", inputs.program);
     let spliced =
-        splice(&text, inputs, &sections::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
+        splice(&text, inputs, &topics::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
     ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", path.display());
     if spliced != text {
         write_text(path, &spliced)?;

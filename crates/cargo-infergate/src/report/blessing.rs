@@ -6,8 +6,8 @@ use std::path::Path;
 use infergate_core::printable::printable;
 
 use super::load::verdict::value;
-use super::table::{Style, Table};
-use super::units::{self, MISSING};
+use super::model::{Cell, Missing, Table, Tone, Unit};
+use super::{terminal, units};
 use crate::gate::{newest_of_each_day, summary_ns};
 use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
 
@@ -15,7 +15,7 @@ use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
     let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
     let mut text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
-    let mut table = Table::new(&["case", "median before", "this session", "change", "output", "counters"]);
+    let mut table = Table::brief(&["case", "median before", "this session", "change", "output", "counters"]);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
         let past: Vec<f64> = before
@@ -25,14 +25,14 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             .filter_map(|known| summary_ns(&known.processes))
             .collect();
         let (was, is) = (crate::stats::median(&past), summary_ns(&case.processes));
-        let change = was.zip(is).map_or_else(|| MISSING.into(), |(was, is)| units::signed_percent(is / was - 1.0));
-        let same = |equal: bool| if equal { ("same".into(), Style::Plain) } else { ("changes".into(), Style::Warn) };
-        let new = || ("new".to_owned(), Style::Dim);
+        let change = was.zip(is).map(|(was, is)| is / was - 1.0);
+        let same = |equal| if equal { Cell::text("same") } else { Cell::text("changes").toned(Tone::Warn) };
+        let new = || Cell::text("new").toned(Tone::Dim);
         table.row(vec![
-            (case.id.to_string(), Style::Plain),
-            (units::duration(was), Style::Plain),
-            (units::duration(is), Style::Plain),
-            (change, Style::Plain),
+            Cell::text(case.id.to_string()),
+            Cell::number(was, Unit::Ns, Missing::NoBase),
+            Cell::number(is, Unit::Ns, Missing::NotMeasured),
+            terminal::change(change),
             known.map_or_else(new, |known| same(known.output.sha256 == case.output.sha256)),
             match known {
                 Some(known) if !known.counters.is_empty() || case.counters.is_empty() => {
@@ -42,7 +42,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             },
         ]);
     }
-    text += &table.render();
+    text += &terminal::table(&table);
     if let Some(build) = before.and_then(|before| before.sessions.last()).map(|session| &session.build) {
         for (what, was, is) in
             [("rustc", &build.rustc, &receipt.build.rustc), ("flags", &build.flags, &receipt.build.flags)]
@@ -67,21 +67,22 @@ pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &
     let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
     let text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
     let mut table =
-        Table::new(&["load", "TTFT P50", "ITL P50", "E2E P50", "system time per token", "failed", "wrong length"]);
+        Table::brief(&["load", "TTFT P50", "ITL P50", "E2E P50", "system time per token", "failed", "wrong length"]);
     for level in after.sessions.last().into_iter().flat_map(|session| &session.levels) {
         let key = level.key();
         let sessions = before.into_iter().flat_map(|before| &before.sessions);
         let past: Vec<&LoadSessionLevel> =
             sessions.flat_map(|session| &session.levels).filter(|known| known.key() == key).collect();
-        let mut cells = vec![level.name()];
+        let mut cells = vec![Cell::text(level.name())];
         for (at, (metric, now)) in level.times_ns().into_iter().enumerate() {
             let was: Vec<f64> = past.iter().filter_map(|known| known.times_ns()[at].1).collect();
             let change = crate::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
             let change = change.map_or_else(String::new, |change| format!(", {change}"));
-            cells.push(value(metric, now) + &change);
+            cells.push(Cell::text(value(metric, now).shown() + &change));
         }
-        cells.extend([level.failed, level.wrong_length].map(|count| format!("{count} of {}", level.issued)));
-        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
+        let of_all = |count| Cell::text(format!("{count} of {}", level.issued));
+        cells.extend([level.failed, level.wrong_length].map(of_all));
+        table.row(cells);
     }
-    text + &table.render()
+    text + &terminal::table(&table)
 }

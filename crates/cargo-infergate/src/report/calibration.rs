@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Style, Table};
+use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::terminal;
 use super::units::{self, MISSING, fine};
 use crate::gate::paired::POWER_ASKED;
@@ -18,7 +18,7 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     text += &power(summary);
     text += &found(summary);
     if calibration.partial {
-        let _ = writeln!(text, "\n{} the calibration was cut short", Style::Warn.paint("partial:"));
+        let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
     }
     text
 }
@@ -73,18 +73,26 @@ fn live_line(name: &str, live: &LiveGates) -> String {
     )
 }
 
+fn fine_cell(fraction: Option<f64>) -> Cell {
+    fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(fine(fraction)))
+}
+
+fn interval(low: Option<f64>, high: Option<f64>) -> Cell {
+    Cell::text(format!("{} to {}", terminal::change(low).shown(), terminal::change(high).shown()))
+}
+
 fn noise(summary: &Summary) -> String {
     if summary.noise.iter().all(|noise| noise.std.is_none()) {
         return String::new();
     }
-    let mut table = Table::new(&["case", "blocks", "std", "of means"]);
+    let mut table = Table::brief(&["case", "blocks", "std", "of means"]);
     for noise in &summary.noise {
-        let [std, mean_std] = [noise.std, noise.mean_std].map(|std| std.map_or_else(|| MISSING.into(), fine));
-        table.plain_row(&[&noise.case.to_string(), &noise.blocks.to_string(), &std, &mean_std]);
+        let cells = [noise.std, noise.mean_std].map(fine_cell);
+        table.row([vec![Cell::text(noise.case.to_string()), Cell::count(noise.blocks)], cells.into()].concat());
     }
     format!(
         "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate\n{}",
-        table.render()
+        terminal::table(&table)
     )
 }
 
@@ -92,16 +100,20 @@ fn layout(summary: &Summary) -> String {
     if summary.layout.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["case", "builds", "gates", "tau", "at most"]);
+    let mut table = Table::brief(&["case", "builds", "gates", "tau", "at most"]);
     for layout in &summary.layout {
-        let at_most = layout.tau_at_most.map_or_else(|| MISSING.into(), fine);
-        let (builds, gates) = (layout.builds.to_string(), layout.gates.to_string());
-        table.plain_row(&[&layout.case.to_string(), &builds, &gates, &fine(layout.tau), &at_most]);
+        table.row(vec![
+            Cell::text(layout.case.to_string()),
+            Cell::count(layout.builds),
+            Cell::count(layout.gates),
+            fine_cell(Some(layout.tau)),
+            fine_cell(layout.tau_at_most),
+        ]);
     }
     format!(
         "\nlayout: tau, the standard deviation of the difference between two builds that do the same, and its upper bound \
          (95 %)\n{}",
-        table.render()
+        terminal::table(&table)
     )
 }
 
@@ -110,18 +122,22 @@ fn power(summary: &Summary) -> String {
         return String::new();
     }
     let percent = (POWER_ASKED * 100.0).round();
-    let mut table = Table::new(&["case", "slowdown", "interval (95 %)", "timed work", "of 5 %"]);
+    let mut table = Table::brief(&["case", "slowdown", "interval (95 %)", "timed work", "of 5 %"]);
     for power in &summary.power {
-        let ratio = |fraction: Option<f64>| fraction.map_or_else(|| MISSING.into(), units::signed_percent);
-        let interval = format!("{} to {}", ratio(power.low), ratio(power.high));
-        let seconds = |seconds: Option<f64>| units::duration(seconds.map(|seconds| seconds * 1e9));
-        let (smallest, larger) = (seconds(power.timed_seconds), seconds(power.timed_seconds_at_5_percent));
-        table.plain_row(&[&power.case.to_string(), &ratio(power.smallest), &interval, &smallest, &larger]);
+        let time =
+            |seconds: Option<f64>| Cell::number(seconds.map(|seconds| seconds * 1e9), Unit::Ns, Missing::NotMeasured);
+        table.row(vec![
+            Cell::text(power.case.to_string()),
+            terminal::change(power.smallest),
+            interval(power.low, power.high),
+            time(power.timed_seconds),
+            time(power.timed_seconds_at_5_percent),
+        ]);
     }
     format!(
         "\npower: the smallest slowdown called {percent:.0} times of 100, from unchanged live blocks shifted by it, and the timed \
          work of a suite with it, and with one of 5 %\n{}",
-        table.render()
+        terminal::table(&table)
     )
 }
 
@@ -129,19 +145,16 @@ fn found(summary: &Summary) -> String {
     if summary.found.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["case", "injected", "measured", "interval (95 %)", "blocks"]);
+    let mut table = Table::brief(&["case", "injected", "measured", "interval (95 %)", "blocks"]);
     for found in &summary.found {
-        let measured = |of: fn(&Share) -> f64| {
-            found.measured.as_ref().map_or_else(|| MISSING.into(), |share| units::signed_percent(of(share)))
-        };
-        let interval = format!("{} to {}", measured(|share| share.low), measured(|share| share.high));
+        let measured = found.measured.as_ref();
         table.row(vec![
-            (found.case.to_string(), Style::Plain),
-            (units::signed_percent(found.slowdown), Style::Plain),
-            (measured(|share| share.share), Style::Plain),
-            (interval, Style::Plain),
-            (found.rows.to_string(), Style::Dim),
+            Cell::text(found.case.to_string()),
+            terminal::change(Some(found.slowdown)),
+            terminal::change(measured.map(|share| share.share)),
+            interval(measured.map(|share| share.low), measured.map(|share| share.high)),
+            Cell::count(found.rows).toned(Tone::Dim),
         ]);
     }
-    format!("\ncheck: slowdowns injected into head, and what was measured of them\n{}", table.render())
+    format!("\ncheck: slowdowns injected into head, and what was measured of them\n{}", terminal::table(&table))
 }

@@ -2,28 +2,28 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Style, Table};
-use super::{units, words};
+use super::model::{Cell, Missing, Table, Tone, Unit};
+use super::{terminal, units, words};
 use crate::machine::doctor;
 use crate::receipt::Checkup;
 
 /// The checkup as text.
 pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
     let mut text = format!("machine class {}\n\n", checkup.machine.class);
-    let mut table = Table::new(&["", "looked at", "found"]);
+    let mut table = Table::brief(&["", "looked at", "found"]);
     for finding in &checkup.findings {
-        let (mark, style) = match (finding.noisy, finding.found == doctor::NOT_READABLE) {
-            (true, _) => ("noisy", Style::Warn),
-            (false, true) => ("unknown", Style::Dim),
-            (false, false) => ("ok", Style::Good),
+        let (mark, tone) = match (finding.noisy, finding.found == doctor::NOT_READABLE) {
+            (true, _) => ("noisy", Tone::Warn),
+            (false, true) => ("unknown", Tone::Dim),
+            (false, false) => ("ok", Tone::Good),
         };
         table.row(vec![
-            (mark.into(), style),
-            (finding.subject.clone(), Style::Plain),
-            (finding.found.clone(), Style::Plain),
+            Cell::text(mark).toned(tone),
+            Cell::text(finding.subject.clone()),
+            Cell::text(finding.found.clone()),
         ]);
     }
-    text += &table.left_aligned().render();
+    text += &terminal::table(&table.left_aligned());
     text += "\nadvice\n";
     for finding in &checkup.findings {
         if let Some(advice) = &finding.advice {
@@ -40,16 +40,21 @@ fn stored(checkup: &Checkup, min_sessions: usize) -> String {
         text += "unknown: this machine class has no baseline; make one with the command `bless`\n";
         return text;
     }
-    let mut table = Table::new(&["baseline", "case", "sessions", "days", "calls from"]);
+    let mut table = Table::brief(&["baseline", "case", "sessions", "days", "calls from"]);
     for sight in &checkup.sight {
         let calls = match sight.ratio {
             Some(ratio) => units::signed_percent(ratio - 1.0),
             None => format!("unknown, {}", words::days_needed(sight.days, min_sessions)),
         };
-        let (sessions, days) = (sight.sessions.to_string(), sight.days.to_string());
-        table.plain_row(&[&sight.baseline, &sight.case, &sessions, &days, &calls]);
+        table.row(vec![
+            Cell::text(sight.baseline.clone()),
+            Cell::text(sight.case.clone()),
+            Cell::count(sight.sessions),
+            Cell::count(sight.days),
+            Cell::text(calls),
+        ]);
     }
-    text + &table.left_aligned().render()
+    text + &terminal::table(&table.left_aligned())
 }
 
 fn paired(checkup: &Checkup) -> String {
@@ -58,10 +63,14 @@ fn paired(checkup: &Checkup) -> String {
         text += "unknown: this machine class was never calibrated; find out with the command `calibrate`\n";
         return text;
     }
-    let mut table = Table::new(&["calibration", "case", "noise of a block", "calls from"]);
+    let mut table = Table::brief(&["calibration", "case", "noise of a block", "calls from"]);
     for sight in &checkup.paired {
-        let calls = sight.ratio.map_or_else(|| units::MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
-        table.plain_row(&[&sight.calibration, &sight.case, &units::percent(sight.std), &calls]);
+        table.row(vec![
+            Cell::text(sight.calibration.clone()),
+            Cell::text(sight.case.clone()),
+            Cell::number(sight.std, Unit::Fraction, Missing::NotMeasured),
+            terminal::change(sight.ratio.map(|ratio| ratio - 1.0)),
+        ]);
     }
-    text + &table.left_aligned().render()
+    text + &terminal::table(&table.left_aligned())
 }

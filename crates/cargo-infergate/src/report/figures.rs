@@ -34,6 +34,16 @@ impl Figure {
         }
     }
 
+    /// The figure a case is gated by.
+    pub fn gated(case: Case) -> Self {
+        match case.phase() {
+            Phase::Prefill => Self::Ttft,
+            Phase::Decode => Self::Itl,
+            Phase::Generate => Self::E2e,
+            Phase::Bench => Self::Time,
+        }
+    }
+
     /// The one that tells most about a phase's growth with its prompt.
     pub fn that_scales(phase: Phase) -> &'static [Self] {
         match phase {

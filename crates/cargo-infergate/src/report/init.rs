@@ -2,7 +2,8 @@
 
 use infergate_core::printable::printable;
 
-use super::table::Style;
+use super::model::Tone;
+use super::terminal::{bold, paint};
 use crate::receipt::{Init, InitChange, InitFile};
 
 /// Every file with the lines that come to it.
@@ -14,10 +15,10 @@ pub fn text(init: &Init, added: &[(InitFile, &str)]) -> String {
             InitChange::Added => "lines added",
             InitChange::Kept => "as it is",
         };
-        text += &Style::Bold.paint(&format!("{}: {what}", file.path));
+        text += &bold(&format!("{}: {what}", file.path));
         text.push('\n');
         for line in lines.lines() {
-            text += &Style::Good.paint(&format!("+ {line}"));
+            text += &paint(Tone::Good, &format!("+ {line}"));
             text.push('\n');
         }
     }

@@ -1,16 +1,12 @@
-//! What a load run found, for a person: one table a metric and scenario, one row a level.
+//! What a load run found, on a terminal: one table a metric and scenario, one row a level. What else is here is derived for it and
+//! for pages.
 
-pub mod agreement;
-pub mod audit;
-mod cost;
+pub mod course;
 pub mod digest;
-mod limits;
 pub mod metric;
-pub mod quarters;
-pub mod uptime;
+pub mod pairs;
 pub mod verdict;
 pub mod view;
-pub mod winners;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,30 +15,23 @@ use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::printable::printable;
 use infergate_core::stats::samples_needed;
 
-use super::model::Missing;
-use super::table::{Style, Table};
+use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::terminal;
-use super::units::{self, MISSING};
-use super::words::{load as load_words, missing};
-use crate::load::judge::load;
-use crate::load::summary::{Counted, LevelSummary, is_marked, scaling_efficiency, summarise, summarise_target};
+use super::topics::load::{audit, cost, failures, levels, limits, users, winners};
+use super::units;
+use super::words::missing;
+use crate::load::scenario::Scenario;
+use crate::load::summary::{Counted, is_marked};
 use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
-use digest::Digest;
+use digest::{Digest, Point};
 use metric::Metric;
 use view::View;
-
-/// The percentiles that are shown.
-const SHOWN: [(&str, f64); 4] = [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P99", 0.99)];
-/// Gaps up to this look instant.
-pub const INSTANT_NS: f64 = 20e6;
-/// Gaps above this look sluggish.
-pub const SLUGGISH_NS: f64 = 70e6;
 
 /// The run as text; of one that is not to be used, with its verdict last.
 pub fn text(receipt: &LoadReceipt) -> String {
     let Some((outcome, why)) = unusable(receipt) else { return measured(receipt) };
-    let verdict = Style::Warn.paint(&format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
+    let verdict = terminal::paint(Tone::Warn, &format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
     format!("{}\n{verdict}: {}\n", measured(receipt), printable(why))
 }
 
@@ -51,62 +40,26 @@ pub fn measured(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     let digest = Digest::of(receipt);
     let view = View { receipt, digest: &digest };
-    for (index, scenario) in (0..).zip(&receipt.scenarios) {
-        let levels = receipt.levels.iter().filter(|level| level.scenario == index);
-        let rows: Vec<Row<'_>> = levels.flat_map(|level| rows(level, &receipt.targets)).collect();
-        if rows.is_empty() {
-            continue;
-        }
-        let turns = if scenario.turns > 1 { format!(", {} turns", scenario.turns) } else { String::new() };
-        let _ = write!(
-            text,
-            "\n{}: {} tokens in, {} out{turns}\n\n",
-            Style::Bold.paint(&printable(&scenario.name)),
-            scenario.input_tokens,
-            scenario.output_tokens
-        );
-        text += &overview(&rows);
-        for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput] {
-            let _ = write!(text, "\n{}", percentiles(metric, &rows));
-        }
-        text += &words(&rows, receipt.partial);
-        text += &winners::text(&view, index as usize);
-        text += &limits::text(&whole(&receipt.levels, index), &receipt.limits);
-        text += &cost::text(&rows, &receipt.targets);
+    for (index, scenario) in view.scenarios() {
+        text += &of_scenario(&view, index, scenario);
     }
-    text += &winners::left_out(&view);
-    text += &audit::text(receipt);
-    text + &notes(receipt)
+    text += &terminal::paragraph(winners::left_out(&view).map(|said| said + "\n").unwrap_or_default());
+    text += &audit::brief(receipt).map(|table| terminal::paragraph(terminal::table(&table))).concat();
+    text + &terminal::paragraph(notes(receipt))
 }
 
-/// A row of each table: a level, or one target of a level.
-struct Row<'a> {
-    name: String,
-    /// Empty where there is one target.
-    target: &'a str,
-    level: &'a LevelRecord,
-    /// What this row is about: all of the level's, or those of the target.
-    requests: Vec<&'a RequestRecord>,
-    summary: LevelSummary,
-}
-
-fn rows<'a>(level: &'a LevelRecord, targets: &'a [TargetRecord]) -> Vec<Row<'a>> {
-    let name = load(&level.arrivals);
-    if targets.len() < 2 {
-        let requests = level.requests.iter().collect();
-        return vec![Row { name, target: "", level, requests, summary: summarise(level) }];
+fn of_scenario(view: &View<'_>, index: usize, scenario: &Scenario) -> String {
+    let points: Vec<&Point> = view.digest.points.iter().filter(|point| point.scenario == index).collect();
+    let turns = if scenario.turns > 1 { format!(", {} turns", scenario.turns) } else { String::new() };
+    let name = terminal::bold(&printable(&scenario.name));
+    let mut text = format!("\n{name}: {} tokens in, {} out{turns}\n", scenario.input_tokens, scenario.output_tokens);
+    for table in [overview(view, &points)].iter().chain(&users::brief(view, &points)) {
+        text += &terminal::paragraph(terminal::table(table));
     }
-    let row = |(index, target): (u32, &'a TargetRecord)| {
-        let name = format!("{name}, {}", target.name());
-        let requests = level.requests.iter().filter(|record| record.target == index).collect();
-        Row { name, target: target.name(), level, requests, summary: summarise_target(level, index) }
-    };
-    (0..).zip(targets).map(row).collect()
-}
-
-/// The levels of a scenario, all targets together.
-fn whole(levels: &[LevelRecord], scenario: u32) -> Vec<(&LevelRecord, LevelSummary)> {
-    levels.iter().filter(|level| level.scenario == scenario).map(|level| (level, summarise(level))).collect()
+    text += &terminal::paragraph(words(view, &points));
+    text += &terminal::paragraph(winners::brief(view, index));
+    text += &limits::brief(view, index);
+    text + &terminal::paragraph(cost::brief(view, &points))
 }
 
 /// What was asked, and by which client: a line each.
@@ -133,135 +86,78 @@ pub fn header(receipt: &LoadReceipt) -> String {
     text + &format!("client: {}, each user's connection is used again", printable(&receipt.machine.class))
 }
 
-fn overview(rows: &[Row<'_>]) -> String {
-    let mut table =
-        Table::new(&["load", "measured", "sent", "failed", "in flight", "system", "scaling", "decode P50 per user"]);
-    // Alone is what one user of a single target had; users of several share themselves between them.
-    let single = rows.iter().map(|row| &row.summary).find(|summary| summary.users == Some(1));
-    for Row { name, summary, .. } in rows {
-        let failed: u64 = summary.failures.values().sum();
-        let style = if failed > 0 { Style::Bad } else { Style::Plain };
-        let plain = |text: String| (text, Style::Plain);
-        let scaling = single.and_then(|single| scaling_efficiency(summary, single));
+fn overview(view: &View<'_>, points: &[&Point]) -> Table {
+    let headings = ["load", "measured", "sent", "failed", "in flight", "system", "scaling", "decode P50 per user"];
+    let mut table = Table::brief(&headings);
+    for point in points {
+        let failed = point.failed();
+        let in_flight = point.in_flight.map(|in_flight| Cell::text(format!("{in_flight:.1}")));
         table.row(vec![
-            plain(name.clone()),
-            plain(format!("{} of {}", summary.measured, summary.asked.unwrap_or(summary.started as u64))),
-            plain(summary.issued.to_string()),
-            (failed.to_string(), style),
-            plain(summary.in_flight.map_or(MISSING.into(), |in_flight| format!("{in_flight:.1}"))),
-            plain(units::tokens_per_s(summary.system_tokens_per_s)),
-            plain(units::percent(scaling.filter(|_| summary.in_flight.is_some()))),
-            plain(units::tokens_per_s(summary.decode_tokens_per_s.at(0.5))),
+            Cell::text(view.row_name(point)),
+            Cell::text(format!("{} of {}", point.measured, point.asked.unwrap_or(point.started as u64))),
+            Cell::of(point.issued as f64, Unit::Count),
+            Cell::of(failed as f64, Unit::Count).toned(if failed > 0 { Tone::Bad } else { Tone::Plain }),
+            in_flight.unwrap_or(Cell::Missing(Missing::NoWindow)),
+            Cell::number(point.system_tokens_per_s, Unit::TokensPerS, Missing::NoWindow),
+            Cell::number(point.scaling.filter(|_| point.in_flight.is_some()), Unit::Fraction, Missing::NoSingleUser),
+            Cell::number(point.spread(Metric::DecodeSpeed).p50, Unit::TokensPerS, Missing::NoWindow),
         ]);
     }
-    table.render()
-}
-
-fn percentiles(metric: Metric, rows: &[Row<'_>]) -> String {
-    let mut headings = vec![metric.name()];
-    headings.extend(SHOWN.map(|(name, _)| name));
-    if metric == Metric::Itl {
-        headings.push("feels");
-    }
-    let mut table = Table::new(&headings);
-    for Row { name, summary, .. } in rows {
-        let values = metric.values(summary);
-        let mut cells = vec![name.clone()];
-        cells
-            .extend(SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| metric.unit().show(value))));
-        if metric == Metric::Itl {
-            cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
-        }
-        table.row(cells.into_iter().map(|cell| (cell, Style::Plain)).collect());
-    }
-    table.render()
-}
-
-/// A first token up to here seems to be there at once.
-pub const AT_ONCE_NS: f64 = 200e6;
-/// Behind this it is waited for.
-pub const WAITED_FOR_NS: f64 = 300e6;
-
-/// How a wait for the first token feels.
-pub fn wait(ttft_ns: f64) -> &'static str {
-    match ttft_ns {
-        ns if ns <= AT_ONCE_NS => "at once",
-        ns if ns <= WAITED_FOR_NS => "nearly at once",
-        _ => "waited for",
-    }
-}
-
-/// How a stream with this gap feels to its reader.
-pub fn smoothness(itl_ns: f64) -> &'static str {
-    match itl_ns {
-        ns if ns < INSTANT_NS => "instant",
-        ns if ns <= SLUGGISH_NS => "acceptable",
-        _ => "sluggish",
-    }
+    table
 }
 
 /// What the tables of a scenario leave out.
-fn words(rows: &[Row<'_>], partial: bool) -> String {
+fn words(view: &View<'_>, points: &[&Point]) -> String {
     let mut text = String::new();
-    for Row { name, level, requests, summary, .. } in rows {
-        let name = printable(name);
-        if let Some(line) = failed(requests, summary) {
-            let _ = writeln!(text, "{name}: {line}");
-        }
-        if let Some(late) = summary.late_ns.at(0.5).filter(|_| summary.users.is_none()) {
+    let mut say = |line: String| text += &(line + "\n");
+    for point in points {
+        let Some(level) = view.receipt.levels.get(point.level) else { continue };
+        let late = point.late_ns.filter(|_| point.users().is_none()).map(|late| {
             let late = units::duration(Some(late));
-            let _ = writeln!(
-                text,
-                "{name}: the client sent requests {late} after their scheduled start (P50), which is in every latency"
-            );
-        }
-        if let Some(few) = few(level, summary) {
-            let _ = writeln!(text, "{name}: {few}");
-        }
-        if partial && summary.cancelled > 0 {
-            let _ = writeln!(text, "{name}: {} requests were given up when the run ended", summary.cancelled);
-        }
-        if let Some(batch) = &level.batch {
-            let _ = writeln!(text, "{name}: {}", batched(batch));
-        }
-        if summary.retries > 0 {
-            let _ = writeln!(text, "{name}: {} attempts ended in 429 or 5xx and were made again", summary.retries);
+            format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
+        });
+        let given_up = (view.receipt.partial && point.cancelled > 0)
+            .then(|| format!("{} requests were given up when the run ended", point.cancelled));
+        let retried =
+            (point.retries > 0).then(|| format!("{} attempts ended in 429 or 5xx and were made again", point.retries));
+        let batch = level.batch.as_ref().map(batched);
+        for line in [failed(view, point), late, few(level, point), given_up, batch, retried].into_iter().flatten() {
+            say(format!("{}: {line}", view.row_name(point)));
         }
     }
     for how in [Counted::Pieces, Counted::Tokenizer] {
-        let counted: Vec<&Row> = rows.iter().filter(|row| row.summary.counted == Some(how)).collect();
-        let targets: BTreeSet<&str> = counted.iter().map(|row| row.target).filter(|name| !name.is_empty()).collect();
+        let counted: Vec<&&Point> = points.iter().filter(|point| point.counted == Some(how)).collect();
+        let targets: BTreeSet<&str> =
+            counted.iter().filter_map(|point| Some(view.receipt.targets.get(point.target?)?.name())).collect();
+        let targets = targets.into_iter().filter(|name| !name.is_empty());
         if !counted.is_empty() {
-            let targets: Vec<String> = targets.into_iter().map(|name| printable(name).into_owned()).collect();
-            let _ = writeln!(text, "{}", load_words::counted(how, &targets));
+            let targets: Vec<String> = targets.map(|name| printable(name).into_owned()).collect();
+            say(levels::counted_words(how, &targets));
         }
     }
-    let counts = compare(rows.iter().flat_map(|row| row.requests.iter().copied()));
-    if let Some(TokenCounts { both, same, apart, .. }) = counts {
-        let _ = writeln!(
-            text,
+    if let Some(TokenCounts { both, same, apart, .. }) = compare(points.iter().flat_map(|point| view.requests(point))) {
+        say(format!(
             "tokens by the server's usage and by the tokenizer: the same number in {same} of {both} answers, more than one apart \
              in {apart}"
-        );
+        ));
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    text
 }
 
 /// What a level has too few requests for; `None` where it has those that were asked for.
-fn few(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
+fn few(level: &LevelRecord, point: &Point) -> Option<String> {
     let needed = samples_needed(0.5).unwrap_or(usize::MAX);
-    match summary.asked {
-        _ if summary.started == 0 => Some(missing::reason(Missing::NoWindow)),
-        Some(asked) if (summary.started as u64) < asked => Some(format!(
-            "{} of {asked} requests ran at full load to their ends: the level ended early",
-            summary.started
-        )),
+    match point.asked {
+        _ if point.started == 0 => Some(missing::reason(Missing::NoWindow)),
+        Some(asked) if (point.started as u64) < asked => {
+            Some(format!("{} of {asked} requests ran at full load to their ends: the level ended early", point.started))
+        }
         None if !is_marked(level) => Some(format!(
             "{} of {} requests ran at full load to their ends: the receipt is of before the load was kept for all of them",
-            summary.started, summary.issued
+            point.started, point.issued
         )),
-        _ if summary.measured < needed => {
-            Some(format!("{} measured requests completed, and a percentile takes {needed}", summary.measured))
+        _ if point.measured < needed => {
+            Some(format!("{} measured requests completed, and a percentile takes {needed}", point.measured))
         }
         _ => None,
     }
@@ -282,34 +178,15 @@ pub fn batched(batch: &BatchRecord) -> String {
     format!("{how}{cache}; {} outputs computed alone were the same{cut}", batch.compared)
 }
 
-fn failed(requests: &[&RequestRecord], summary: &LevelSummary) -> Option<String> {
-    let counts: Vec<String> =
-        summary.failures.iter().map(|(class, count)| format!("{count} {}", class_words(*class))).collect();
+fn failed(view: &View<'_>, point: &Point) -> Option<String> {
     let mut details: BTreeMap<&str, usize> = BTreeMap::new();
-    for failure in requests.iter().filter_map(|record| record.failure.as_ref()) {
+    for failure in view.requests(point).filter_map(|record: &RequestRecord| record.failure.as_ref()) {
         if failure.class != FailureClass::Cancelled {
             *details.entry(&failure.detail).or_default() += 1;
         }
     }
     let (most, _) = details.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("failed: {} (most: {})", counts.join(", "), printable(most)))
-}
-
-/// What became of requests that failed: `3 by timeout`.
-pub fn class_words(class: FailureClass) -> &'static str {
-    match class {
-        FailureClass::Connect => "without a connection",
-        FailureClass::Tls => "without a TLS session",
-        FailureClass::Status4xx => "with a 4xx status",
-        FailureClass::Status429 => "with status 429",
-        FailureClass::Status5xx => "with a 5xx status",
-        FailureClass::Timeout => "by timeout",
-        FailureClass::MalformedStream => "with a malformed stream",
-        FailureClass::CutStream => "with a stream that was cut",
-        FailureClass::WrongLength => "of the wrong length",
-        FailureClass::Engine => "in the engine",
-        FailureClass::Cancelled => "cancelled",
-    }
+    Some(format!("failed: {} (most: {})", failures::classes(&point.failures), printable(most)))
 }
 
 fn notes(receipt: &LoadReceipt) -> String {
@@ -318,9 +195,9 @@ fn notes(receipt: &LoadReceipt) -> String {
         let _ = writeln!(text, "note: {}", printable(note));
     }
     for reason in &receipt.invalid {
-        let _ = writeln!(text, "{} {}", Style::Warn.paint("invalid:"), printable(reason));
+        let _ = writeln!(text, "{} {}", terminal::paint(Tone::Warn, "invalid:"), printable(reason));
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    text
 }
 
 /// How a run ends whose numbers are not to be used, and why: the order is the gate's. `None` for a sound run.

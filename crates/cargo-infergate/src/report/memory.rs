@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use infergate_core::printable::printable;
 
+use super::model::{Cell, Missing, Table};
 use super::sparkline::sparkline;
-use super::table::{Style, Table};
 use super::terminal;
-use super::units::{self, MISSING};
+use super::units;
 use super::words;
 use crate::receipt::{CountedCase, Evidence, MemoryReceipt, MemoryRecord, Unit, Verdict, Witness};
 use infergate_core::memory::leak::{allocations, asked, resident_trend};
@@ -161,15 +161,15 @@ fn counters(counted: &[CountedCase]) -> String {
         return String::new();
     }
     let headings: Vec<String> = names.iter().map(|name| words::counter::name(name)).collect();
-    let mut table = Table::new(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
+    let mut table = Table::brief(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
     for case in counted {
         let cell = |name: &&str| match case.counters.get(*name) {
-            None => (MISSING.to_owned(), Style::Dim),
-            Some(counter) => (words::counter::value(Unit::of(name), *counter), Style::Plain),
+            None => Cell::Missing(Missing::NotCounted),
+            Some(counter) => Cell::text(words::counter::value(Unit::of(name), *counter)),
         };
-        let mut cells = vec![(case.id.to_string(), Style::Plain)];
+        let mut cells = vec![Cell::text(case.id.to_string())];
         cells.extend(names.iter().map(cell));
         table.row(cells);
     }
-    format!("\n{}", table.render())
+    terminal::paragraph(terminal::table(&table))
 }

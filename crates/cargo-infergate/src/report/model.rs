@@ -22,13 +22,15 @@ pub enum Tone {
     Bad,
     /// It cannot be said.
     Warn,
+    /// Of less interest, where there are colours.
+    Dim,
 }
 
 impl Tone {
     /// The tone of an outcome.
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Advisory => Self::Plain,
+            Outcome::Advisory => Self::Dim,
             Outcome::Accepted => Self::Warn,
             _ => match outcome.exit_code() {
                 0 => Self::Good,
@@ -41,7 +43,7 @@ impl Tone {
     /// Its name in files and style sheets.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Plain => "plain",
+            Self::Plain | Self::Dim => "plain",
             Self::Good => "good",
             Self::Bad => "bad",
             Self::Warn => "warn",
@@ -82,6 +84,8 @@ pub struct Section {
     pub title: &'static str,
     /// Whether it is shown to those alone who ask for it.
     pub folded: bool,
+    /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
+    pub rank: Option<u8>,
     /// In the order they are read.
     pub blocks: Vec<Block>,
 }
@@ -89,14 +93,31 @@ pub struct Section {
 impl Section {
     /// A section without anything in it.
     pub fn new(id: &'static str, title: &'static str) -> Self {
-        Self { id, title, folded: false, blocks: Vec::new() }
+        Self { id, title, folded: false, rank: Some(u8::MAX), blocks: Vec::new() }
     }
 
-    /// The same with `block` at its end.
+    /// The same with these at its end, but for those that are empty.
     #[must_use]
-    pub fn with(mut self, block: impl Into<Block>) -> Self {
-        self.blocks.push(block.into());
+    pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
+        self.blocks.extend(blocks.into_iter().map(Into::into).filter(|block| !block.is_empty()));
         self
+    }
+
+    /// Whether there is more in it than what it is about.
+    pub fn says_something(&self) -> bool {
+        self.blocks.iter().any(|block| !matches!(block, Block::Said(_) | Block::Chart(_)))
+    }
+
+    /// The same with its findings at this place among those of other sections.
+    #[must_use]
+    pub fn ranked(self, rank: u8) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
+    /// The same, with its findings in it and not at the top.
+    #[must_use]
+    pub fn keeping_findings(self) -> Self {
+        Self { rank: None, ..self }
     }
 
     /// The same, for those alone who ask for it.
@@ -131,9 +152,57 @@ pub enum Block {
     Chart(Chart),
 }
 
+impl Block {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Said(said) => said.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Table(table) => table.rows.is_empty(),
+            Self::Findings(findings) => findings.is_empty(),
+            Self::Chart(chart) => chart.layers.is_empty(),
+        }
+    }
+}
+
+impl From<&str> for Block {
+    fn from(said: &str) -> Self {
+        Self::Said(said.into())
+    }
+}
+
+impl From<String> for Block {
+    fn from(said: String) -> Self {
+        Self::Said(said)
+    }
+}
+
+impl From<Vec<String>> for Block {
+    fn from(list: Vec<String>) -> Self {
+        Self::List(list)
+    }
+}
+
 impl From<Table> for Block {
     fn from(table: Table) -> Self {
         Self::Table(table)
+    }
+}
+
+impl From<Finding> for Block {
+    fn from(finding: Finding) -> Self {
+        Self::Findings(vec![finding])
+    }
+}
+
+impl From<Vec<Finding>> for Block {
+    fn from(findings: Vec<Finding>) -> Self {
+        Self::Findings(findings)
+    }
+}
+
+impl From<Chart> for Block {
+    fn from(chart: Chart) -> Self {
+        Self::Chart(chart)
     }
 }
 
@@ -149,6 +218,13 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A sentence and the figures it rests on; `None` without one, and where one is no number.
+    pub fn of(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Option<Self> {
+        let known = figures.iter().map(|(name, value, unit)| Some((name.clone(), Quantity::new(*value, *unit)?)));
+        let rests_on: Vec<(String, Quantity)> = known.collect::<Option<_>>()?;
+        (!rests_on.is_empty()).then_some(Self { tone, said, rests_on })
+    }
+
     /// The figures that its sentence does not say.
     pub fn figures(&self) -> Vec<String> {
         let shown = self.rests_on.iter().map(|(name, quantity)| (name, quantity.shown()));

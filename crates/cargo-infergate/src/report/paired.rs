@@ -1,12 +1,10 @@
 //! A paired run, for a person.
 
-use std::fmt::Write as _;
-
-use super::table::{Style, Table};
+use super::model::{Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
-use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict};
+use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::printable;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
@@ -53,26 +51,19 @@ pub fn power(
     smallest: impl Fn(&PairedCase, f64, usize) -> Option<f64>,
 ) -> String {
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut text = format!("\nsmallest slowdown that {blocks} blocks call 19 times out of 20\n");
-    let mut table = Table::new(&["case", "fails from", "expected noise", "pairs a block", "calls from"]);
+    let mut table = Table::brief(&["case", "fails from", "expected noise", "pairs a block", "calls from"]);
     for case in &timed {
         let smallest = case.expected_std.and_then(|std| smallest(case, std, timed.len()));
+        let few = || format!("{MISSING} (too few blocks or too noisy)");
         table.row(vec![
-            (case.id.to_string(), Style::Plain),
-            (units::signed_percent(case.threshold - 1.0), Style::Plain),
-            (units::percent(case.expected_std), Style::Plain),
-            (case.pairs.to_string(), Style::Plain),
-            (
-                smallest.map_or_else(
-                    || format!("{MISSING} (too few blocks or too noisy)"),
-                    |s| units::signed_percent(s - 1.0),
-                ),
-                Style::Plain,
-            ),
+            Cell::text(case.id.to_string()),
+            terminal::change(Some(case.threshold - 1.0)),
+            Cell::number(case.expected_std, Unit::Fraction, Missing::NotMeasured),
+            Cell::count(case.pairs),
+            Cell::text(smallest.map_or_else(few, |ratio| units::signed_percent(ratio - 1.0))),
         ]);
     }
-    let _ = write!(text, "{}", table.render());
-    text
+    format!("\nsmallest slowdown that {blocks} blocks call 19 times out of 20\n{}", terminal::table(&table))
 }
 
 /// A bisection: each step with its interval, and what it found in one line.
@@ -80,24 +71,19 @@ pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, .. } = found;
     let mut text =
         format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
-    let mut table = Table::new(&[*searched, "change", "blocks", "verdict"]).left_aligned();
+    let mut table = Table::brief(&[*searched, "change", "blocks", "verdict"]).left_aligned();
     for step in steps {
-        let cells = match &step.row {
-            Some(row) => {
-                let blocks = row.time().and_then(|time| time.blocks);
-                [
-                    row.time().map_or_else(|| MISSING.into(), words::change),
-                    blocks.map_or_else(|| MISSING.into(), |blocks| blocks.to_string()),
-                    words::ending(row),
-                ]
-            }
-            None => {
-                [MISSING.into(), MISSING.into(), format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING))]
-            }
-        };
-        table.plain_row(&[&step.name, &cells[0], &cells[1], &cells[2]]);
+        let time = step.row.as_ref().and_then(VerdictRow::time);
+        let blocks = time.and_then(|time| time.blocks).map(|blocks| blocks as f64);
+        let skipped = || format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING));
+        table.row(vec![
+            Cell::text(step.name.clone()),
+            time.map_or(Cell::Missing(Missing::NotMeasured), |time| Cell::text(words::change(time))),
+            Cell::number(blocks, Unit::Count, Missing::NotMeasured),
+            Cell::text(step.row.as_ref().map_or_else(skipped, words::ending)),
+        ]);
     }
-    text += &table.render();
+    text += &terminal::table(&table);
     text += &match end {
         BisectionEnd::First { name } => format!("\nfirst slower {searched}: {}\n", printable(name)),
         BisectionEnd::OneOf { names } => {

@@ -170,3 +170,15 @@ fn three_digits(value: f64) -> String {
         value => format!("{value:.0}"),
     }
 }
+
+/// A name as a heading: `End-to-end latency`.
+pub fn capital(name: &str) -> String {
+    let mut rest = name.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// A sentence as a title; one that begins with the name of a case stays as it is.
+pub fn sentence(said: &str) -> String {
+    let first = said.split(' ').next().unwrap_or_default();
+    if first.chars().all(char::is_alphabetic) { capital(said) } else { said.into() }
+}

@@ -4,17 +4,12 @@
 pub mod accept;
 mod code;
 pub mod command;
-pub mod configuration;
 pub mod counter;
 mod errors;
-pub mod findings;
 pub mod headline;
-pub mod load;
 pub mod look;
 mod memory;
 pub mod missing;
-pub mod pages;
-pub mod recommendations;
 
 use infergate_core::case::Phase;
 
@@ -24,7 +19,7 @@ use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
     Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
-    Statistic, TargetEvidence, TimeEvidence, VerdictRow,
+    Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -130,6 +125,23 @@ pub fn sentence(row: &VerdictRow) -> Option<String> {
         .chain(remedy)
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What the rows say, the same words of several subjects once.
+pub fn remarks(rows: &[VerdictRow]) -> Vec<String> {
+    let mut grouped: Vec<(Vec<&Subject>, String)> = Vec::new();
+    for row in rows {
+        let beyond = row.time().and_then(|time| units::beyond_hardware(time.limit_fraction));
+        for said in sentence(row).into_iter().chain(beyond) {
+            match grouped.iter_mut().find(|(_, known)| *known == said) {
+                Some((subjects, _)) if subjects.contains(&&row.subject) => {}
+                Some((subjects, _)) => subjects.push(&row.subject),
+                None => grouped.push((vec![&row.subject], said)),
+            }
+        }
+    }
+    let names = |subjects: Vec<&Subject>| subjects.into_iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
+    grouped.into_iter().map(|(subjects, said)| format!("{}: {said}", names(subjects))).collect()
 }
 
 /// What a row's time is of: the subject, and the anchor where that is what it is compared with.

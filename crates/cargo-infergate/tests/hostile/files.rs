@@ -12,7 +12,7 @@ use cargo_infergate::receipt::{
 };
 use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::{self, sections};
+use cargo_infergate::report::{self, topics};
 use infergate_core::printable::{printable, printable_report};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -135,7 +135,7 @@ fn load_receipts() {
         receipt.invalid.extend(judge::reasons(&receipt));
         let text = report::load::text(&receipt);
         let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
-        let made = report::sections::report(&inputs);
+        let made = report::topics::report(&inputs);
         // The page and its pictures.
         let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| exporter.export(&inputs, &made));
         let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
@@ -197,7 +197,7 @@ fn shards_of_a_load() {
         merged.validate()?;
         let mut shown = vec![report::load::text(&merged)];
         let inputs = Inputs { load: Some(merged), ..Inputs::default() };
-        let nothing = sections::report(&Inputs::default());
+        let nothing = topics::report(&Inputs::default());
         for exporter in chosen(&["vllm".into(), "aiperf".into()], &inputs)? {
             for file in exporter.export(&inputs, &nothing)? {
                 shown.push(String::from_utf8(file.bytes)?);

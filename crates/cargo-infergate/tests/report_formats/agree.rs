@@ -7,10 +7,10 @@ use cargo_infergate::receipt::{
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::load::text;
 use cargo_infergate::report::load::view::View;
-use cargo_infergate::report::load::winners::sentence;
 use cargo_infergate::report::model::Block;
-use cargo_infergate::report::sections::report;
 use cargo_infergate::report::terminal;
+use cargo_infergate::report::topics::load::winners::sentence;
+use cargo_infergate::report::topics::report;
 use cargo_infergate::report::verdict_file::verdict_file;
 
 use crate::load::{cell, of, table};

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use cargo_infergate::receipt::{Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read};
 use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::sections::report;
 use cargo_infergate::report::splice::splice;
+use cargo_infergate::report::topics::report;
 use infergate_core::printable::{printable, printable_within};
 use quick_xml::Reader;
 use quick_xml::events::Event;

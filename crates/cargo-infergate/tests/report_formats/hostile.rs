@@ -197,7 +197,7 @@ fn tables_keep_their_columns() {
 #[test]
 fn no_picture_takes_the_place_of_another() {
     for inputs in each() {
-        let report = cargo_infergate::report::sections::report(&inputs);
+        let report = cargo_infergate::report::topics::report(&inputs);
         let mut names: Vec<&str> = report.charts().map(|chart| chart.id.as_str()).collect();
         let count = names.len();
         names.sort_unstable();

@@ -3,8 +3,8 @@
 use cargo_infergate::receipt::{LoadReceipt, Outcome, Price};
 use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::model::{Block, Cell, Finding, Report, Table, Tone};
-use cargo_infergate::report::sections::report;
 use cargo_infergate::report::svg;
+use cargo_infergate::report::topics::report;
 use infergate::load::{Arrivals, FailureClass, Spacing};
 
 use crate::runs::{self, Answers, MS, fail, level, receipt, server};
@@ -219,7 +219,7 @@ fn pictures_label_the_loads_that_ran_and_the_zones() {
 #[test]
 fn axes_have_labels() {
     for (name, inputs) in all() {
-        for chart in cargo_infergate::report::sections::report(&inputs).charts() {
+        for chart in cargo_infergate::report::topics::report(&inputs).charts() {
             assert!(!chart.x.label.is_empty() && !chart.y.label.is_empty(), "{name}: {}", chart.id);
         }
     }

@@ -3,7 +3,7 @@
 use cargo_infergate::receipt::{CaseRecord, ProcessSamples, Receipt, TtftParts};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::model::{Cell, Report, Table};
-use cargo_infergate::report::sections::report;
+use cargo_infergate::report::topics::report;
 use infergate::engine::Device;
 use infergate_core::case::Case;
 

@@ -1,7 +1,7 @@
 //! Results inside a document.
 
-use cargo_infergate::report::sections::report;
 use cargo_infergate::report::splice::splice;
+use cargo_infergate::report::topics::report;
 
 use crate::support::run;
 

@@ -9,7 +9,7 @@ use cargo_infergate::receipt::{
 };
 use cargo_infergate::report::export::{EXPORTERS, File, chosen};
 use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::sections::report;
+use cargo_infergate::report::topics::report;
 
 use crate::runs;
 

@@ -12,8 +12,8 @@ use super::{Exporter, File, no_verdict};
 use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Report, Row, Section, Table, Tone};
+use crate::report::words;
 use crate::report::words::{accept, headline, look};
-use crate::report::{terminal, words};
 
 /// Whoever updates the comment in place finds it by this line.
 pub const MARKER: &str = "<!-- infergate comment -->";
@@ -78,7 +78,7 @@ impl Exporter for Comment {
             Tone::Good => "✅",
             Tone::Warn => "⚠️",
             Tone::Bad => "❌",
-            Tone::Plain => "ℹ️",
+            Tone::Plain | Tone::Dim => "ℹ️",
         };
         let ends: Vec<&str> = headline::outcomes(verdict).into_iter().map(Outcome::words).collect();
         let mut text = format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", ends.join(", "), prose(&decision.said));
@@ -229,7 +229,7 @@ fn remarks(inputs: &Inputs, verdict: &Verdict, headline: &str) -> Vec<String> {
     let places = look::places(verdict, inputs);
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note))).map(words::note);
     let is_news = |said: &String| !headline.contains(said.as_str()) && !places.contains(said);
-    terminal::remarks(&rows).into_iter().chain(notes.filter(is_news)).collect()
+    words::remarks(&rows).into_iter().chain(notes.filter(is_news)).collect()
 }
 
 /// A row without the reasons that are said above; `None` where one that failed or was accepted has no other.

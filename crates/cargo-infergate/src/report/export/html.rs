@@ -7,11 +7,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::markup::rows_folded;
 use super::{Exporter, File};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Chart, Column, Finding, Missing, Report, Row, Section, Table, Tone};
 use crate::report::svg;
-use crate::report::words::{missing, pages};
+use crate::report::words::missing;
 
 const TEMPLATE: &str = include_str!("../../../templates/report/page.html");
 const STYLE: &str = include_str!("../../../templates/report/page.css");
@@ -175,7 +176,7 @@ fn grids(section: &Section, table: &Table) -> Vec<Item> {
         grids.push(grid(section, table, shown));
     }
     if !rest.is_empty() {
-        let folded = Some(line(&pages::folded(table, rest.len())));
+        let folded = Some(line(&rows_folded(table, rest.len())));
         grids.push(Grid { title: String::new(), note: None, folded, ..grid(section, table, rest) });
     }
     grids.into_iter().map(|grid| Item { table: Some(grid), ..Item::default() }).collect()

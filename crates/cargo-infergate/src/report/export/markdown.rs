@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::markup::{inline, prose, table};
+use super::markup::{inline, prose, rows_folded, table};
 use super::svg::{chart_name, pictures};
 use super::{Exporter, File, PICTURES};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Finding, Headline, Report, Section};
-use crate::report::words::pages;
 
 /// `report.md`.
 pub struct Markdown;
@@ -82,7 +81,7 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
                 }
                 if !rest.is_empty() {
                     let more = format!("\n{}", table(found, rest));
-                    let _ = write!(text, "\n{}", folded(&inline(&pages::folded(found, rest.len())), &more));
+                    let _ = write!(text, "\n{}", folded(&inline(&rows_folded(found, rest.len())), &more));
                 }
             }
             Block::Findings(findings) => {

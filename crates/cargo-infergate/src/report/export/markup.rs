@@ -119,3 +119,12 @@ fn shown(cell: &Cell, reasons: &mut Vec<crate::report::model::Missing>) -> Strin
         _ => inline(&cell.shown()),
     }
 }
+
+/// Rows of a table that are folded.
+pub fn rows_folded(table: &Table, rows: usize) -> String {
+    match (rows < table.rows.len(), table.title.as_str()) {
+        (true, _) => format!("{rows} more rows with nothing to look at"),
+        (false, "") => format!("{rows} rows with nothing to look at"),
+        (false, title) => format!("{title}: {rows} rows with nothing to look at"),
+    }
+}

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
 
-use super::agreement::{Agreement, agreements};
-use super::metric::Metric;
-use super::quarters::{Quarter, quarters};
-use super::uptime::{Uptime, uptime};
-use super::winners::Winners;
+use super::course::{Quarter, Uptime, quarters, uptime};
+use super::metric::{INSTANT_NS, Metric, SLUGGISH_NS};
+use super::pairs::{Agreement, MOST_PAIRS, Winners, agreements};
+use super::view::Series;
 use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
 use crate::load::slo::{Goodput, Limit, goodput, meets};
@@ -17,11 +16,7 @@ use crate::load::summary::{
     Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target, tokens,
 };
 use crate::receipt::{LevelRecord, LoadReceipt};
-use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::stats::{Queue, mean, share_interval};
-
-/// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
-pub const MOST_PAIRS: usize = 200;
 
 /// A percentile that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +94,8 @@ pub struct Point {
     pub window: Option<Window>,
     /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
     pub asked: Option<u64>,
+    /// Requests that started in the measured part of the level.
+    pub started: usize,
     /// Requests that the percentiles are from.
     pub measured: usize,
     /// How tokens were counted.
@@ -277,6 +274,7 @@ impl Point {
             uptime: uptime(level, number),
             window: summary.window,
             asked: summary.asked,
+            started: summary.started,
             measured: summary.measured,
             counted: summary.counted,
             mean_itl_ns: mean(&summary.itl_ns.values),
@@ -290,6 +288,10 @@ impl Point {
             quarters: quarters(level, number),
             spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, queue)),
         }
+    }
+
+    pub fn series(&self) -> Series {
+        Series { scenario: self.scenario, target: self.target }
     }
 
     /// Users of a closed loop.

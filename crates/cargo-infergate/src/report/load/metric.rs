@@ -4,6 +4,33 @@ use crate::load::summary::LevelSummary;
 use crate::load::values::Values;
 use crate::report::model::Unit;
 
+/// Gaps up to this look instant.
+pub const INSTANT_NS: f64 = 20e6;
+/// Gaps above this look sluggish.
+pub const SLUGGISH_NS: f64 = 70e6;
+/// A first token up to here seems to be there at once.
+const AT_ONCE_NS: f64 = 200e6;
+/// Behind this it is waited for.
+pub const WAITED_FOR_NS: f64 = 300e6;
+
+/// How a wait for the first token feels.
+pub fn wait(ttft_ns: f64) -> &'static str {
+    match ttft_ns {
+        ns if ns <= AT_ONCE_NS => "at once",
+        ns if ns <= WAITED_FOR_NS => "nearly at once",
+        _ => "waited for",
+    }
+}
+
+/// How a stream with this gap feels to its reader.
+pub fn smoothness(itl_ns: f64) -> &'static str {
+    match itl_ns {
+        ns if ns < INSTANT_NS => "instant",
+        ns if ns <= SLUGGISH_NS => "acceptable",
+        _ => "sluggish",
+    }
+}
+
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
@@ -70,6 +97,11 @@ impl Metric {
     /// Whether a larger value is a better one.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::DecodeSpeed | Self::OutputThroughput)
+    }
+
+    /// Which way is better, in a sentence.
+    pub fn direction(self) -> &'static str {
+        if self.more_is_better() { "More is better." } else { "Less is better." }
     }
 
     /// Whether values of one request depend on each other.

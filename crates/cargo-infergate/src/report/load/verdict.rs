@@ -1,46 +1,42 @@
 //! A verdict on a load run: a line a time of each level, what else there is to say, and the decision last.
 
 use crate::receipt::{Metric, Subject, TimeEvidence, Verdict, VerdictRow};
-use crate::report::table::{Style, Table};
-use crate::report::units::{self, MISSING};
+use crate::report::model::{Cell, Missing, Table, Tone, Unit};
+use crate::report::topics::verdict::{change_heading, timed};
+use crate::report::units;
 use crate::report::{terminal, words};
 
 /// The verdict as text.
 pub fn text(verdict: &Verdict) -> String {
-    let rows: Vec<(&VerdictRow, &TimeEvidence)> =
-        verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect();
-    if rows.is_empty() {
-        return format!("\n{}", terminal::decision(verdict, ""));
-    }
-    // Every row of a run has the same level.
-    let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
-    let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
-    let mut table =
-        Table::new(&["load", "time", "base", "head", change.as_str(), "fails above", "sessions", "days", "verdict"]);
+    let rows: Vec<(&VerdictRow, &TimeEvidence)> = timed(verdict);
+    let change = change_heading(&rows);
+    let headings = ["load", "time", "base", "head", &change, "fails above", "sessions", "days", "verdict"];
+    let mut table = Table::brief(&headings);
     for (row, time) in rows {
-        let limit = time.threshold.map_or_else(|| MISSING.into(), |ratio| units::signed_percent(ratio - 1.0));
-        let count = |count: Option<usize>| count.map_or_else(|| MISSING.into(), |count| count.to_string());
+        let limit = time.threshold.map(|ratio| ratio - 1.0);
+        let count = |count: Option<usize>| Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NoBase);
         table.row(vec![
-            (level_name(&row.subject), Style::Plain),
-            (time_name(time.metric), Style::Plain),
-            (value(time.metric, time.base_ns), Style::Plain),
-            (value(time.metric, time.head_ns), Style::Plain),
-            (words::change(time), Style::Plain),
-            (limit, Style::Dim),
-            (count(time.sessions), Style::Dim),
-            (count(time.days), Style::Dim),
-            (words::ending(row), terminal::style(row.outcome)),
+            Cell::text(level_name(&row.subject)),
+            Cell::text(time_name(time.metric)),
+            value(time.metric, time.base_ns),
+            value(time.metric, time.head_ns),
+            Cell::text(words::change(time)),
+            Cell::number(limit, Unit::Change, Missing::NoLimit).toned(Tone::Dim),
+            count(time.sessions).toned(Tone::Dim),
+            count(time.days).toned(Tone::Dim),
+            Cell::text(words::ending(row)).toned(Tone::of(row.outcome)),
         ]);
     }
-    format!("\n{}\n{}", table.render(), terminal::decision(verdict, ""))
+    format!("{}\n{}", terminal::paragraph(terminal::table(&table)), terminal::decision(verdict, ""))
 }
 
 /// A time, and the throughput that it is where it is one of all users.
-pub fn value(metric: Metric, ns: Option<f64>) -> String {
-    let time = units::duration(ns);
+pub fn value(metric: Metric, ns: Option<f64>) -> Cell {
     match (metric, ns) {
-        (Metric::SystemTokenNs, Some(ns)) => format!("{time} ({})", units::tokens_per_s(Some(1e9 / ns))),
-        _ => time,
+        (Metric::SystemTokenNs, Some(ns)) => {
+            Cell::text(format!("{} ({})", units::duration(Some(ns)), units::tokens_per_s(Some(1e9 / ns))))
+        }
+        _ => Cell::number(ns, Unit::Ns, Missing::NotMeasured),
     }
 }
 

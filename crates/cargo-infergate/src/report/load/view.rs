@@ -1,8 +1,8 @@
 //! A load run as sections and pictures look at it: names that are safe to show, the cells that each line begins with, and the
 //! points that make a line of a chart.
 
-use infergate_core::load::Arrivals;
-use infergate_core::printable::printable_within;
+use infergate_core::load::{Arrivals, RequestRecord};
+use infergate_core::printable::{printable, printable_within};
 use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
@@ -10,11 +10,10 @@ use super::digest::{Digest, Point, Rank};
 use super::metric::Metric;
 use crate::load::judge::load;
 use crate::load::scenario::Scenario;
-use crate::receipt::LoadReceipt;
+use crate::receipt::{LoadReceipt, Price};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Column, Missing, Place, Unit};
-use crate::report::words::load as words;
-use crate::report::words::pages::capital;
+use crate::report::units::capital;
 
 /// Characters of a name of someone else's.
 const MAX_NAME_CHARS: usize = 40;
@@ -104,7 +103,7 @@ impl<'a> View<'a> {
 
     /// What a picture shows of a scenario; its name is left out where it is the only one.
     pub fn titled(&self, scenario: usize, what: &str) -> String {
-        if self.has_scenarios() { words::of_scenario(&self.scenario(scenario), what) } else { capital(what) }
+        if self.has_scenarios() { format!("{}: {what}", self.scenario(scenario)) } else { capital(what) }
     }
 
     /// Every series, scenario by scenario.
@@ -186,8 +185,31 @@ impl<'a> View<'a> {
         if !self.has_scenarios() && point.target.is_none() {
             return load(&point.arrivals);
         }
-        let series = Series { scenario: point.scenario, target: point.target };
-        format!("{}, {}", self.series_name(series), load(&point.arrivals))
+        format!("{}, {}", self.series_name(point.series()), load(&point.arrivals))
+    }
+
+    /// A point of a scenario, in words: `8 users`, `8 users, near`.
+    pub fn row_name(&self, point: &Point) -> String {
+        let load = load(&point.arrivals);
+        let target = point.target.and_then(|target| self.receipt.targets.get(target));
+        target.map_or_else(|| load.clone(), |target| format!("{load}, {}", printable(target.name())))
+    }
+
+    /// The name of one of several targets; empty where there is one.
+    pub fn target_name(&self, point: &Point) -> String {
+        point.target.map_or_else(String::new, |target| self.target(target))
+    }
+
+    /// The requests that a point is about: all of its level's, or those of its target.
+    pub fn requests(&self, point: &Point) -> impl Iterator<Item = &'a RequestRecord> + use<'a> {
+        let target = point.target;
+        let all = self.receipt.levels.get(point.level).into_iter().flat_map(|level| &level.requests);
+        all.filter(move |record| target.is_none_or(|target| usize::try_from(record.target) == Ok(target)))
+    }
+
+    /// What tokens of a point's target cost, where that was said.
+    pub fn price(&self, point: &Point) -> Option<Price> {
+        self.receipt.targets.get(point.target.unwrap_or(0))?.price()
     }
 
     /// A place of a chart over loads, and what is said of it.
@@ -212,10 +234,7 @@ pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
 
 /// The median with the interval it lies in.
 pub fn median_cell(point: &Point, metric: Metric) -> Cell {
-    match percentile_cell(point, metric, Rank::P50) {
-        Cell::Number(quantity, tone) => Cell::Number(quantity.within(point.spread(metric).p50_within), tone),
-        other => other,
-    }
+    percentile_cell(point, metric, Rank::P50).within(point.spread(metric).p50_within)
 }
 
 /// Why a percentile of a metric is not there.

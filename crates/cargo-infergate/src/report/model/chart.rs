@@ -124,7 +124,7 @@ impl Look {
     /// Good or bad news, each with a shape of its own.
     pub fn of(tone: Tone) -> Self {
         match tone {
-            Tone::Plain => Self::ink().dashed(false),
+            Tone::Plain | Tone::Dim => Self::ink().dashed(false),
             Tone::Good => Self { colour: GOOD, shape: Shape::Square, dashed: false },
             Tone::Warn => Self { colour: WARN, shape: Shape::Triangle, dashed: false },
             Tone::Bad => Self { colour: BAD, shape: Shape::Diamond, dashed: false },

@@ -115,9 +115,23 @@ impl Cell {
             .map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
     }
 
-    /// As [`number`](Self::number), of a count.
+    /// A number that is known.
+    pub fn of(value: f64, unit: Unit) -> Self {
+        Self::number(Some(value), unit, Missing::NotMeasured)
+    }
+
+    /// How many.
     pub fn count(count: usize) -> Self {
-        Self::number(Some(count as f64), Unit::Count, Missing::NotMeasured)
+        Self::of(count as f64, Unit::Count)
+    }
+
+    /// The same with the interval it lies in.
+    #[must_use]
+    pub fn within(self, ends: Option<(f64, f64)>) -> Self {
+        match self {
+            Self::Number(quantity, tone) => Self::Number(quantity.within(ends), tone),
+            other => other,
+        }
     }
 
     /// The same in another tone.
@@ -158,7 +172,8 @@ impl Cell {
     pub fn tone(&self) -> Tone {
         match self {
             Self::Text(_, tone) | Self::Number(_, tone) => *tone,
-            _ => Tone::Plain,
+            Self::Foreign(_) => Tone::Plain,
+            Self::Missing(_) => Tone::Dim,
         }
     }
 }
@@ -224,6 +239,20 @@ impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new(), folds: false }
+    }
+
+    /// What a terminal shows: the first column is of words, the others of numbers.
+    pub fn brief(headings: &[&str]) -> Self {
+        let columns =
+            headings.iter().enumerate().map(|(at, title)| Column { numeric: at > 0, ..Column::words("", *title) });
+        Self::new("", "", columns.collect())
+    }
+
+    /// The same with every column on the left, for words.
+    #[must_use]
+    pub fn left_aligned(mut self) -> Self {
+        self.columns.iter_mut().for_each(|column| column.numeric = false);
+        self
     }
 
     /// Two columns: what, and its value.

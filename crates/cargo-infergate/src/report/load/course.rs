@@ -1,0 +1,104 @@
+//! How a level went over its time: what happened in each quarter of its measured requests, and for which part a target answered.
+
+use infergate_core::load::{FailureClass, RequestRecord};
+
+use super::metric::Metric;
+use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};
+use crate::load::values::Values;
+use crate::receipt::LevelRecord;
+
+/// Parts of the requests, in the order of their starts, that are compared with each other.
+pub const QUARTERS: usize = 4;
+/// What is followed over the run.
+pub const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quarter {
+    pub started: usize,
+    pub failed: usize,
+    /// The median of each of [`FOLLOWED`].
+    pub p50: [Option<f64>; FOLLOWED.len()],
+    /// The requests behind each of them.
+    pub requests: [usize; FOLLOWED.len()],
+}
+
+/// Each quarter, of one target or of all; empty where nothing was measured.
+pub fn quarters(level: &LevelRecord, target: Option<u32>) -> Vec<Quarter> {
+    let mut counted = counted_requests(level, None);
+    counted.sort_by_key(|record| record.scheduled_ns);
+    let mut started: [Vec<&RequestRecord>; QUARTERS] = Default::default();
+    for (place, record) in counted.iter().enumerate() {
+        if target.is_none_or(|target| record.target == target) {
+            started[place * QUARTERS / counted.len()].push(record);
+        }
+    }
+    if counted.is_empty() { Vec::new() } else { started.iter().map(|records| quarter(records)).collect() }
+}
+
+fn quarter(records: &[&RequestRecord]) -> Quarter {
+    let completed = records.iter().filter(|record| record.failure.is_none()).count();
+    let found = FOLLOWED.map(|metric| {
+        let worst = if metric.more_is_better() { 0.0 } else { f64::INFINITY };
+        let values = Values::of(records, worst, |record| value(metric, record).into_iter().collect());
+        (values.at(0.5), values.requests)
+    });
+    Quarter {
+        started: records.len(),
+        failed: records.len() - completed,
+        p50: found.map(|(p50, _)| p50),
+        requests: found.map(|(_, requests)| requests),
+    }
+}
+
+/// The value of one request; `None` where it has none, and for what is no number of a request.
+fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
+    match metric {
+        Metric::Ttft => ttft_ns(record),
+        Metric::E2e => e2e_ns(record),
+        Metric::Tpot => tpot_ns(record),
+        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
+        Metric::Itl | Metric::OutputThroughput => None,
+    }
+}
+
+/// When a target answered nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uptime {
+    /// How long every request under way was one that failed; those that were given up when the run ended say nothing.
+    pub down_ns: u64,
+    /// From the first start to the last end.
+    pub all_ns: u64,
+}
+
+impl Uptime {
+    /// The part of the time in which it answered.
+    pub fn share(self) -> f64 {
+        1.0 - self.down_ns as f64 / self.all_ns as f64
+    }
+}
+
+/// Of a level's requests, of one target or of all; `None` where they took no time.
+pub fn uptime(level: &LevelRecord, target: Option<u32>) -> Option<Uptime> {
+    let is_given_up = |record: &RequestRecord| {
+        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
+    };
+    let its = level.requests.iter().filter(|record| target.is_none_or(|target| record.target == target));
+    let its: Vec<&RequestRecord> = its.filter(|record| !is_given_up(record)).collect();
+    let from_ns = its.iter().map(|record| record.scheduled_ns).min()?;
+    let to_ns = its.iter().map(|record| record.ended_ns).max()?;
+    let time = |record: &&RequestRecord| (record.scheduled_ns, record.ended_ns);
+    let answered = covered_ns(its.iter().filter(|record| record.failure.is_none()).map(time).collect());
+    let down_ns = covered_ns(its.iter().map(time).collect()).saturating_sub(answered);
+    (to_ns > from_ns).then_some(Uptime { down_ns, all_ns: to_ns.saturating_sub(from_ns) })
+}
+
+/// How long any of these lasted.
+fn covered_ns(mut times: Vec<(u64, u64)>) -> u64 {
+    times.sort_unstable();
+    let (mut covered, mut until_ns) = (0_u64, 0_u64);
+    for (from_ns, to_ns) in times {
+        covered = covered.saturating_add(to_ns.saturating_sub(from_ns.max(until_ns)));
+        until_ns = until_ns.max(to_ns);
+    }
+    covered
+}

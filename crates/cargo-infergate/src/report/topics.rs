@@ -1,0 +1,151 @@
+//! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and says in a table
+//! called `brief` what a terminal shows of it. A new one is a file here and a line in [`TOPICS`].
+
+mod blocks;
+mod comparison;
+mod configuration;
+pub mod latency;
+mod llama_bench;
+pub mod load;
+mod memory;
+mod recommendations;
+pub mod request;
+mod scaling;
+mod targets;
+mod title;
+mod variance;
+pub mod verdict;
+mod vllm;
+
+use infergate_core::printable::printable;
+
+use super::inputs::Inputs;
+use super::load::unusable;
+use super::model::{Block, Finding, Headline, Report, Section, Tone};
+use super::{units, words};
+use crate::receipt::{LoadReceipt, Verdict};
+
+/// A part of a report. One that has nothing to say is left out.
+type Topic = fn(&Inputs) -> Option<Section>;
+
+/// In the order they are read.
+const TOPICS: &[Topic] = &[
+    verdict::topic,
+    recommendations::topic,
+    targets::topic,
+    latency::topic,
+    request::topic,
+    scaling::topic,
+    variance::topic,
+    comparison::topic,
+    blocks::topic,
+    memory::topic,
+    llama_bench::topic,
+    load::run::asked,
+    load::levels::topic,
+    load::limits::topic,
+    load::users::topic,
+    load::streaming::decode_speed,
+    load::streaming::itl,
+    load::scaling::topic,
+    load::range::decode_speed,
+    load::range::ttft,
+    load::targets::topic,
+    load::winners::topic,
+    load::uses::topic,
+    load::cost::topic,
+    load::agreement::topic,
+    load::stability::topic,
+    load::failures::topic,
+    load::audit::topic,
+    vllm::topic,
+    load::run::topic,
+    configuration::sides,
+    configuration::topic,
+];
+
+/// What a reader takes in before the numbers.
+const MOST_FINDINGS: usize = 5;
+
+/// The report of these files.
+pub fn report(inputs: &Inputs) -> Report {
+    let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
+    findings_first(&mut sections);
+    sections.retain(Section::says_something);
+    for section in &mut sections {
+        section.blocks.iter_mut().for_each(make_printable);
+        charts_beside_tables(section);
+    }
+    let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
+    let subject = title::subject(inputs);
+    let title = title::of(inputs, headline.as_ref()).map_or_else(|| subject.clone(), |said| units::sentence(&said));
+    Report { title, subject, headline, sections }
+}
+
+/// Each picture behind a table of its section, so that they stand side by side; what is left of them last.
+fn charts_beside_tables(section: &mut Section) {
+    let all = std::mem::take(&mut section.blocks);
+    let (charts, others): (Vec<Block>, Vec<Block>) =
+        all.into_iter().partition(|block| matches!(block, Block::Chart(_)));
+    let mut charts = charts.into_iter();
+    for block in others {
+        let beside = if matches!(block, Block::Table(_)) { charts.next() } else { None };
+        section.blocks.extend([block].into_iter().chain(beside));
+    }
+    section.blocks.extend(charts);
+}
+
+/// The most important findings in a section of their own, before everything else; those beyond stand in the sections they are of.
+fn findings_first(sections: &mut Vec<Section>) {
+    let mut found: Vec<(usize, u8, Finding)> = Vec::new();
+    for (own, section) in sections.iter_mut().enumerate() {
+        let Some(rank) = section.rank else { continue };
+        section.blocks.retain(|block| {
+            let Block::Findings(findings) = block else { return true };
+            found.extend(findings.iter().map(|finding| (own, rank, finding.clone())));
+            false
+        });
+    }
+    found.sort_by_key(|(_, rank, finding)| {
+        let tone = match finding.tone {
+            Tone::Bad => 0,
+            Tone::Warn => 1,
+            Tone::Good | Tone::Plain | Tone::Dim => 2,
+        };
+        (tone, *rank)
+    });
+    let mut first = Vec::new();
+    for (at, (own, _, finding)) in found.into_iter().enumerate() {
+        match sections.get_mut(own).filter(|section| at >= MOST_FINDINGS && section.tables().next().is_some()) {
+            None => first.push(finding),
+            Some(section) => match section.blocks.last_mut() {
+                Some(Block::Findings(findings)) => findings.push(finding),
+                _ => section.blocks.push(Block::Findings(vec![finding])),
+            },
+        }
+    }
+    sections.insert(0, Section::new("findings", "Findings").with([first]));
+}
+
+/// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.
+fn make_printable(block: &mut Block) {
+    let said: Vec<&mut String> = match block {
+        Block::Said(said) => vec![said],
+        Block::List(list) => list.iter_mut().collect(),
+        Block::Findings(findings) => findings.iter_mut().map(|finding| &mut finding.said).collect(),
+        Block::Table(_) | Block::Chart(_) => Vec::new(),
+    };
+    for said in said {
+        *said = printable(said).into_owned();
+    }
+}
+
+fn headline(verdict: &Verdict) -> Headline {
+    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, said: words::headline::of(verdict) }
+}
+
+/// A load run that is not to be used says so first; `None` for any other.
+fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
+    let (outcome, why) = unusable(receipt)?;
+    Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
+}

@@ -1,0 +1,93 @@
+//! The blocks of a paired run: how many, how noisy each case was expected to be, and the times of base and head block by block of a
+//! case that does not pass: drift of the machine moves both, a change moves one.
+
+use super::verdict::test_of;
+use crate::receipt::{BlockCase, Outcome, PairedCase, PairedReceipt};
+use crate::report::inputs::Inputs;
+use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
+use crate::report::words;
+use crate::stats::median;
+use infergate_core::receipt::file_word;
+
+/// Blocks of a case that are drawn; no gate takes so many.
+const MOST_BLOCKS: usize = 200;
+/// Charts of more cases than this would be scrolled past.
+const MOST: usize = 4;
+
+/// A line a case; nothing where nothing was timed.
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let paired = inputs.paired.as_ref().filter(|paired| !paired.blocks.is_empty())?;
+    let mut table = Table::new(
+        "blocks",
+        "",
+        vec![
+            Column::words("case", "case"),
+            Column::numbers("blocks", "blocks")
+                .about("fresh processes of each side, or the next of the servers that ran already"),
+            Column::numbers("pairs", "pairs a block"),
+            Column::numbers("expected", "expected noise")
+                .about("standard deviation of a block's change, known beforehand"),
+            Column::numbers("fails_from", "fails from").about("the limit"),
+        ],
+    );
+    for case in &paired.cases {
+        let blocks = paired.blocks.iter().filter(|block| block.cases.iter().any(|found| found.id == case.id)).count();
+        table.row(row(case, blocks));
+    }
+    Some(Section::new("blocks", "Blocks of base and head").with([table]).with(charts(inputs, paired)))
+}
+
+fn row(case: &PairedCase, blocks: usize) -> Vec<Cell> {
+    vec![
+        Cell::text(case.id.to_string()),
+        Cell::count(blocks),
+        Cell::count(case.pairs),
+        Cell::number(case.expected_std, Unit::Fraction, Missing::NotMeasured),
+        Cell::number(Some(case.threshold - 1.0), Unit::Change, Missing::NotGiven),
+    ]
+}
+
+/// A chart of each case of which there is something to look at, of the first ones where there are many.
+fn charts(inputs: &Inputs, paired: &PairedReceipt) -> Vec<Chart> {
+    let timed = paired.cases.iter().filter(|case| case.timed && is_news(inputs, case));
+    timed.filter_map(|case| chart(inputs, paired, case)).take(MOST).collect()
+}
+
+/// Whether a case failed, is open or got faster: of one that passes a picture shows nothing.
+fn is_news(inputs: &Inputs, case: &PairedCase) -> bool {
+    let found = inputs.verdict.as_ref().and_then(|verdict| test_of(verdict, case));
+    found.is_none_or(|(row, _)| row.outcome.exit_code() != 0 || row.outcome == Outcome::Improved)
+}
+
+fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<Chart> {
+    let base = line(paired, case, "base", |block| &block.base_ns);
+    let head = line(paired, case, "head", |block| &block.head_ns);
+    if base.is_empty() {
+        return None;
+    }
+    let time = inputs.verdict.as_ref().and_then(|verdict| test_of(verdict, case));
+    let change = time.map_or_else(String::new, |(_, time)| format!(": {}", words::change(time)));
+    let series = |name: &str, points, look| Layer::Line { name: name.into(), points, look, marked: true };
+    Some(Chart {
+        id: format!("blocks-{}", file_word(&case.id.to_string())),
+        title: format!("{}{change}", case.id),
+        caption: "The middle time of each block. Where both move the machine did, where one moves the code did. Time does not begin \
+                  at zero."
+            .into(),
+        x: Axis::new("block", Unit::Count),
+        y: Axis::new("time", Unit::Ns),
+        layers: vec![series("base", base, Look::base()), series("head", head, Look::head())],
+    })
+}
+
+fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockCase) -> &Vec<u64>) -> Vec<Place> {
+    let iterations = case.iterations_per_sample.max(1) as f64;
+    let found = paired.blocks.iter().enumerate().take(MOST_BLOCKS).filter_map(|(number, block)| {
+        let block = block.cases.iter().find(|found| found.id == case.id)?;
+        let times: Vec<f64> = times(block).iter().map(|ns| *ns as f64 / iterations).collect();
+        let y = median(&times)?;
+        let hover = format!("{side}, block {}: {}", number + 1, Unit::Ns.show(y));
+        Some(Place { x: (number + 1) as f64, y, hover })
+    });
+    found.collect()
+}

@@ -1,0 +1,66 @@
+//! What requests and tokens cost, where prices were given.
+
+use std::fmt::Write as _;
+
+use crate::report::inputs::Inputs;
+use crate::report::load::digest::Point;
+use crate::report::load::view::View;
+use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
+
+/// How cost is counted.
+const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
+                     measured. Failed requests are not in it.";
+
+/// A line a level and target; nothing without a price.
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let view = View::of(inputs).filter(|view| view.receipt.targets.iter().any(|target| target.price().is_some()))?;
+    let own = vec![
+        Column::numbers("input_tokens", "tokens in").about("of a request, in the mean, as the server counted them"),
+        Column::numbers("output_tokens", "out"),
+        Column::numbers("request", "a request").about("tokens in x price in + tokens out x price out"),
+        Column::numbers("million", "a million output tokens").about("their prompts included"),
+    ];
+    let mut table = Table::new("cost", "", [view.columns(), own].concat());
+    for point in &view.digest.points {
+        let why = why_missing(&view, point);
+        let number = |value: Option<f64>, unit| Cell::number(value, unit, why);
+        let mut cells = view.cells(point);
+        cells.extend([
+            number(point.cost.map(|cost| cost.input_tokens), Unit::Plain),
+            number(point.cost.map(|cost| cost.output_tokens), Unit::Plain),
+            number(point.cost.map(|cost| cost.request), Unit::Price),
+            number(point.cost.and_then(|cost| cost.per_million_output_tokens), Unit::Price),
+        ]);
+        table.row(cells);
+    }
+    Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
+}
+
+fn why_missing(view: &View<'_>, point: &Point) -> Missing {
+    match view.price(point) {
+        None => Missing::NoPrice,
+        Some(_) if point.window.is_none() => Missing::NoWindow,
+        Some(_) if point.measured == 0 => Missing::NotMeasured,
+        Some(_) => Missing::NoUsage,
+    }
+}
+
+/// For a terminal: a line a level and target.
+pub fn brief(view: &View<'_>, points: &[&Point]) -> String {
+    let mut text = String::new();
+    for point in points.iter().filter(|point| point.measured > 0 && view.price(point).is_some()) {
+        let known = point.cost.as_ref().and_then(|cost| Some((cost.request, cost.per_million_output_tokens?)));
+        let line = known.map_or_else(
+            || "its cost is not known: the server sends no token counts".to_owned(),
+            |(request, million)| {
+                format!(
+                    "{} a request, {} a million output tokens",
+                    Unit::Price.show(request),
+                    Unit::Price.show(million)
+                )
+            },
+        );
+        let _ = writeln!(text, "{}: {line}", view.row_name(point));
+    }
+    text
+}

@@ -1,0 +1,121 @@
+//! The limits that were asked for: which levels meet them, and how many requests a second do.
+
+use std::fmt::Write as _;
+
+use crate::load::judge::load;
+use crate::load::slo::Limit;
+use crate::report::inputs::Inputs;
+use crate::report::load::digest::Limited;
+use crate::report::load::view::View;
+use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+use crate::report::terminal;
+use infergate_core::load::Arrivals;
+
+/// A line a level; nothing without limits.
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let view = View::of(inputs).filter(|view| !view.digest.limited.is_empty())?;
+    let mut section = Section::new("load_limits", "Limits");
+    let (of_levels, of_requests) = limits(&view);
+    if let Some(limits) = of_levels {
+        section = section.with([format!("Limits of a level: {limits}")]).with([met(&view)]);
+    }
+    if let Some(limits) = of_requests {
+        section = section.with([format!("Limits of each request: {limits}")]).with([goodput(&view)]);
+    }
+    Some(section)
+}
+
+/// The limits of percentiles and those of each request, as they were written.
+fn limits(view: &View<'_>) -> (Option<String>, Option<String>) {
+    let (of_levels, of_requests): (Vec<&Limit>, Vec<&Limit>) =
+        view.receipt.limits.iter().partition(|limit| limit.percentile.is_some());
+    let spelt = |limits: Vec<&Limit>| limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let spelt = |limits: Vec<&Limit>| (!limits.is_empty()).then(|| spelt(limits));
+    (spelt(of_levels), spelt(of_requests))
+}
+
+fn lead(view: &View<'_>, level: &Limited) -> Vec<Cell> {
+    view.level_cells(level.scenario, &level.arrivals)
+}
+
+fn met(view: &View<'_>) -> Table {
+    let columns = [view.level_columns(), vec![Column::words("met", "limits")]].concat();
+    let mut table = Table::new("met", "", columns);
+    for level in &view.digest.limited {
+        let met = match level.meets {
+            Some(true) => Cell::text("met").toned(Tone::Good),
+            Some(false) => Cell::text("missed").toned(Tone::Bad),
+            None => Cell::text("not shown: too few requests").toned(Tone::Warn),
+        };
+        table.row([lead(view, level), vec![met]].concat());
+    }
+    table
+}
+
+fn goodput(view: &View<'_>) -> Table {
+    let own = vec![
+        Column::numbers("good", "within limits"),
+        Column::numbers("all", "of").about("measured requests, failed ones too"),
+        Column::numbers("share", "share"),
+        Column::numbers("goodput", "goodput")
+            .about("with the 95 % interval of the share by batch means, times the rate"),
+    ];
+    let mut table = Table::new("goodput", "Goodput", [view.level_columns(), own].concat());
+    for level in &view.digest.limited {
+        let found = level.goodput;
+        let count = |count: Option<u64>| Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NoWindow);
+        let rate = found.map(|found| found.requests_per_s);
+        let own = vec![
+            count(found.map(|found| found.good)),
+            count(found.map(|found| found.all)),
+            share(level),
+            Cell::number(rate, Unit::RequestsPerS, Missing::NoWindow).within(found.and_then(|found| found.within)),
+        ];
+        table.row([lead(view, level), own].concat());
+    }
+    table
+}
+
+fn share(level: &Limited) -> Cell {
+    let share = level.goodput.map(|found| found.good as f64 / found.all as f64);
+    Cell::number(share, Unit::Fraction, Missing::NoWindow)
+}
+
+/// For a terminal: the goodput of each level of a scenario, and the most users that meet the limits of percentiles.
+pub fn brief(view: &View<'_>, scenario: usize) -> String {
+    let levels = || view.digest.limited.iter().filter(|level| level.scenario == scenario);
+    let (of_levels, of_requests) = limits(view);
+    let mut text = String::new();
+    if let Some(limits) = of_requests {
+        let mut table = Table::brief(&["goodput", "requests within limits", "share", "requests/s", "95 % interval"]);
+        for level in levels() {
+            let cell = |text: Option<String>| text.map_or(Cell::Missing(Missing::NoWindow), Cell::text);
+            let found = level.goodput;
+            let within = found.and_then(|found| found.within);
+            table.row(vec![
+                Cell::text(load(&level.arrivals)),
+                cell(found.map(|found| format!("{} of {}", found.good, found.all))),
+                share(level),
+                Cell::number(found.map(|found| found.requests_per_s), Unit::Plain, Missing::NoWindow),
+                cell(within.map(|(low, high)| format!("{} to {}", Unit::Plain.show(low), Unit::Plain.show(high)))),
+            ]);
+        }
+        let _ = write!(text, "\n{}limits of each request: {limits}\n", terminal::table(&table));
+    }
+    if let Some(limits) = of_levels {
+        let judged: Vec<(u32, bool)> = levels().filter_map(|level| Some((users(level)?, level.meets?))).collect();
+        let met = judged.iter().filter(|(_, met)| *met).map(|(users, _)| users).max();
+        let missed = judged.iter().filter(|(_, met)| !*met).map(|(users, _)| users).min();
+        text += &match (met, missed) {
+            (Some(met), Some(missed)) => format!("\nmost users that meet {limits}: {met} ({missed} do not)\n"),
+            (Some(met), None) => format!("\n{met} users meet {limits}, and more were not tried\n"),
+            (None, Some(missed)) => format!("\n{limits} is not met by {missed} already\n"),
+            (None, None) => format!("\n{limits}: no level has enough requests to say\n"),
+        };
+    }
+    text
+}
+
+fn users(level: &Limited) -> Option<u32> {
+    if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None }
+}

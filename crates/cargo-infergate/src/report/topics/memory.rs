@@ -1,0 +1,222 @@
+//! The memory phase: what many runs of one process left behind, and the place of a leak; loading, one generation, and the counters.
+
+use infergate_core::printable::printable_within;
+
+use super::verdict::{counter_cell, counter_name};
+use crate::receipt::{
+    CountedCase, Evidence, MemoryEvidence, MemoryRecord, Outcome, Unit as Counts, VerdictRow, Witness,
+};
+use crate::report::inputs::Inputs;
+use crate::report::model::{
+    Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
+};
+use crate::report::words;
+
+/// Characters of a place in the code.
+const MAX_PLACE_CHARS: usize = 160;
+
+/// What the phase saw: what many runs leave behind first.
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let growth: Vec<Finding> = trends(inputs).into_iter().filter_map(|trend| growth(inputs, trend)).collect();
+    let section = Section::new("memory", "Memory").with([growth]).ranked(1);
+    // A verdict alone says what grew, and no more.
+    let Some(record) = inputs.memory_record() else { return Some(section) };
+    let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
+    let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
+    let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
+    let places = places(record, words::sites(inputs.verdict.as_ref()));
+    let section = section.with([series(record, inputs), places, loading(record, weights), one_run(record)]);
+    Some(section.with(counted).with([said]).with(chart(inputs, record)))
+}
+
+/// What grows with the runs.
+fn growth(inputs: &Inputs, (row, memory): (&VerdictRow, &MemoryEvidence)) -> Option<Finding> {
+    let slope = memory.slope_bytes.filter(|_| matches!(row.outcome, Outcome::Leak | Outcome::Growth))?;
+    let what = match memory.witness {
+        Witness::Heap => "the live heap",
+        Witness::Resident => "the resident set",
+    };
+    let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
+    let place =
+        place.map_or_else(String::new, |place| format!(", allocated in {}", printable_within(place, MAX_PLACE_CHARS)));
+    let said = format!("{}: {what} grows by {} a run{place}", row.subject, Unit::Bytes.show(slope));
+    Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
+}
+
+/// What the verdict says of each witness.
+fn trends(inputs: &Inputs) -> Vec<(&VerdictRow, &MemoryEvidence)> {
+    let rows = inputs.verdict.iter().flat_map(|verdict| &verdict.rows);
+    rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
+        .collect()
+}
+
+fn bytes(value: Option<u64>) -> Cell {
+    Cell::number(value.map(|bytes| bytes as f64), Unit::Bytes, Missing::SystemSilent)
+}
+
+fn loading(record: &MemoryRecord, weights: Option<u64>) -> Table {
+    let load = &record.load;
+    let mut table = Table::new(
+        "loading",
+        "Loading the model",
+        vec![
+            Column::words("what", "what"),
+            Column::numbers("before", "before"),
+            Column::numbers("peak", "at most"),
+            Column::numbers("after", "after"),
+            Column::numbers("growth", "growth"),
+        ],
+    );
+    for (name, before, peak, after) in [
+        ("resident set", load.before.rss_bytes, Some(load.peak_rss_bytes), load.after.rss_bytes),
+        ("live heap", load.before.live_bytes, Some(load.peak_live_bytes), load.after.live_bytes),
+        ("mapped files", load.before.mapped_bytes, None, load.after.mapped_bytes),
+    ] {
+        let growth = before.zip(after).map(|(before, after)| after as f64 - before as f64);
+        table.row(vec![
+            Cell::text(name),
+            bytes(before),
+            peak.map_or(Cell::Missing(Missing::NotMeasured), bytes),
+            bytes(after),
+            Cell::number(growth, Unit::Bytes, Missing::SystemSilent),
+        ]);
+    }
+    let weights = weights.map_or_else(
+        || "The engine does not say how large the weights are.".into(),
+        |weights| format!("The weights are {}.", Unit::Bytes.show(weights as f64)),
+    );
+    table.noted(weights)
+}
+
+fn one_run(record: &MemoryRecord) -> Table {
+    let mut table = Table::facts("run", "One generation");
+    let Some(inference) = record.inference else { return table };
+    let silent = |value: Option<u64>| Cell::number(value.map(|bytes| bytes as f64), Unit::Bytes, Missing::EngineSilent);
+    let counted = |value: Option<i64>| Cell::number(value.map(|bytes| bytes as f64), Unit::Bytes, Missing::NotCounted);
+    table.fact("case", Cell::text(record.case.to_string()));
+    table.fact("KV cache, expected", silent(inference.cache_expected_bytes));
+    table.fact("reserved for a sequence", silent(inference.sequence_bytes));
+    table.fact("peak of prefill above rest", bytes(inference.prefill_peak_bytes));
+    table.fact("growth of the live heap", counted(inference.growth_bytes));
+    table.fact("of it while decoding", counted(inference.decode_growth_bytes));
+    table
+}
+
+fn series(record: &MemoryRecord, inputs: &Inputs) -> Table {
+    let columns = vec![
+        Column::words("what", "what"),
+        Column::numbers("runs", "runs"),
+        Column::numbers("first", "after the first"),
+        Column::numbers("last", "after the last"),
+        Column::numbers("growth", "growth"),
+    ];
+    let trends = trends(inputs);
+    let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome.exit_code() == 0);
+    let mut table = Table::new("series", "Many runs in one process", columns).noted(format!(
+        "{} again and again in one process, after {} runs to warm up.{}",
+        record.case,
+        record.warm_up_runs,
+        if is_flat { " Neither grows by what counts." } else { "" }
+    ));
+    for (name, column) in [("live heap", &record.runs.live_bytes), ("resident set", &record.runs.rss_bytes)] {
+        let (first, last) = (column.first().copied(), column.last().copied());
+        let growth = first.zip(last).map(|(first, last)| last as f64 - first as f64);
+        table.row(vec![
+            Cell::text(name),
+            Cell::count(column.len()),
+            bytes(first),
+            bytes(last),
+            Cell::number(growth, Unit::Bytes, Missing::SystemSilent),
+        ]);
+    }
+    table
+}
+
+fn places(record: &MemoryRecord, title: &'static str) -> Table {
+    let columns = vec![
+        Column::numbers("bytes", "growth"),
+        Column::numbers("blocks", "allocations a run"),
+        Column::words("place", "allocated in, innermost first"),
+    ];
+    let mut table = Table::new("places", title, columns);
+    for site in &record.sites {
+        table.row(vec![
+            Cell::of(site.bytes_per_run, Unit::BytesPerRun),
+            Cell::of(site.blocks_per_run, Unit::Plain),
+            Cell::foreign(&site.frames.iter().take(4).map(String::as_str).collect::<Vec<_>>().join(" < ")),
+        ]);
+    }
+    table
+}
+
+fn counters(counted: &[CountedCase]) -> Table {
+    let columns =
+        vec![Column::words("case", "case"), Column::words("counter", "counter"), Column::numbers("count", "count")];
+    let mut table = Table::new("counters", "Exact counters", columns);
+    for case in counted {
+        for (name, counter) in &case.counters {
+            let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
+            table.row(vec![Cell::text(case.id.to_string()), counter_name(name), counter_cell(*counter, unit)]);
+        }
+    }
+    table
+}
+
+/// One chart of what grew or could not be decided, and of everything where nothing was judged. A flat line is a sentence.
+fn chart(inputs: &Inputs, record: &MemoryRecord) -> Option<Chart> {
+    let trends = trends(inputs);
+    let shown = |witness: Witness| {
+        let own = trends.iter().find(|(_, memory)| memory.witness == witness);
+        trends.is_empty() || own.is_some_and(|(row, _)| row.outcome.exit_code() != 0)
+    };
+    let mut layers = Vec::new();
+    for (n, witness) in [Witness::Heap, Witness::Resident].into_iter().enumerate().filter(|(_, of)| shown(*of)) {
+        let column = column(record, witness);
+        if column.len() > 1 {
+            let own = trends.iter().find(|(_, memory)| memory.witness == witness);
+            layers.extend(own.and_then(|(_, memory)| limit(memory, column.len())));
+            layers.push(line(witness, column, n));
+        }
+    }
+    if layers.is_empty() {
+        return None;
+    }
+    Some(Chart {
+        id: "memory".into(),
+        title: "Memory over many runs of one process".into(),
+        caption: "What each run left behind, since the first one. A leak is a line that keeps rising.".into(),
+        x: Axis::new("run", Unit::Count),
+        y: Axis::new("growth since the first run", Unit::Bytes).zero(),
+        layers,
+    })
+}
+
+fn column(record: &MemoryRecord, witness: Witness) -> &[u64] {
+    match witness {
+        Witness::Heap => &record.runs.live_bytes,
+        Witness::Resident => &record.runs.rss_bytes,
+    }
+}
+
+fn line(witness: Witness, column: &[u64], n: usize) -> Layer {
+    let name = words::witness(witness);
+    let first = column.first().copied().unwrap_or_default();
+    let points = column.iter().enumerate().map(|(run, bytes)| Place {
+        x: (run + 1) as f64,
+        y: *bytes as f64 - first as f64,
+        hover: format!("{name} after run {}: {}", run + 1, Unit::Bytes.show(*bytes as f64)),
+    });
+    Layer::Line { name: name.into(), points: points.collect(), look: Look::nth(n), marked: column.len() <= 120 }
+}
+
+/// Growth that counts, over as many runs.
+fn limit(memory: &MemoryEvidence, runs: usize) -> Option<Layer> {
+    let each = memory.floor_bytes.or(memory.smallest_leak_bytes).filter(|bytes| bytes.is_finite())?;
+    let place = |run: usize| Place { x: run as f64, y: each * (run as f64 - 1.0), hover: String::new() };
+    Some(Layer::Line {
+        name: format!("{}: counts from {}", words::witness(memory.witness), Unit::BytesPerRun.show(each)),
+        points: vec![place(1), place(runs)],
+        look: Look::ink(),
+        marked: false,
+    })
+}

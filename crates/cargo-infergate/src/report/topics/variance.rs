@@ -1,0 +1,120 @@
+//! How much each figure varies: within all samples, and between fresh processes.
+
+use crate::receipt::{Reason, Receipt};
+use crate::report::figures::{Figure, Spread};
+use crate::report::inputs::Inputs;
+use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
+use crate::report::units;
+use infergate_core::case::Case;
+
+/// The coefficient of variation between processes from which on a case is called unsteady, where no verdict has a limit.
+const CV_LIMIT: f64 = 0.20;
+/// Up to this a case is steady: as much as a gate calls a change.
+const STEADY: f64 = 0.02;
+/// Cases that the finding names.
+const MOST_NAMED: usize = 5;
+
+/// A line a figure of a case.
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let receipt = inputs.head.as_ref()?;
+    let mut table = Table::new(
+        "variance",
+        "",
+        vec![
+            Column::words("case", "case"),
+            Column::words("figure", "figure"),
+            Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
+            Column::numbers("cv", "CV of samples").about("standard deviation / mean of all samples"),
+            Column::numbers("cv_processes", "CV of processes").about("of the medians of fresh processes"),
+        ],
+    );
+    for case in &receipt.cases {
+        for figure in Figure::of(case.id.phase()) {
+            let spread = Spread::of(*figure, case);
+            let between = match figure.variation(case) {
+                Ok(cv) => Cell::number(Some(cv), Unit::Fraction, Missing::Undefined),
+                Err(missing) => Cell::Missing(missing),
+            };
+            table.row(vec![
+                Cell::text(case.id.to_string()),
+                Cell::text(figure.name()),
+                spread.deviation(),
+                spread.variation(),
+                between,
+            ]);
+        }
+    }
+    let finding = Variations::of(inputs, receipt).and_then(|variations| variations.finding());
+    Some(Section::new("variance", "Variance").with([table]).with(finding).ranked(2))
+}
+
+/// Coefficients of variation between processes.
+struct Variations {
+    /// The case that varies most first, each with the figure it is gated by.
+    cases: Vec<(Case, &'static str, f64)>,
+    limit: f64,
+}
+
+impl Variations {
+    fn of(inputs: &Inputs, receipt: &Receipt) -> Option<Self> {
+        let known = receipt.cases.iter().filter_map(|case| {
+            let figure = Figure::gated(case.id);
+            Some((case.id, figure.name(), figure.variation(case).ok()?))
+        });
+        let mut cases: Vec<(Case, &'static str, f64)> = known.collect();
+        cases.sort_by(|a, b| b.2.total_cmp(&a.2));
+        (!cases.is_empty()).then(|| Self { cases, limit: cv_limit(inputs) })
+    }
+
+    /// Cases that vary too much.
+    fn above(&self) -> usize {
+        self.cases.iter().filter(|(.., cv)| *cv > self.limit).count()
+    }
+
+    /// The cases whose processes differ most, where any differs by more than the limit; else how steady they are.
+    fn finding(&self) -> Option<Finding> {
+        let (worst, _, cv) = *self.cases.first()?;
+        let (cases, above) = (self.cases.len(), self.above());
+        let named = self.cases.iter().take(above.clamp(1, MOST_NAMED));
+        let figure = |(case, figure, cv): &(Case, &str, f64)| {
+            (format!("CV of {figure} of {case} between processes"), *cv, Unit::Fraction)
+        };
+        let percent = |fraction| units::percent(Some(fraction));
+        let shown = percent(cv);
+        let (tone, said) = match above {
+            0 if cv <= STEADY => {
+                (Tone::Good, format!("All {cases} cases are steady between processes; {worst} varies most, by {shown}"))
+            }
+            0 => (
+                Tone::Plain,
+                format!(
+                    "{worst} varies most between processes, by {shown}: a smaller difference between two runs says nothing"
+                ),
+            ),
+            above => (
+                Tone::Warn,
+                format!(
+                    "{above} of {cases} cases vary by more than {} between processes; {worst} varies most, by {shown}",
+                    percent(self.limit)
+                ),
+            ),
+        };
+        Finding::of(tone, said, &named.map(figure).collect::<Vec<_>>())
+    }
+}
+
+/// The title of a run whose times are no measure of the engine; `None` for any other.
+pub fn unusable(inputs: &Inputs) -> Option<String> {
+    let variations = Variations::of(inputs, inputs.head.as_ref()?)?;
+    let (above, cases, (.., cv)) = (variations.above(), variations.cases.len(), variations.cases.first()?);
+    let which = if above == cases { "these times".into() } else { format!("the times of {above} of {cases} cases") };
+    let cv = units::percent(Some(*cv));
+    (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
+}
+
+/// The limit that the verdict was reached by, where it says one: a gate's `cv_limit` can be another one.
+fn cv_limit(inputs: &Inputs) -> f64 {
+    let reasons = inputs.verdict.iter().flat_map(|verdict| &verdict.rows).flat_map(|row| &row.reasons);
+    let limit = |reason: &Reason| if let Reason::Noisy { limit, .. } = reason { Some(*limit) } else { None };
+    reasons.filter_map(limit).reduce(f64::min).unwrap_or(CV_LIMIT)
+}
