@@ -23,6 +23,8 @@ mod hostile;
 mod load;
 #[path = "report_formats/load_targets.rs"]
 mod load_targets;
+#[path = "report_formats/many_cases.rs"]
+mod many_cases;
 #[path = "report_formats/numbers.rs"]
 mod numbers;
 #[path = "report_formats/pages.rs"]

@@ -15,6 +15,9 @@ use crate::report::{terminal, units, words};
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;
 
+/// Of more subjects, those that failed come first, then those that moved, and the others are one line or folded.
+const MOST_SUBJECTS: usize = 30;
+
 /// What the gate decided, and on what.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
@@ -44,6 +47,41 @@ fn outcome(row: &VerdictRow) -> Cell {
 /// The rows of times.
 pub fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
     verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
+}
+
+/// A subject's rows of times, in the order of the verdict.
+struct Subject<'a> {
+    rows: Vec<(&'a VerdictRow, &'a TimeEvidence)>,
+    /// Whether its rows are shown where there are many subjects.
+    notable: bool,
+}
+
+/// The rows of times by subject; of many, the worst first.
+fn by_subject(verdict: &Verdict) -> Vec<Subject<'_>> {
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    for (row, time) in timed(verdict) {
+        let shown = notable(row);
+        match subjects.last_mut().filter(|last| last.rows[0].0.subject == row.subject) {
+            Some(last) => {
+                last.rows.push((row, time));
+                last.notable |= shown;
+            }
+            None => subjects.push(Subject { rows: vec![(row, time)], notable: shown }),
+        }
+    }
+    if subjects.len() > MOST_SUBJECTS {
+        subjects.sort_by(|one, other| {
+            let rank = |subject: &Subject<'_>| {
+                let fails = subject.rows.iter().any(|(row, _)| row.outcome.exit_code() != 0);
+                let moved = subject.rows[0].1.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+                (!fails, !subject.notable, -moved)
+            };
+            rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+    } else {
+        subjects.iter_mut().for_each(|subject| subject.notable = true);
+    }
+    subjects
 }
 
 /// Every row of a run has an interval of the same level.
@@ -94,7 +132,8 @@ fn times(verdict: &Verdict) -> Table {
     }
     columns.push(Column::words("verdict", "verdict"));
     let mut table = Table::new("times", "Time", columns);
-    for (row, time) in rows {
+    let subjects = by_subject(verdict);
+    for (row, time) in subjects.iter().flat_map(|subject| &subject.rows) {
         let none = if row.outcome == Outcome::Advisory { Missing::NoLimit } else { Missing::NotGiven };
         let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
         let mut cells = vec![
@@ -118,7 +157,7 @@ fn times(verdict: &Verdict) -> Table {
         cells.push(outcome(row));
         table.notable_row(cells, notable(row));
     }
-    table
+    if subjects.len() > MOST_SUBJECTS { table.folding() } else { table }
 }
 
 fn changed(time: &TimeEvidence) -> Cell {
@@ -251,7 +290,9 @@ pub fn brief(verdict: &Verdict) -> Table {
     let change = change_heading(&rows);
     let mut table = Table::brief(&[&["case", "base", "head"], rate, &[&*change], own, &["output", "verdict"]].concat());
     let limit = |ratio: Option<f64>| terminal::change(ratio.map(|ratio| ratio - 1.0)).toned(Tone::Dim);
-    for (row, time) in rows {
+    let subjects = by_subject(verdict);
+    let (shown, others): (Vec<_>, Vec<_>) = subjects.iter().partition(|subject| subject.notable);
+    for (row, time) in shown.iter().flat_map(|subject| &subject.rows) {
         // The mean and a further metric stand below the median of the one that counts, and have no output of their own.
         let name = match (time.counted, time.statistic) {
             (false, _) => format!("  {}", words::metric(time.metric)),
@@ -277,7 +318,32 @@ pub fn brief(verdict: &Verdict) -> Table {
         cells.extend([output.unwrap_or(Cell::Missing(Missing::NotGiven)), outcome(row)]);
         table.row(cells);
     }
+    if !others.is_empty() {
+        table.row(line_of(&others, 3 + rate.len(), table.columns.len()));
+    }
     table
+}
+
+/// One line for subjects of which nothing failed or moved: how many, between which changes, and what is said of them.
+fn line_of(others: &[&Subject<'_>], change_column: usize, columns: usize) -> Vec<Cell> {
+    let (mut least, mut most, mut said) = (f64::INFINITY, f64::NEG_INFINITY, Vec::new());
+    for (row, time) in others.iter().flat_map(|subject| &subject.rows) {
+        if let Some(ratio) = time.ratio.filter(|_| time.statistic == Statistic::Median) {
+            (least, most) = (least.min(ratio - 1.0), most.max(ratio - 1.0));
+        }
+        let ending = words::ending(row);
+        if !said.contains(&ending) {
+            said.push(ending);
+        }
+    }
+    let mut cells = vec![Cell::text(""); columns];
+    cells[0] = Cell::text(format!("{} others", others.len()));
+    if least <= most {
+        let change = format!("{} to {}", Unit::Change.show(least), Unit::Change.show(most));
+        cells[change_column] = Cell::text(change).toned(Tone::Dim);
+    }
+    cells[columns - 1] = Cell::text(said.join(", ")).toned(Tone::Dim);
+    cells
 }
 
 /// How the output compares, in a word.
@@ -293,6 +359,9 @@ fn changes(inputs: &Inputs) -> Option<Chart> {
         return None;
     }
     let lines = timed.len();
+    if lines > MOST_SUBJECTS {
+        return Some(strip(verdict, &timed));
+    }
     let mut layers = Vec::new();
     for (at, case) in timed.iter().enumerate() {
         // The first case stands on top.
@@ -313,6 +382,25 @@ fn changes(inputs: &Inputs) -> Option<Chart> {
         y: Axis::named("case", names),
         layers,
     })
+}
+
+/// Many cases in one picture: the interval of each, by the size of its change.
+fn strip(verdict: &Verdict, timed: &[&PairedCase]) -> Chart {
+    let mut found: Vec<_> = timed.iter().filter_map(|case| Some((*case, test_of(verdict, case)?))).collect();
+    let ratio = |time: &TimeEvidence| time.ratio.unwrap_or(1.0);
+    found.sort_by(|(_, (_, one)), (_, (_, other))| ratio(one).total_cmp(&ratio(other)));
+    let layers = found.iter().enumerate();
+    let layers = layers.flat_map(|(at, (case, (row, time)))| estimate(case, row.outcome, time, at as f64)).collect();
+    Chart {
+        id: "changes".into(),
+        title: "Change of head against base, case by case".into(),
+        caption: "Right of zero head is slower. A bar is the interval of one case's estimate, in the colour of what it says; the \
+                  slowest is on top."
+            .into(),
+        x: Axis::new("change of head against base", Unit::Change).zero(),
+        y: Axis::new("cases, by their change", Unit::Count),
+        layers,
+    }
 }
 
 /// The test of a case in the verdict.
