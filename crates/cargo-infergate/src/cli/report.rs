@@ -26,7 +26,7 @@ const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 pub fn command() -> Command {
     let path = |arg: Arg| arg.value_parser(value_parser!(PathBuf));
     let formats: Vec<String> =
-        EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name(), exporter.about())).collect();
+        EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name, exporter.about)).collect();
     Command::new("report")
         .about("Make pages, tables and pictures of receipts")
         .arg(
@@ -144,7 +144,7 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
     let report = topics::report(inputs);
     let (mut written, mut failed) = (Vec::<String>::new(), None);
     for exporter in exporters {
-        for file in exporter.export(inputs, &report)? {
+        for file in (exporter.export)(inputs, &report)? {
             if !written.contains(&file.name) {
                 ensure_not_read(&folder.join(&file.name), read)?;
                 match write_bytes(&folder.join(&file.name), &file.bytes) {

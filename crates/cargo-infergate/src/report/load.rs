@@ -35,7 +35,6 @@ pub fn text(receipt: &LoadReceipt) -> String {
     format!("{}\n{verdict}: {}\n", measured(receipt), printable(why))
 }
 
-/// The same without a verdict.
 pub fn measured(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     let digest = Digest::of(receipt);

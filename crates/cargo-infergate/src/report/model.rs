@@ -13,12 +13,9 @@ use crate::receipt::Outcome;
 /// How something ended, for colours and shapes; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Nothing to say.
     #[default]
     Plain,
-    /// It passed.
     Good,
-    /// It did not.
     Bad,
     /// It cannot be said.
     Warn,
@@ -27,7 +24,6 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// The tone of an outcome.
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Advisory => Self::Dim,
@@ -51,10 +47,8 @@ impl Tone {
     }
 }
 
-/// Everything one report says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What came out, in one sentence.
     pub title: String,
     /// What was measured, in one line; empty where the files do not say.
     pub subject: String,
@@ -64,23 +58,17 @@ pub struct Report {
     pub sections: Vec<Section>,
 }
 
-/// The decision in short.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headline {
-    /// How it ended.
     pub outcome: Outcome,
-    /// The process's exit code.
     pub exit_code: i32,
-    /// What happened, in one sentence.
     pub said: String,
 }
 
-/// One part of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
     /// Its name in files: `latency`.
     pub id: &'static str,
-    /// Its heading.
     pub title: &'static str,
     /// Whether it is shown to those alone who ask for it.
     pub folded: bool,
@@ -91,7 +79,6 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section without anything in it.
     pub fn new(id: &'static str, title: &'static str) -> Self {
         Self { id, title, folded: false, rank: Some(u8::MAX), blocks: Vec::new() }
     }
@@ -126,29 +113,21 @@ impl Section {
         Self { folded: true, ..self }
     }
 
-    /// Its tables.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
     }
 
-    /// Its charts.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.blocks.iter().filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
     }
 }
 
-/// One thing in a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// A paragraph.
     Said(String),
-    /// Sentences that belong together.
     List(Vec<String>),
-    /// Numbers.
     Table(Table),
-    /// What follows from the numbers.
     Findings(Vec<Finding>),
-    /// A picture, as data.
     Chart(Chart),
 }
 
@@ -209,7 +188,6 @@ impl From<Chart> for Block {
 /// What a rule found, and the numbers it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Good or bad news, or neither.
     pub tone: Tone,
     /// One sentence, from [`words`](super::words).
     pub said: String,
@@ -233,12 +211,10 @@ impl Finding {
 }
 
 impl Report {
-    /// Every table with its section.
     pub fn tables(&self) -> impl Iterator<Item = (&Section, &Table)> {
         self.sections.iter().flat_map(|section| section.tables().map(move |table| (section, table)))
     }
 
-    /// Every chart.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.sections.iter().flat_map(Section::charts)
     }

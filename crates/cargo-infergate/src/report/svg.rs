@@ -27,7 +27,6 @@ const TITLE_SIZE: f64 = 17.0;
 /// Left and right of whatever stands outside of the axes, px.
 const MARGIN: f64 = 14.0;
 
-/// A file of its own.
 pub fn file(chart: &Chart) -> String {
     let style = format!("<style>{STYLE}</style>\n");
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style))

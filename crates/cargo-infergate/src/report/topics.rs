@@ -67,7 +67,6 @@ const TOPICS: &[Topic] = &[
 /// What a reader takes in before the numbers.
 const MOST_FINDINGS: usize = 5;
 
-/// The report of these files.
 pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
     findings_first(&mut sections);

@@ -97,7 +97,6 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     }
 }
 
-/// The change with its interval.
 pub fn change(time: &TimeEvidence) -> String {
     let Some(ratio) = time.ratio else { return MISSING.into() };
     let change = units::signed_percent(ratio - 1.0);
@@ -348,7 +347,6 @@ fn remedy(remedy: &Remedy) -> String {
     }
 }
 
-/// What holds for the whole run.
 pub fn note(note: &Note) -> String {
     match note {
         Note::Broken { what } => format!("invalid: {what}"),

@@ -137,7 +137,7 @@ fn load_receipts() {
         let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
         let made = report::topics::report(&inputs);
         // The page and its pictures.
-        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| exporter.export(&inputs, &made));
+        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| (exporter.export)(&inputs, &made));
         let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
         let files = files.into_iter().map(|file| String::from_utf8(file.bytes).expect("text"));
         Ok(files.chain([text]).collect())
@@ -199,7 +199,7 @@ fn shards_of_a_load() {
         let inputs = Inputs { load: Some(merged), ..Inputs::default() };
         let nothing = topics::report(&Inputs::default());
         for exporter in chosen(&["vllm".into(), "aiperf".into()], &inputs)? {
-            for file in exporter.export(&inputs, &nothing)? {
+            for file in (exporter.export)(&inputs, &nothing)? {
                 shown.push(String::from_utf8(file.bytes)?);
             }
         }

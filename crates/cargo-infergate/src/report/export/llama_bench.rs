@@ -5,7 +5,7 @@ use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 use serde::Serialize;
 
-use super::{Exporter, File, no_run};
+use super::File;
 use crate::receipt::{CaseRecord, Receipt, to_json};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
@@ -15,35 +15,22 @@ use crate::stats::{mean, sample_std};
 /// Characters of a name.
 const MAX_CHARS: usize = 200;
 
-/// `llama-bench.json`.
-pub struct LlamaBench;
-
 /// One case, in llama-bench's names. Rates count prompt and output tokens, as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Whose numbers these are.
     pub build_commit: Option<String>,
-    /// The processor.
     pub cpu_info: String,
-    /// Engine.
     pub backends: String,
-    /// Model.
     pub model_filename: String,
-    /// Architecture and type of the weights.
     pub model_type: String,
     /// Bytes of the weights; `null` where the engine does not say.
     pub model_size: Option<u64>,
     /// Number of weights; `null` likewise.
     pub model_n_params: Option<u64>,
-    /// Threads.
     pub n_threads: usize,
-    /// Prompt tokens that are timed.
     pub n_prompt: usize,
-    /// Output tokens that are timed.
     pub n_gen: usize,
-    /// Tokens in the cache before.
     pub n_depth: usize,
-    /// When the run began.
     pub test_time: String,
     /// Mean time, nanoseconds.
     pub avg_ns: f64,
@@ -51,7 +38,6 @@ pub struct Entry {
     pub stddev_ns: Option<f64>,
     /// Mean rate, tokens a second.
     pub avg_ts: f64,
-    /// Its sample deviation.
     pub stddev_ts: Option<f64>,
     /// Times, nanoseconds.
     pub samples_ns: Vec<f64>,
@@ -59,22 +45,8 @@ pub struct Entry {
     pub samples_ts: Vec<f64>,
 }
 
-impl Exporter for LlamaBench {
-    fn name(&self) -> &'static str {
-        "llama-bench"
-    }
-
-    fn about(&self) -> &'static str {
-        "llama-bench's JSON"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_run(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        Ok(vec![File::text("llama-bench.json", to_json(&entries(inputs))?)])
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    Ok(vec![File::text("llama-bench.json", to_json(&entries(inputs))?)])
 }
 
 /// One entry for each case that was timed.

@@ -6,7 +6,6 @@ use crate::report::topics::verdict::{change_heading, timed};
 use crate::report::units;
 use crate::report::{terminal, words};
 
-/// The verdict as text.
 pub fn text(verdict: &Verdict) -> String {
     let rows: Vec<(&VerdictRow, &TimeEvidence)> = timed(verdict);
     let change = change_heading(&rows);

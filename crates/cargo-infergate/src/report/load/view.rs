@@ -21,16 +21,13 @@ const MAX_NAME_CHARS: usize = 40;
 /// A load run and what is derived of it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// As it was read.
     pub receipt: &'a LoadReceipt,
-    /// What is derived of it.
     pub digest: &'a Digest,
 }
 
 /// What a line of a chart is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series {
-    /// Index of the scenario.
     pub scenario: usize,
     /// Index of the target; `None` where there is one.
     pub target: Option<usize>,
@@ -42,14 +39,12 @@ impl<'a> View<'a> {
         Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
     }
 
-    /// Scenarios that were run, by index.
     pub fn scenarios(&self) -> impl Iterator<Item = (usize, &'a Scenario)> + use<'a> {
         let points = &self.digest.points;
         let all = self.receipt.scenarios.iter().enumerate();
         all.filter(move |(index, _)| points.iter().any(|point| point.scenario == *index))
     }
 
-    /// A scenario's name.
     pub fn scenario(&self, index: usize) -> String {
         let name = self.receipt.scenarios.get(index).map_or("", |scenario| scenario.name.as_str());
         printable_within(name, MAX_NAME_CHARS).into_owned()
@@ -62,12 +57,10 @@ impl<'a> View<'a> {
         if (0..index).any(|other| word(other) == own) { format!("{own}-{}", index + 1) } else { own }
     }
 
-    /// Whether several scenarios ran.
     pub fn has_scenarios(&self) -> bool {
         self.scenarios().count() > 1
     }
 
-    /// Whether several targets share the users.
     pub fn has_targets(&self) -> bool {
         self.receipt.targets.len() > 1
     }
@@ -106,7 +99,6 @@ impl<'a> View<'a> {
         if self.has_scenarios() { format!("{}: {what}", self.scenario(scenario)) } else { capital(what) }
     }
 
-    /// Every series, scenario by scenario.
     pub fn series(&self) -> Vec<Series> {
         let targets = self.targets();
         let of = |scenario| targets.iter().map(move |target| Series { scenario, target: *target });
@@ -123,7 +115,6 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Whether charts are of users.
     pub fn is_closed(&self) -> bool {
         self.digest.points.iter().any(|point| point.users().is_some())
     }
@@ -157,7 +148,6 @@ impl<'a> View<'a> {
         scenario.into_iter().chain([self.load_column()]).collect()
     }
 
-    /// The column of users or rates.
     pub fn load_column(&self) -> Column {
         let open = self.digest.points.iter().any(|point| point.users().is_none());
         match (self.is_closed(), open) {

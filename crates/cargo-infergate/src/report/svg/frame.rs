@@ -29,7 +29,6 @@ pub struct Frame {
     y: Scale,
 }
 
-/// Values along an axis.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     low: f64,
@@ -197,7 +196,6 @@ fn labelled(axis: &Axis, scale: Scale) -> String {
     [axis.label.as_str(), unit, kind].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every value of all layers.
 fn values(chart: &Chart) -> (Vec<f64>, Vec<f64>) {
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
     for layer in &chart.layers {

@@ -11,7 +11,6 @@ const SPAN_SIZE: f64 = 14.0;
 /// Half the height of a span, px.
 const HALF_SPAN: f64 = 13.0;
 
-/// One layer.
 pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
     match layer {
         Layer::Line { points, look, marked, .. } => line(points, *look, *marked, frame),
@@ -70,7 +69,6 @@ fn dots(points: &[Place], look: Look, frame: &Frame) -> String {
     format!("<path class=\"{}\" d=\"{path}\"/>\n", dots_class(look))
 }
 
-/// Whether a lane has one span.
 fn is_alone(chart: &Chart, lane: f64) -> bool {
     chart.layers.iter().filter(|layer| matches!(layer, Layer::Span { y, .. } if *y == lane)).count() == 1
 }

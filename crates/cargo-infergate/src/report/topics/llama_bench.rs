@@ -10,7 +10,6 @@ use infergate_core::case::Case;
 /// Lines of more tests than this cannot be read.
 const MOST: usize = 40;
 
-/// A line a test.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let mut table = Table::new(
         "llama_bench",

@@ -29,7 +29,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with(counted).with([said]).with(chart(inputs, record)))
 }
 
-/// What grows with the runs.
 fn growth(inputs: &Inputs, (row, memory): (&VerdictRow, &MemoryEvidence)) -> Option<Finding> {
     let slope = memory.slope_bytes.filter(|_| matches!(row.outcome, Outcome::Leak | Outcome::Growth))?;
     let what = match memory.witness {

@@ -21,9 +21,7 @@ const MOST_POINTS: usize = 600;
 struct Request {
     /// Its case: the one with most output tokens.
     case: Case,
-    /// When its tokens came.
     trace: Trace,
-    /// The other requests of the case.
     others: Vec<Trace>,
     /// What it said, where that was kept.
     text: Option<String>,

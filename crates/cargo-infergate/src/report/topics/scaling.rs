@@ -22,11 +22,9 @@ const LEAST: usize = 3;
 
 /// Cases that differ in their prompt alone, the shortest first, for one figure; or generations, each of another length.
 pub struct Family<'a> {
-    /// What is looked at.
     pub figure: Figure,
     /// `prefill`, `generate 64 tokens`, `generate 64 to 256 tokens`.
     pub name: String,
-    /// At least two.
     pub cases: Vec<(&'a CaseRecord, f64)>,
 }
 

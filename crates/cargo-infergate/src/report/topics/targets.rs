@@ -5,7 +5,6 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words;
 
-/// A line a target and case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
     let mut table = Table::new(

@@ -48,7 +48,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(Section::new("variance", "Variance").with([table]).with(finding).ranked(2))
 }
 
-/// Coefficients of variation between processes.
 struct Variations {
     /// The case that varies most first, each with the figure it is gated by.
     cases: Vec<(Case, &'static str, f64)>,
@@ -66,7 +65,6 @@ impl Variations {
         (!cases.is_empty()).then(|| Self { cases, limit: cv_limit(inputs) })
     }
 
-    /// Cases that vary too much.
     fn above(&self) -> usize {
         self.cases.iter().filter(|(.., cv)| *cv > self.limit).count()
     }

@@ -41,7 +41,6 @@ fn outcome(row: &VerdictRow) -> Cell {
     Cell::text(words::ending(row)).toned(Tone::of(row.outcome))
 }
 
-/// The rows of times.
 pub fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
     verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
 }

@@ -10,19 +10,13 @@ use infergate_core::load::Arrivals;
 /// Lines of more runs than this cannot be read.
 const MOST: usize = 40;
 
-/// One figure of both.
 struct Figure {
-    /// Its name.
     name: &'static str,
-    /// How it is shown.
     unit: Unit,
-    /// What vLLM says.
     theirs: Option<f64>,
-    /// What the level here says.
     here: Option<f64>,
 }
 
-/// A line a figure.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let mut table = Table::new(
         "vllm",
@@ -76,7 +70,6 @@ fn same(result: &VllmResult, inputs: &Inputs) -> Option<LevelSummary> {
     levels.next().is_none().then(|| summarise(level))
 }
 
-/// The figures that vLLM's file has.
 fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
     let here = here.as_ref();
     let time = |name, theirs_ms: Option<f64>, here: Option<f64>| {

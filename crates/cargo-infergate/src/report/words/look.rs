@@ -79,7 +79,6 @@ fn stored_words(verdict: &Verdict) -> Option<String> {
     Some(format!("Head is one session, base is {base}, measured at other times.{level}"))
 }
 
-/// The level of a verdict's intervals.
 pub fn level(verdict: &Verdict) -> Option<f64> {
     verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
 }

@@ -7,7 +7,6 @@ use crate::report::load::digest::Point;
 use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
-/// How cost is counted.
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                      measured. Failed requests are not in it.";
 

@@ -14,7 +14,6 @@ use crate::report::model::{
 };
 use crate::report::units;
 
-/// What the quarters are.
 const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;

@@ -13,7 +13,6 @@ use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 
-/// How targets are compared.
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
 /// Answers whose mean lengths differ by more than this part are not compared by E2E without a word.
@@ -56,7 +55,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with([findings]).with(charts(&view)))
 }
 
-/// The part of requests that failed.
 fn failed(point: &Point) -> Cell {
     let ended = point.issued.saturating_sub(point.cancelled);
     let share = (ended > 0).then(|| point.failed() as f64 / ended as f64);
