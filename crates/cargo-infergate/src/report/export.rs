@@ -11,7 +11,6 @@ mod html;
 pub mod json;
 mod junit;
 mod llama_bench;
-mod llama_bench_table;
 mod load_levels;
 pub mod markdown;
 pub mod markup;
@@ -89,7 +88,7 @@ pub const EXPORTERS: &[Exporter] = &[
         github_benchmark::export,
     ),
     other("llama-bench", "llama-bench's JSON", no_run, llama_bench::export),
-    other("llama-bench-md", "llama-bench's Markdown table", no_run, llama_bench_table::export),
+    other("llama-bench-md", "llama-bench's Markdown table", no_run, llama_bench::export_table),
     other("openmetrics", "OpenMetrics text", no_run_or_load, openmetrics::export),
     other("vllm", "vLLM's `bench serve` JSON, a file a level of load", no_load, vllm::export),
     other("aiperf", "AIPerf's profile export JSON, a file a level of load", no_load, aiperf::export),

@@ -9,7 +9,6 @@ use infergate_core::case::{Case, Phase};
 pub enum Figure {
     Ttft,
     Itl,
-    /// Decode speed, 1 / TPOT.
     TokensPerS,
     E2e,
     Time,
@@ -19,7 +18,6 @@ pub enum Figure {
 const MIN_PROCESSES_FOR_CV: usize = 3;
 
 impl Figure {
-    /// The figures that a case of this phase has.
     pub fn of(phase: Phase) -> &'static [Self] {
         match phase {
             Phase::Prefill => &[Self::Ttft],
@@ -89,7 +87,6 @@ impl Figure {
         traces.iter().filter_map(of_trace).collect()
     }
 
-    /// Every value of `case`, process by process.
     pub fn values(self, case: &CaseRecord) -> Vec<f64> {
         case.processes.iter().flat_map(|process| self.values_of(case.id.phase(), process)).collect()
     }
@@ -144,7 +141,6 @@ impl Spread {
         self.values.len()
     }
 
-    /// The arithmetic mean.
     pub fn mean(&self) -> Cell {
         Cell::number(mean(&self.values), self.figure.unit(), self.too_few(1))
     }

@@ -29,11 +29,9 @@ pub struct Inputs {
     pub pull_request: bool,
 }
 
-/// Who was measured, where, from what.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     pub engine: &'a EngineInfo,
-    /// Where it ran.
     pub machine: &'a Machine,
     pub build: &'a Build,
     pub threads: usize,
@@ -68,13 +66,11 @@ impl Inputs {
         Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
     }
 
-    /// What is derived of the load run, where there is one.
     pub fn load_digest(&self) -> Option<&Digest> {
         let receipt = self.load.as_ref()?;
         Some(self.load_digest.get_or_init(|| Digest::of(receipt)))
     }
 
-    /// The memory phase, wherever it is.
     pub fn memory_record(&self) -> Option<&MemoryRecord> {
         let alone = self.memory.as_ref().map(|receipt| &receipt.memory);
         let beside = self.head.as_ref().and_then(|receipt| receipt.memory.as_ref());

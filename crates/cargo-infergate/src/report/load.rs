@@ -5,7 +5,6 @@ pub mod course;
 pub mod digest;
 pub mod metric;
 pub mod pairs;
-pub mod verdict;
 pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +60,6 @@ fn of_scenario(view: &View<'_>, index: usize, scenario: &Scenario) -> String {
     text + &terminal::paragraph(cost::brief(view, &points))
 }
 
-/// What was asked, and by which client: a line each.
 pub fn header(receipt: &LoadReceipt) -> String {
     let mut text = String::new();
     for target in &receipt.targets {
@@ -162,7 +160,6 @@ fn few(level: &LevelRecord, point: &Point) -> Option<String> {
     }
 }
 
-/// How a local engine served a level.
 pub fn batched(batch: &BatchRecord) -> String {
     let how = match batch.batches {
         Some(true) if batch.largest_batch == 1 => "one request a step".into(),

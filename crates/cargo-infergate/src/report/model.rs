@@ -17,7 +17,6 @@ pub enum Tone {
     Plain,
     Good,
     Bad,
-    /// It cannot be said.
     Warn,
     /// Of less interest, where there are colours.
     Dim,
@@ -52,9 +51,7 @@ pub struct Report {
     pub title: String,
     /// What was measured, in one line; empty where the files do not say.
     pub subject: String,
-    /// The decision, where there is a verdict.
     pub headline: Option<Headline>,
-    /// In the order they are read.
     pub sections: Vec<Section>,
 }
 
@@ -67,14 +64,11 @@ pub struct Headline {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// Its name in files: `latency`.
     pub id: &'static str,
     pub title: &'static str,
-    /// Whether it is shown to those alone who ask for it.
     pub folded: bool,
     /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
     pub rank: Option<u8>,
-    /// In the order they are read.
     pub blocks: Vec<Block>,
 }
 
@@ -143,27 +137,28 @@ impl Block {
     }
 }
 
+/// What becomes a block as it is.
+macro_rules! blocks {
+    ($($from:ty, $into:expr;)*) => {
+        $(impl From<$from> for Block {
+            fn from(from: $from) -> Self {
+                $into(from)
+            }
+        })*
+    };
+}
+
+blocks! {
+    String, Block::Said;
+    Vec<String>, Block::List;
+    Table, Block::Table;
+    Vec<Finding>, Block::Findings;
+    Chart, Block::Chart;
+}
+
 impl From<&str> for Block {
     fn from(said: &str) -> Self {
         Self::Said(said.into())
-    }
-}
-
-impl From<String> for Block {
-    fn from(said: String) -> Self {
-        Self::Said(said)
-    }
-}
-
-impl From<Vec<String>> for Block {
-    fn from(list: Vec<String>) -> Self {
-        Self::List(list)
-    }
-}
-
-impl From<Table> for Block {
-    fn from(table: Table) -> Self {
-        Self::Table(table)
     }
 }
 
@@ -173,19 +168,6 @@ impl From<Finding> for Block {
     }
 }
 
-impl From<Vec<Finding>> for Block {
-    fn from(findings: Vec<Finding>) -> Self {
-        Self::Findings(findings)
-    }
-}
-
-impl From<Chart> for Block {
-    fn from(chart: Chart) -> Self {
-        Self::Chart(chart)
-    }
-}
-
-/// What a rule found, and the numbers it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub tone: Tone,
@@ -219,7 +201,6 @@ impl Report {
         self.sections.iter().flat_map(Section::charts)
     }
 
-    /// The section named `id`.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }

@@ -5,7 +5,6 @@ mod frame;
 mod legend;
 mod marks;
 mod ticks;
-mod zones;
 
 use std::fmt::Write as _;
 
@@ -53,7 +52,7 @@ fn draw(chart: &Chart, style: &str) -> String {
     let heading = fitting(&chart.title, WIDTH - 2.0 * MARGIN, TITLE_SIZE);
     let _ = writeln!(svg, "<text class=\"ig-title\" x=\"{MARGIN}\" y=\"28\">{heading}</text>");
     svg += &legend;
-    svg += &zones::draw(chart, &frame);
+    svg += &marks::zones(chart, &frame);
     svg += &frame.draw(chart);
     for layer in &chart.layers {
         svg += &marks::draw(layer, chart, &frame);

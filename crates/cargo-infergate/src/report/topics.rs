@@ -28,7 +28,6 @@ use crate::receipt::{LoadReceipt, Verdict};
 /// A part of a report. One that has nothing to say is left out.
 type Topic = fn(&Inputs) -> Option<Section>;
 
-/// In the order they are read.
 const TOPICS: &[Topic] = &[
     verdict::topic,
     recommendations::topic,

@@ -151,7 +151,7 @@ fn load_baselines() {
     survives("load-baseline-1.json", &|path| {
         let baseline: LoadBaseline = read(path)?;
         let verdict = gate::load::judge(&receipt, Some(&baseline), &Policy::default())?;
-        let mut shown = vec![report::load::verdict::text(&verdict)];
+        let mut shown = vec![report::terminal::load_verdict(&verdict)];
         if baseline.ensure_accepts(&receipt).is_ok() {
             let mut after = baseline.clone();
             after.append(&receipt);
@@ -174,7 +174,7 @@ fn judged_load_receipts() {
             gate::load::judge(&receipt, None, &policy)?,
             gate::load::compare(&receipt, &other, &policy)?,
         ];
-        let mut shown = verdicts.map(|verdict| report::load::verdict::text(&verdict)).to_vec();
+        let mut shown = verdicts.map(|verdict| report::terminal::load_verdict(&verdict)).to_vec();
         let after = LoadBaseline::from_receipt(&receipt);
         if after.validate().is_ok() {
             shown.push(report::blessing::load_changes(Some(&baseline), &after, path));

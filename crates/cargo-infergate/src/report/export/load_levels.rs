@@ -45,7 +45,6 @@ impl Run<'_> {
         }
     }
 
-    /// Length of the window, seconds.
     pub fn seconds(&self) -> f64 {
         (self.window.to_ns - self.window.from_ns) as f64 / 1e9
     }

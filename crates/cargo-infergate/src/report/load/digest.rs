@@ -23,7 +23,6 @@ pub enum Rank {
     P25,
     P50,
     P75,
-    /// 99th percentile.
     P99,
 }
 
@@ -46,11 +45,9 @@ pub struct Spread {
     pub requests: usize,
     /// Requests beside them that failed: infinitely slow, for a percentile.
     pub failed: usize,
-    /// First quartile; each is `None` where it takes more requests.
     pub p25: Option<f64>,
     pub p50: Option<f64>,
     pub p75: Option<f64>,
-    /// 99th percentile.
     pub p99: Option<f64>,
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
@@ -61,7 +58,6 @@ pub struct Spread {
 pub struct Point {
     pub scenario: usize,
     pub level: usize,
-    /// Index of its target; `None` where there is one for all.
     pub target: Option<usize>,
     pub arrivals: Arrivals,
     pub issued: u64,
@@ -74,7 +70,6 @@ pub struct Point {
     pub retries: u64,
     /// When it answered nobody; `None` where its requests took no time.
     pub uptime: Option<Uptime>,
-    /// The steady window; `None` where there was none.
     pub window: Option<Window>,
     /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
     pub asked: Option<u64>,
@@ -86,15 +81,12 @@ pub struct Point {
     pub mean_itl_ns: Option<f64>,
     /// The part of gaps that feel instant, acceptable and sluggish; `None` without gaps.
     pub smoothness: Option<[f64; 3]>,
-    /// Output tokens a second, of all its users.
     pub system_tokens_per_s: Option<f64>,
     /// Requests in flight in the mean; `None` for one of several targets.
     pub in_flight: Option<f64>,
     /// Against one user alone; `None` where none was measured, and for one of several targets.
     pub scaling: Option<f64>,
-    /// Output tokens of a request, in the mean.
     pub output_tokens: Option<f64>,
-    /// The middle delay between the scheduled start and the client's sending.
     pub late_ns: Option<f64>,
     /// What its requests cost, where a price and the server's counts are known.
     pub cost: Option<Cost>,
@@ -105,7 +97,6 @@ pub struct Point {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Places of both in [`Digest::points`].
     pub points: (usize, usize),
     pub winners: Winners,
 }
@@ -125,7 +116,6 @@ pub struct Digest {
     pub points: Vec<Point>,
     pub pairs: Vec<Pair>,
     pub pairs_left_out: usize,
-    /// Each level, where limits were asked for.
     pub limited: Vec<Limited>,
     /// Each two targets that were sent the same prompts.
     pub agreements: Vec<Agreement>,
@@ -275,7 +265,6 @@ impl Point {
         load_of(&self.arrivals).1
     }
 
-    /// Percentiles of `metric`.
     pub fn spread(&self, metric: Metric) -> &Spread {
         &self.spreads[metric as usize]
     }

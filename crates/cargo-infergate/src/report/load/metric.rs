@@ -37,9 +37,7 @@ pub enum Metric {
     Itl,
     Tpot,
     E2e,
-    /// 1 / TPOT.
     DecodeSpeed,
-    /// Tokens / E2E.
     OutputThroughput,
 }
 
@@ -86,7 +84,6 @@ impl Metric {
         if self.more_is_better() { Unit::TokensPerS } else { Unit::Ns }
     }
 
-    /// Whether a larger value is a better one.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::DecodeSpeed | Self::OutputThroughput)
     }

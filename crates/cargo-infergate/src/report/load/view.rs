@@ -18,23 +18,19 @@ use crate::report::units::capital;
 /// Characters of a name of someone else's.
 const MAX_NAME_CHARS: usize = 40;
 
-/// A load run and what is derived of it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub receipt: &'a LoadReceipt,
     pub digest: &'a Digest,
 }
 
-/// What a line of a chart is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series {
     pub scenario: usize,
-    /// Index of the target; `None` where there is one.
     pub target: Option<usize>,
 }
 
 impl<'a> View<'a> {
-    /// The load run of a report, where there is one.
     pub fn of(inputs: &'a Inputs) -> Option<Self> {
         Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
     }
@@ -157,13 +153,11 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The cells of [`level_columns`](Self::level_columns).
     pub fn level_cells(&self, scenario: usize, arrivals: &Arrivals) -> Vec<Cell> {
         let scenario = self.has_scenarios().then(|| Cell::foreign(&self.scenario(scenario)));
         scenario.into_iter().chain([load_cell(arrivals)]).collect()
     }
 
-    /// The cells of [`columns`](Self::columns).
     pub fn cells(&self, point: &Point) -> Vec<Cell> {
         let mut cells = self.level_cells(point.scenario, &point.arrivals);
         cells.extend(point.target.map(|target| Cell::foreign(&self.target(target))));
@@ -208,7 +202,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Users or requests a second.
 pub fn load_cell(arrivals: &Arrivals) -> Cell {
     let (value, unit) = match *arrivals {
         Arrivals::Closed { users } => (f64::from(users), Unit::Count),

@@ -4,9 +4,7 @@ use super::{Tone, Unit};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, without its unit.
     pub label: String,
-    /// The unit of its values.
     pub unit: Unit,
     pub from_zero: bool,
     /// Names of whole positions 0, 1, ... in place of numbers; empty on an axis of numbers.
@@ -73,7 +71,6 @@ pub enum Shape {
 /// How a series looks: a colour and, where there is no colour, a shape or dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Number of a colour of the palette.
     pub colour: usize,
     pub shape: Shape,
     pub dashed: bool,
@@ -146,10 +143,8 @@ pub struct Stretch {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Layer {
-    /// Points joined by a line.
     Line {
         name: String,
-        /// In order.
         points: Vec<Place>,
         look: Look,
         marked: bool,
@@ -157,17 +152,14 @@ pub enum Layer {
     /// Points. Where nothing is said of any of them they are many, and are drawn as small discs or squares.
     Points {
         name: String,
-        /// In any order.
         points: Vec<Place>,
         look: Look,
     },
     /// A bar from one x to another at one y, with ends: an interval.
     Interval {
-        /// In the legend; the same name once.
         name: String,
         from: f64,
         to: f64,
-        /// Where.
         y: f64,
         hover: String,
         look: Look,
@@ -180,14 +172,12 @@ pub enum Layer {
         label: String,
         from: f64,
         to: f64,
-        /// Where.
         y: f64,
         hover: String,
         look: Look,
     },
     Area {
         name: String,
-        /// Both lines, in order.
         stretches: Vec<Stretch>,
         look: Look,
     },
@@ -202,9 +192,7 @@ pub enum Layer {
     },
     /// A line across the chart at one x, or a short one at one y where that is given.
     Limit {
-        /// In the legend; the same name once.
         name: String,
-        /// Where.
         x: f64,
         /// The position it belongs to; `None`: the whole chart.
         y: Option<f64>,

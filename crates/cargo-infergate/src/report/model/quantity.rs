@@ -5,30 +5,23 @@ use crate::report::units;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
     Ns,
-    /// Tokens a second.
     TokensPerS,
     Bytes,
     BytesMore,
     BytesPerRun,
     Tokens,
     Count,
-    /// Whole things, so many that nobody reads each digit.
     Many,
     CountMore,
-    /// A number without a unit.
     Plain,
     /// A change as a fraction of base: 0.02 is 2 % more.
     Change,
     /// A part of a whole: 0.02 is 2 %.
     Fraction,
     Times,
-    /// Bytes a second.
     BytesPerS,
-    /// Floating point operations a second.
     FlopsPerS,
-    /// Requests a second.
     RequestsPerS,
     /// Money, in whatever unit the prices were given.
     Price,

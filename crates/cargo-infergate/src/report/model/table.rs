@@ -12,7 +12,6 @@ const MAX_CELL_CHARS: usize = 200;
 /// Why there is no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
-    /// Fewer samples than a number of this kind takes.
     TooFewSamples {
         needed: usize,
         samples: usize,
@@ -27,42 +26,29 @@ pub enum Missing {
         failed: usize,
         requests: usize,
     },
-    /// Fewer processes than a number of this kind takes.
     TooFewProcesses {
         needed: usize,
         processes: usize,
     },
-    /// The case has no such number.
     Undefined,
-    /// It has one, and this run did not measure it.
     NotMeasured,
-    /// This channel does not give it.
     NotGiven,
-    /// It is shown and not judged.
     NoLimit,
-    /// The engine does not say.
     EngineSilent,
-    /// The operating system does not say.
     SystemSilent,
-    /// It was not counted.
     NotCounted,
     NoBase,
     /// The hardware was not probed, or the engine does not say what work it does.
     NoProbes,
     BeyondHardware,
-    /// There is no tokenizer.
     NoTokenizer,
     AlreadyLoaded,
-    /// It never enters a receipt.
     NotKept,
     /// It is counted to the byte, so every byte counts.
     Exact,
-    /// The load was never what was asked for.
     NoWindow,
-    /// No level has one user alone.
     NoSingleUser,
     Shared,
-    /// The server does not count tokens.
     NoUsage,
     NoPrice,
     NoCrossing,
@@ -193,9 +179,7 @@ pub struct Table {
     pub title: String,
     /// What a reader has to know beside the headings.
     pub note: Option<String>,
-    /// In order.
     pub columns: Vec<Column>,
-    /// In order.
     pub rows: Vec<Row>,
     /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
     pub folds: bool,

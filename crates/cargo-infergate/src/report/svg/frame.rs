@@ -15,7 +15,6 @@ const LABEL_SIZE: f64 = 15.0;
 /// The widest part that names of lanes take.
 const MOST_NAMES: f64 = 0.42;
 
-/// Where everything lies.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Height of the picture, px.
@@ -113,7 +112,6 @@ impl Frame {
         shown
     }
 
-    /// Lines, labels and units.
     pub fn draw(&self, chart: &Chart) -> String {
         let mut svg = String::new();
         // Words stand on the spans of a timeline: a line through them would strike them out.

@@ -19,7 +19,6 @@ const MOST_POINTS: usize = 600;
 
 /// A real request: the one whose E2E is the middle one of its case.
 struct Request {
-    /// Its case: the one with most output tokens.
     case: Case,
     trace: Trace,
     others: Vec<Trace>,

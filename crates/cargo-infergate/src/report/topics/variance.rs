@@ -14,7 +14,6 @@ const STEADY: f64 = 0.02;
 /// Cases that the finding names.
 const MOST_NAMED: usize = 5;
 
-/// A line a figure of a case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     let mut table = Table::new(

@@ -10,7 +10,6 @@ use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                      measured. Failed requests are not in it.";
 
-/// A line a level and target; nothing without a price.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| view.receipt.targets.iter().any(|target| target.price().is_some()))?;
     let own = vec![

@@ -20,7 +20,6 @@ const STEADY: f64 = 0.10;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 900;
 
-/// A line a figure of each level and target.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let own = vec![
@@ -86,7 +85,6 @@ fn change(point: &Point, at: usize) -> Option<f64> {
     (least > 0.0).then(|| most / least - 1.0)
 }
 
-/// The point and figure that changed most.
 fn finding(view: &View<'_>) -> Option<Finding> {
     let changes = followed(view).flat_map(|point| {
         FOLLOWED.iter().enumerate().filter_map(move |(at, metric)| Some((point, at, *metric, change(point, at)?)))
@@ -106,7 +104,6 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     Finding::of(tone, said, &quarters.collect::<Vec<_>>())
 }
 
-/// One chart of all scenarios and targets.
 fn chart(view: &View<'_>) -> Option<Chart> {
     let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
     let drawn: Vec<(Series, Vec<Place>)> =

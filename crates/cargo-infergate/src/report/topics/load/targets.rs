@@ -25,7 +25,6 @@ const MOST_LANES: usize = 24;
 /// What pictures compare.
 const DRAWN: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 
-/// A line a target of each level.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(View::has_targets)?;
     let own = vec![

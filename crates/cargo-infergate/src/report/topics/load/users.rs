@@ -36,7 +36,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with(charts.chain(together(&view))))
 }
 
-/// Whether any level has requests enough for a P99 of `metric`.
 pub fn has_p99(view: &View<'_>, metric: Metric) -> bool {
     view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
 }

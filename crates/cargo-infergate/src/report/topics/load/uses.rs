@@ -24,7 +24,6 @@ struct Best<'a> {
     is_sure: bool,
 }
 
-/// A line a use of each level.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(View::has_targets)?;
     let own = vec![
