@@ -141,6 +141,7 @@ pub struct Stretch {
     pub high: f64,
 }
 
+/// One series, or one mark. Its name stands in the legend, the same name once; `hover` is said where somebody points at it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Layer {
     Line {
@@ -149,13 +150,13 @@ pub enum Layer {
         look: Look,
         marked: bool,
     },
-    /// Points. Where nothing is said of any of them they are many, and are drawn as small discs or squares.
+    /// Where nothing is said of any of them they are many, and are drawn as small discs or squares.
     Points {
         name: String,
         points: Vec<Place>,
         look: Look,
     },
-    /// A bar from one x to another at one y, with ends: an interval.
+    /// A bar from one x to another at one y, with ends.
     Interval {
         name: String,
         from: f64,
@@ -164,11 +165,9 @@ pub enum Layer {
         hover: String,
         look: Look,
     },
-    /// A filled bar from one x to another at one y: a span of time.
+    /// A filled bar from one x to another at one y: a span of time. Its label is written on it where there is room.
     Span {
-        /// In the legend; the same name once, and none where its label says what it is.
         name: String,
-        /// Written on it where there is room, else said where it is pointed at.
         label: String,
         from: f64,
         to: f64,
@@ -181,20 +180,18 @@ pub enum Layer {
         stretches: Vec<Stretch>,
         look: Look,
     },
-    /// Everything between two values of the axis up, over the whole width, or a line where both are the same. It makes no axis
-    /// longer.
+    /// Everything between two values of the axis up, the upper one perhaps infinite, over the whole width; or a line where both are
+    /// the same. It makes no axis longer.
     Zone {
         name: String,
         from: f64,
-        /// Its upper end; infinite where there is none.
         to: f64,
         look: Look,
     },
-    /// A line across the chart at one x, or a short one at one y where that is given.
+    /// A line across the chart at one x, or a short one at the position `y` where that is given.
     Limit {
         name: String,
         x: f64,
-        /// The position it belongs to; `None`: the whole chart.
         y: Option<f64>,
         hover: String,
         look: Look,

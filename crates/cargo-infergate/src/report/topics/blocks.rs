@@ -18,19 +18,15 @@ const MOST: usize = 4;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let paired = inputs.paired.as_ref().filter(|paired| !paired.blocks.is_empty())?;
-    let mut table = Table::new(
-        "blocks",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::numbers("blocks", "blocks")
-                .about("fresh processes of each side, or the next of the servers that ran already"),
-            Column::numbers("pairs", "pairs a block"),
-            Column::numbers("expected", "expected noise")
-                .about("standard deviation of a block's change, known beforehand"),
-            Column::numbers("fails_from", "fails from").about("the limit"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::numbers("blocks", "blocks")
+            .about("fresh processes of each side, or the next of the servers that ran already"),
+        Column::numbers("pairs", "pairs a block"),
+        Column::numbers("expected", "expected noise").about("standard deviation of a block's change, known beforehand"),
+        Column::numbers("fails_from", "fails from").about("the limit"),
+    ];
+    let mut table = Table::new("blocks", "", columns);
     for case in &paired.cases {
         let blocks = paired.blocks.iter().filter(|block| block.cases.iter().any(|found| found.id == case.id)).count();
         table.row(row(case, blocks));

@@ -16,17 +16,14 @@ const MOST_NAMED: usize = 5;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let mut table = Table::new(
-        "variance",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::words("figure", "figure"),
-            Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
-            Column::numbers("cv", "CV of samples").about("standard deviation / mean of all samples"),
-            Column::numbers("cv_processes", "CV of processes").about("of the medians of fresh processes"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::words("figure", "figure"),
+        Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
+        Column::numbers("cv", "CV of samples").about("standard deviation / mean of all samples"),
+        Column::numbers("cv_processes", "CV of processes").about("of the medians of fresh processes"),
+    ];
+    let mut table = Table::new("variance", "", columns);
     for case in &receipt.cases {
         for figure in Figure::of(case.id.phase()) {
             let spread = Spread::of(*figure, case);

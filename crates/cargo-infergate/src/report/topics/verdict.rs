@@ -128,18 +128,15 @@ pub fn of_hardware(fraction: Option<f64>) -> Cell {
 
 /// What has no noise: outputs, and counters.
 fn exact(verdict: &Verdict) -> Table {
-    let mut table = Table::new(
-        "exact",
-        "Output and counters",
-        vec![
-            Column::words("case", "case"),
-            Column::words("what", "what"),
-            Column::numbers("base", "base"),
-            Column::numbers("head", "head"),
-            Column::numbers("change", "change"),
-            Column::words("verdict", "verdict"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::words("what", "what"),
+        Column::numbers("base", "base"),
+        Column::numbers("head", "head"),
+        Column::numbers("change", "change"),
+        Column::words("verdict", "verdict"),
+    ];
+    let mut table = Table::new("exact", "Output and counters", columns);
     for row in &verdict.rows {
         let (what, base, head, change) = match &row.evidence {
             Evidence::Output(output) => {

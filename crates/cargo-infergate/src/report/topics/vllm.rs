@@ -18,20 +18,18 @@ struct Figure {
 }
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let mut table = Table::new(
-        "vllm",
-        "",
-        vec![
-            Column::words("load", "load"),
-            Column::words("model", "model"),
-            Column::words("figure", "figure"),
-            Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
-            Column::numbers("here", "here")
-                .about("of the level with as many users or the same rate; latencies are of measured requests"),
-            Column::numbers("ratio", "here / vLLM"),
-        ],
-    )
-    .noted("Two clients, each at its own time: on a shared machine the times of two hours differ by tens of percent.");
+    let columns = vec![
+        Column::words("load", "load"),
+        Column::words("model", "model"),
+        Column::words("figure", "figure"),
+        Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
+        Column::numbers("here", "here")
+            .about("of the level with as many users or the same rate; latencies are of measured requests"),
+        Column::numbers("ratio", "here / vLLM"),
+    ];
+    let mut table = Table::new("vllm", "", columns).noted(
+        "Two clients, each at its own time: on a shared machine the times of two hours differ by tens of percent.",
+    );
     for result in &inputs.vllm {
         for figure in figures(result, same(result, inputs)) {
             let ratio = figure.here.zip(figure.theirs).filter(|(_, theirs)| *theirs > 0.0);
