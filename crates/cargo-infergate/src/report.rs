@@ -12,7 +12,6 @@ pub mod load;
 pub mod memory;
 pub mod model;
 pub mod paired;
-pub mod sparkline;
 pub mod splice;
 pub mod svg;
 pub mod terminal;

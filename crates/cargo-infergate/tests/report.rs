@@ -7,8 +7,8 @@ use cargo_infergate::receipt::{
     CountedCase, Counter, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
     MemorySample, MemorySeries, Outcome, Receipt, Verdict, read,
 };
-use cargo_infergate::report::sparkline::sparkline;
-use cargo_infergate::report::{memory, terminal, units};
+use cargo_infergate::report::memory::{self, sparkline};
+use cargo_infergate::report::{terminal, units};
 
 const RECEIPT: &str = "
 synthetic:tiny (f32) on candle 0.11.1, 2 threads, linux-x86_64-amd-epyc-2

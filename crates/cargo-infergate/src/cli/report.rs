@@ -59,7 +59,7 @@ impl TakesKeys for Report {
 /// What stands below the flags.
 fn below() -> String {
     let formats: Vec<String> =
-        EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name(), exporter.about())).collect();
+        EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name, exporter.about)).collect();
     format!(
         "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
          cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
@@ -132,7 +132,7 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
     let report = topics::report(inputs);
     let (mut written, mut failed) = (Vec::<String>::new(), None);
     for exporter in exporters {
-        for file in exporter.export(inputs, &report)? {
+        for file in (exporter.export)(inputs, &report)? {
             if !written.contains(&file.name) {
                 ensure_not_read(&folder.join(&file.name), read)?;
                 match write_bytes(&folder.join(&file.name), &file.bytes) {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use infergate_core::printable::printable;
 
-use super::load::verdict::value;
 use super::model::{Cell, Missing, Table, Tone, Unit};
+use super::topics::verdict::value;
 use super::{terminal, units};
 use crate::gate::{newest_of_each_day, summary_ns};
 use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};

@@ -8,7 +8,6 @@ use super::units::{self, MISSING, fine};
 use crate::gate::paired::POWER_ASKED;
 use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
 
-/// The calibration as text.
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
     let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));

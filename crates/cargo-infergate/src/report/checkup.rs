@@ -7,7 +7,6 @@ use super::{terminal, units, words};
 use crate::machine::doctor;
 use crate::receipt::Checkup;
 
-/// The checkup as text.
 pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
     let mut text = format!("machine class {}\n\n", checkup.machine.class);
     let mut table = Table::brief(&["", "looked at", "found"]);

@@ -5,7 +5,6 @@ use super::terminal;
 use super::units::MISSING;
 use crate::receipt::Demo;
 
-/// The demo as text.
 pub fn text(demo: &Demo) -> String {
     let mut table = Table::brief(&["", "change", "the gate has to say", "it said"]).left_aligned();
     for change in &demo.changes {

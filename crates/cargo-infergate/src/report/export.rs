@@ -11,7 +11,6 @@ mod html;
 pub mod json;
 mod junit;
 mod llama_bench;
-mod llama_bench_table;
 mod load_levels;
 pub mod markdown;
 pub mod markup;
@@ -29,71 +28,83 @@ use super::model::Report;
 /// Where pictures stand below the report's folder.
 pub const PICTURES: &str = "pictures";
 
-/// What an exporter writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Its name below the report's folder, made of this program's own words.
     pub name: String,
-    /// What is in it.
     pub bytes: Vec<u8>,
 }
 
 impl File {
-    /// A file of text.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), bytes: text.into().into_bytes() }
     }
 }
 
-/// One format.
-pub trait Exporter: Sync {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// What it is for, in a few words.
-    fn about(&self) -> &'static str;
-
+#[derive(Clone, Copy)]
+pub struct Exporter {
+    /// On the command line.
+    pub name: &'static str,
+    pub about: &'static str,
     /// Whether it is written where no format is asked for.
-    fn is_usual(&self) -> bool {
-        false
-    }
-
+    pub is_usual: bool,
     /// What it needs and is not there.
-    fn lacks(&self, _inputs: &Inputs) -> Option<&'static str> {
-        None
-    }
-
-    /// The files.
-    ///
-    /// # Errors
-    /// What cannot be drawn or written down.
-    fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>>;
+    pub lacks: Lacks,
+    pub export: Export,
 }
 
-/// All of them.
-pub const EXPORTERS: &[&dyn Exporter] = &[
-    &comment::Comment,
-    &markdown::Markdown,
-    &html::Html,
-    &json::Json,
-    &csv::Csv,
-    &svg::Svg,
+type Lacks = fn(&Inputs) -> Option<&'static str>;
+type Export = fn(&Inputs, &Report) -> Result<Vec<File>>;
+
+const fn usual(name: &'static str, about: &'static str, lacks: Lacks, export: Export) -> Exporter {
+    Exporter { name, about, is_usual: true, lacks, export }
+}
+
+const fn other(name: &'static str, about: &'static str, lacks: Lacks, export: Export) -> Exporter {
+    Exporter { name, about, is_usual: false, lacks, export }
+}
+
+pub const EXPORTERS: &[Exporter] = &[
+    usual("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", no_verdict, comment::export),
+    usual("md", "the whole report as Markdown", nothing, markdown::export),
+    usual("html", "the whole report as one self-contained page", nothing, html::export),
+    usual("json", "the whole report as JSON, numbers to the last bit", nothing, json::export),
+    usual("csv", "every number, a line each, with its unit", nothing, csv::export),
+    usual("svg", "pictures", nothing, svg::export),
     #[cfg(feature = "png")]
-    &png::Png,
-    &junit::Junit,
-    &annotations::Annotations,
-    &bencher::Bencher,
-    &github_benchmark::GithubBenchmark,
-    &llama_bench::LlamaBench,
-    &llama_bench_table::LlamaBenchTable,
-    &openmetrics::OpenMetrics,
-    &vllm::Vllm,
-    &aiperf::Aiperf,
+    other("png", "the same pictures as PNG", nothing, png::export),
+    usual("junit", "JUnit XML, a test a case", no_verdict, junit::export),
+    usual(
+        "annotations",
+        "workflow commands (::error) for GitHub Actions, to be printed",
+        no_verdict,
+        annotations::export,
+    ),
+    other("bencher", "Bencher metric format", no_run_or_load, bencher::export),
+    other(
+        "github-benchmark",
+        "github-action-benchmark, customSmallerIsBetter",
+        no_run_or_load,
+        github_benchmark::export,
+    ),
+    other("llama-bench", "llama-bench's JSON", no_run, llama_bench::export),
+    other("llama-bench-md", "llama-bench's Markdown table", no_run, llama_bench::export_table),
+    other("openmetrics", "OpenMetrics text", no_run_or_load, openmetrics::export),
+    other("vllm", "vLLM's `bench serve` JSON, a file a level of load", no_load, vllm::export),
+    other("aiperf", "AIPerf's profile export JSON, a file a level of load", no_load, aiperf::export),
 ];
 
 /// The pages that are written where no format is asked for.
 pub const USUAL_FILES: &[&str] =
     &["comment.md", "report.md", "report.html", "report.json", "report.csv", "junit.xml", "annotations.txt"];
+
+fn nothing(_: &Inputs) -> Option<&'static str> {
+    None
+}
+
+fn no_load(inputs: &Inputs) -> Option<&'static str> {
+    inputs.load.is_none().then_some("a receipt of a load run; give one")
+}
 
 /// What a format lacks that says nothing without a verdict.
 fn no_verdict(inputs: &Inputs) -> Option<&'static str> {
@@ -124,27 +135,27 @@ fn no_run_or_load(inputs: &Inputs) -> Option<&'static str> {
 ///
 /// # Errors
 /// A name that is none, or a format that lacks what it needs.
-pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<&'static dyn Exporter>> {
+pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
     if names.is_empty() {
-        let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.is_usual());
-        return Ok(usual.filter(|exporter| exporter.lacks(inputs).is_none()).collect());
+        let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.is_usual);
+        return Ok(usual.filter(|exporter| (exporter.lacks)(inputs).is_none()).collect());
     }
-    let mut chosen: Vec<&'static dyn Exporter> = Vec::new();
+    let mut chosen: Vec<Exporter> = Vec::new();
     for name in names {
-        let found = EXPORTERS.iter().copied().find(|exporter| exporter.name() == name);
+        let found = EXPORTERS.iter().copied().find(|exporter| exporter.name == name.as_str());
         let Some(exporter) = found else {
             ensure!(
                 name != "png",
                 "--format png: this build of the command draws no PNG (its feature `png` is off); use svg, or install the command with \
                  its default features"
             );
-            let known: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name()).collect();
+            let known: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
             bail!("--format: '{name}' is no format; there are {}", known.join(", "));
         };
-        if let Some(missing) = exporter.lacks(inputs) {
+        if let Some(missing) = (exporter.lacks)(inputs) {
             bail!("--format {name}: it needs {missing}");
         }
-        if chosen.iter().all(|known| known.name() != exporter.name()) {
+        if chosen.iter().all(|known| known.name != exporter.name) {
             chosen.push(exporter);
         }
     }

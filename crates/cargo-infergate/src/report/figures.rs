@@ -5,18 +5,12 @@ use crate::receipt::{CaseRecord, ProcessSamples};
 use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 use infergate_core::case::{Case, Phase};
 
-/// A figure a reader asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Figure {
-    /// Time to first token.
     Ttft,
-    /// Every gap between two tokens.
     Itl,
-    /// Decode speed, 1 / TPOT.
     TokensPerS,
-    /// End-to-end latency.
     E2e,
-    /// An iteration of a bench.
     Time,
 }
 
@@ -24,7 +18,6 @@ pub enum Figure {
 const MIN_PROCESSES_FOR_CV: usize = 3;
 
 impl Figure {
-    /// The figures that a case of this phase has.
     pub fn of(phase: Phase) -> &'static [Self] {
         match phase {
             Phase::Prefill => &[Self::Ttft],
@@ -54,7 +47,6 @@ impl Figure {
         }
     }
 
-    /// As a person reads it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ttft => "TTFT",
@@ -65,7 +57,6 @@ impl Figure {
         }
     }
 
-    /// What it is measured in.
     pub fn unit(self) -> Unit {
         if self == Self::TokensPerS { Unit::TokensPerS } else { Unit::Ns }
     }
@@ -96,7 +87,6 @@ impl Figure {
         traces.iter().filter_map(of_trace).collect()
     }
 
-    /// Every value of `case`, process by process.
     pub fn values(self, case: &CaseRecord) -> Vec<f64> {
         case.processes.iter().flat_map(|process| self.values_of(case.id.phase(), process)).collect()
     }
@@ -141,39 +131,32 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of all samples of all processes.
     pub fn of(figure: Figure, case: &CaseRecord) -> Self {
         let gaps = figure == Figure::Itl && case.id.phase() == Phase::Generate;
         let requests = case.processes.iter().map(|process| process.samples_ns.len()).sum();
         Self { figure, values: figure.values(case), requests, gaps }
     }
 
-    /// How many values there are.
     pub fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// The arithmetic mean.
     pub fn mean(&self) -> Cell {
         Cell::number(mean(&self.values), self.figure.unit(), self.too_few(1))
     }
 
-    /// The sample standard deviation.
     pub fn deviation(&self) -> Cell {
         Cell::number(sample_std(&self.values), self.figure.unit(), self.too_few(2))
     }
 
-    /// Coefficient of variation of all values.
     pub fn variation(&self) -> Cell {
         Cell::number(coefficient_of_variation(&self.values), Unit::Fraction, self.too_few(2))
     }
 
-    /// The smallest.
     pub fn min(&self) -> Cell {
         self.extreme(f64::min)
     }
 
-    /// The largest.
     pub fn max(&self) -> Cell {
         self.extreme(f64::max)
     }

@@ -9,49 +9,34 @@ use crate::receipt::{
 use crate::report::load::digest::Digest;
 use infergate_core::engine::EngineInfo;
 
-/// The files of one report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inputs {
     /// How this program was started, for commands to be repeated: `cargo infergate`.
     pub program: String,
     /// The earlier run, where two are compared.
     pub base: Option<Receipt>,
-    /// The run.
     pub head: Option<Receipt>,
-    /// A paired run.
     pub paired: Option<PairedReceipt>,
-    /// A memory phase measured by itself.
     pub memory: Option<MemoryReceipt>,
-    /// Tests of llama-bench, to stand beside.
     pub llama_bench: Vec<LlamaBenchTest>,
-    /// A load run.
     pub load: Option<LoadReceipt>,
     /// What is derived of [`load`](Self::load) once somebody asks for it.
     pub load_digest: OnceLock<Digest>,
     /// Runs of vLLM's benchmark, to stand beside a load run.
     pub vllm: Vec<VllmResult>,
-    /// What was decided.
     pub verdict: Option<Verdict>,
     /// Whoever is judged wrote the files; the verdict was reached here.
     pub pull_request: bool,
 }
 
-/// Who was measured, where, from what.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Engine and model.
     pub engine: &'a EngineInfo,
-    /// Where it ran.
     pub machine: &'a Machine,
-    /// How it was built.
     pub build: &'a Build,
-    /// Threads asked for.
     pub threads: usize,
-    /// Seed of weights and prompts.
     pub seed: u64,
-    /// When the run began.
     pub created: &'a str,
-    /// infergate's version.
     pub tool: &'a str,
 }
 
@@ -81,20 +66,17 @@ impl Inputs {
         Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
     }
 
-    /// What is derived of the load run, where there is one.
     pub fn load_digest(&self) -> Option<&Digest> {
         let receipt = self.load.as_ref()?;
         Some(self.load_digest.get_or_init(|| Digest::of(receipt)))
     }
 
-    /// The memory phase, wherever it is.
     pub fn memory_record(&self) -> Option<&MemoryRecord> {
         let alone = self.memory.as_ref().map(|receipt| &receipt.memory);
         let beside = self.head.as_ref().and_then(|receipt| receipt.memory.as_ref());
         alone.or(beside).or_else(|| self.paired.as_ref()?.memory.as_ref())
     }
 
-    /// The build head is compared with.
     pub fn base_build(&self) -> Option<&Build> {
         let earlier = self.base.as_ref().map(|receipt| &receipt.build);
         earlier.or_else(|| self.paired.as_ref().map(|receipt| &receipt.base.build))

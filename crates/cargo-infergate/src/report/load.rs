@@ -5,7 +5,6 @@ pub mod course;
 pub mod digest;
 pub mod metric;
 pub mod pairs;
-pub mod verdict;
 pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +34,6 @@ pub fn text(receipt: &LoadReceipt) -> String {
     format!("{}\n{verdict}: {}\n", measured(receipt), printable(why))
 }
 
-/// The same without a verdict.
 pub fn measured(receipt: &LoadReceipt) -> String {
     let mut text = format!("\n{}\n", header(receipt));
     let digest = Digest::of(receipt);
@@ -62,7 +60,6 @@ fn of_scenario(view: &View<'_>, index: usize, scenario: &Scenario) -> String {
     text + &terminal::paragraph(cost::brief(view, &points))
 }
 
-/// What was asked, and by which client: a line each.
 pub fn header(receipt: &LoadReceipt) -> String {
     let mut text = String::new();
     for target in &receipt.targets {
@@ -163,7 +160,6 @@ fn few(level: &LevelRecord, point: &Point) -> Option<String> {
     }
 }
 
-/// How a local engine served a level.
 pub fn batched(batch: &BatchRecord) -> String {
     let how = match batch.batches {
         Some(true) if batch.largest_batch == 1 => "one request a step".into(),

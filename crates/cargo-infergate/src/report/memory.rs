@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use infergate_core::printable::printable;
 
 use super::model::{Cell, Missing, Table};
-use super::sparkline::sparkline;
 use super::terminal;
 use super::units;
 use super::words;
 use crate::receipt::{CountedCase, Evidence, MemoryReceipt, MemoryRecord, Unit, Verdict, Witness};
 use infergate_core::memory::leak::{allocations, asked, resident_trend};
 
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Blocks of a plot.
 const PLOT_WIDTH: usize = 50;
 /// The plot's height is at least this much: below it nothing is judged either.
@@ -172,4 +172,19 @@ fn counters(counted: &[CountedCase]) -> String {
         table.row(cells);
     }
     terminal::paragraph(terminal::table(&table))
+}
+
+/// `values` in at most `width` blocks, each the largest of its share of the series. From bottom to top is at least `least_span`,
+/// so that noise does not look like a mountain.
+pub fn sparkline(values: &[u64], width: usize, least_span: u64) -> String {
+    let Some(low) = values.iter().min().copied() else { return String::new() };
+    let span = (values.iter().max().copied().unwrap_or(low) - low).max(least_span).max(1);
+    let blocks = values.len().min(width.max(1));
+    let share = |block: usize| {
+        let (from, to) = (block * values.len() / blocks, (block + 1) * values.len() / blocks);
+        let largest = values[from..to].iter().max().copied().unwrap_or(low);
+        let level = u128::from(largest - low) * (BLOCKS.len() as u128 - 1) / u128::from(span);
+        BLOCKS[usize::try_from(level).unwrap_or(0).min(BLOCKS.len() - 1)]
+    };
+    (0..blocks).map(share).collect()
 }

@@ -13,21 +13,16 @@ use crate::receipt::Outcome;
 /// How something ended, for colours and shapes; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Nothing to say.
     #[default]
     Plain,
-    /// It passed.
     Good,
-    /// It did not.
     Bad,
-    /// It cannot be said.
     Warn,
     /// Of less interest, where there are colours.
     Dim,
 }
 
 impl Tone {
-    /// The tone of an outcome.
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Advisory => Self::Dim,
@@ -51,47 +46,33 @@ impl Tone {
     }
 }
 
-/// Everything one report says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What came out, in one sentence.
     pub title: String,
     /// What was measured, in one line; empty where the files do not say.
     pub subject: String,
-    /// The decision, where there is a verdict.
     pub headline: Option<Headline>,
-    /// In the order they are read.
     pub sections: Vec<Section>,
 }
 
-/// The decision in short.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headline {
-    /// How it ended.
     pub outcome: Outcome,
-    /// The process's exit code.
     pub exit_code: i32,
-    /// What happened, in one sentence.
     pub said: String,
 }
 
-/// One part of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// Its name in files: `latency`.
     pub id: &'static str,
-    /// Its heading.
     pub title: &'static str,
-    /// Whether it is shown to those alone who ask for it.
     pub folded: bool,
     /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
     pub rank: Option<u8>,
-    /// In the order they are read.
     pub blocks: Vec<Block>,
 }
 
 impl Section {
-    /// A section without anything in it.
     pub fn new(id: &'static str, title: &'static str) -> Self {
         Self { id, title, folded: false, rank: Some(u8::MAX), blocks: Vec::new() }
     }
@@ -126,29 +107,21 @@ impl Section {
         Self { folded: true, ..self }
     }
 
-    /// Its tables.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
     }
 
-    /// Its charts.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.blocks.iter().filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
     }
 }
 
-/// One thing in a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// A paragraph.
     Said(String),
-    /// Sentences that belong together.
     List(Vec<String>),
-    /// Numbers.
     Table(Table),
-    /// What follows from the numbers.
     Findings(Vec<Finding>),
-    /// A picture, as data.
     Chart(Chart),
 }
 
@@ -164,27 +137,28 @@ impl Block {
     }
 }
 
+/// What becomes a block as it is.
+macro_rules! blocks {
+    ($($from:ty, $into:expr;)*) => {
+        $(impl From<$from> for Block {
+            fn from(from: $from) -> Self {
+                $into(from)
+            }
+        })*
+    };
+}
+
+blocks! {
+    String, Block::Said;
+    Vec<String>, Block::List;
+    Table, Block::Table;
+    Vec<Finding>, Block::Findings;
+    Chart, Block::Chart;
+}
+
 impl From<&str> for Block {
     fn from(said: &str) -> Self {
         Self::Said(said.into())
-    }
-}
-
-impl From<String> for Block {
-    fn from(said: String) -> Self {
-        Self::Said(said)
-    }
-}
-
-impl From<Vec<String>> for Block {
-    fn from(list: Vec<String>) -> Self {
-        Self::List(list)
-    }
-}
-
-impl From<Table> for Block {
-    fn from(table: Table) -> Self {
-        Self::Table(table)
     }
 }
 
@@ -194,22 +168,8 @@ impl From<Finding> for Block {
     }
 }
 
-impl From<Vec<Finding>> for Block {
-    fn from(findings: Vec<Finding>) -> Self {
-        Self::Findings(findings)
-    }
-}
-
-impl From<Chart> for Block {
-    fn from(chart: Chart) -> Self {
-        Self::Chart(chart)
-    }
-}
-
-/// What a rule found, and the numbers it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Good or bad news, or neither.
     pub tone: Tone,
     /// One sentence, from [`words`](super::words).
     pub said: String,
@@ -233,17 +193,14 @@ impl Finding {
 }
 
 impl Report {
-    /// Every table with its section.
     pub fn tables(&self) -> impl Iterator<Item = (&Section, &Table)> {
         self.sections.iter().flat_map(|section| section.tables().map(move |table| (section, table)))
     }
 
-    /// Every chart.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.sections.iter().flat_map(Section::charts)
     }
 
-    /// The section named `id`.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }

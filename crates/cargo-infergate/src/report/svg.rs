@@ -5,7 +5,6 @@ mod frame;
 mod legend;
 mod marks;
 mod ticks;
-mod zones;
 
 use std::fmt::Write as _;
 
@@ -27,7 +26,6 @@ const TITLE_SIZE: f64 = 17.0;
 /// Left and right of whatever stands outside of the axes, px.
 const MARGIN: f64 = 14.0;
 
-/// A file of its own.
 pub fn file(chart: &Chart) -> String {
     let style = format!("<style>{STYLE}</style>\n");
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style))
@@ -54,7 +52,7 @@ fn draw(chart: &Chart, style: &str) -> String {
     let heading = fitting(&chart.title, WIDTH - 2.0 * MARGIN, TITLE_SIZE);
     let _ = writeln!(svg, "<text class=\"ig-title\" x=\"{MARGIN}\" y=\"28\">{heading}</text>");
     svg += &legend;
-    svg += &zones::draw(chart, &frame);
+    svg += &marks::zones(chart, &frame);
     svg += &frame.draw(chart);
     for layer in &chart.layers {
         svg += &marks::draw(layer, chart, &frame);

@@ -26,7 +26,6 @@ pub fn paint(tone: Tone, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// `text` as a heading.
 pub fn bold(text: &str) -> String {
     format!("\u{1b}[1m{text}\u{1b}[0m")
 }
@@ -69,12 +68,10 @@ pub fn change(change: Option<f64>) -> Cell {
     change.map_or(Cell::Missing(Missing::NotGiven), |change| Cell::text(units::signed_percent(change)))
 }
 
-/// Who was measured, where: one line.
 pub fn subject(receipt: &Receipt) -> String {
     engine(&receipt.engine, receipt.threads, &receipt.machine)
 }
 
-/// As [`subject`], from its parts.
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
     if engine.is_of_benches() {
         return printable(&format!("benches of {}, {}", engine.model, machine.class)).into_owned();
@@ -93,7 +90,7 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
 
 /// The same with some lines more before the decision.
 pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
-    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict)));
+    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict, false)));
     let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
         Evidence::Memory(memory) if memory.slope_bytes.is_some() => Some((row, memory)),
         _ => None,
@@ -106,6 +103,13 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
     }
     text.push('\n');
     text + &decision(verdict, more)
+}
+
+/// A verdict on a load run: a line a time of each level, and as above.
+pub fn load_verdict(verdict: &Verdict) -> String {
+    let times = topic::brief(verdict, true);
+    let times = if times.rows.is_empty() { String::new() } else { paragraph(table(&times)) };
+    format!("{times}\n{}", decision(verdict, ""))
 }
 
 /// What the rows say beside their numbers, what holds for the whole run, some lines `more`, and the decision last.

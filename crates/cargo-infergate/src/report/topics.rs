@@ -28,7 +28,6 @@ use crate::receipt::{LoadReceipt, Verdict};
 /// A part of a report. One that has nothing to say is left out.
 type Topic = fn(&Inputs) -> Option<Section>;
 
-/// In the order they are read.
 const TOPICS: &[Topic] = &[
     verdict::topic,
     recommendations::topic,
@@ -67,7 +66,6 @@ const TOPICS: &[Topic] = &[
 /// What a reader takes in before the numbers.
 const MOST_FINDINGS: usize = 5;
 
-/// The report of these files.
 pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
     findings_first(&mut sections);

@@ -32,7 +32,6 @@ pub fn from_to(from: &str, to: &str) -> String {
     }
 }
 
-/// Tokens per second.
 pub fn tokens_per_s(rate: Option<f64>) -> String {
     rate.map_or_else(|| MISSING.into(), |rate| format!("{} tok/s", three_digits(rate)))
 }

@@ -6,7 +6,6 @@ use super::inputs::Inputs;
 use super::words::{self, accept, headline, look};
 use crate::receipt::{Failure, Verdict, VerdictFile};
 
-/// The verdict of these inputs with its words.
 pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
     let line = |text: String| printable(&text).into_owned();
     let tables = inputs.paired.as_ref().map_or_else(Vec::new, |receipt| accept::tables(receipt, verdict));

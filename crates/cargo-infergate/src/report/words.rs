@@ -2,10 +2,8 @@
 //! one.
 
 pub mod accept;
-mod code;
 pub mod command;
 pub mod counter;
-mod errors;
 pub mod headline;
 pub mod look;
 mod memory;
@@ -97,7 +95,6 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
     }
 }
 
-/// The change with its interval.
 pub fn change(time: &TimeEvidence) -> String {
     let Some(ratio) = time.ratio else { return MISSING.into() };
     let change = units::signed_percent(ratio - 1.0);
@@ -275,8 +272,8 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
                 "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
             )
         }
-        Reason::RunsNothingChanged { changed } => code::runs_nothing(*changed),
-        Reason::RunsChanged { functions, changed, named } => code::runs(*functions, *changed, named),
+        Reason::RunsNothingChanged { changed } => look::runs_nothing(*changed),
+        Reason::RunsChanged { functions, changed, named } => look::runs(*functions, *changed, named),
         Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),
         Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
         Reason::TooNoisy { blocks } if row.outcome == Outcome::Advisory => format!(
@@ -348,7 +345,6 @@ fn remedy(remedy: &Remedy) -> String {
     }
 }
 
-/// What holds for the whole run.
 pub fn note(note: &Note) -> String {
     match note {
         Note::Broken { what } => format!("invalid: {what}"),
@@ -382,10 +378,10 @@ pub fn note(note: &Note) -> String {
             format!("head changes the gate: {key} {was} -> {is} ({holds})")
         }
         Note::NotAccepted { accept, why } => accept::without_effect(accept, *why),
-        Note::SameCode => code::SAME.into(),
-        Note::CodeChanged { functions, named } => code::changed(*functions, named),
+        Note::SameCode => look::SAME_CODE.into(),
+        Note::CodeChanged { functions, named } => look::code_changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
-        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => errors::noted(note).unwrap_or_default(),
+        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => look::errors_noted(note).unwrap_or_default(),
         Note::Said { text } => text.clone(),
     }
 }

@@ -137,7 +137,7 @@ fn load_receipts() {
         let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
         let made = report::topics::report(&inputs);
         // The page and its pictures.
-        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| exporter.export(&inputs, &made));
+        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| (exporter.export)(&inputs, &made));
         let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
         let files = files.into_iter().map(|file| String::from_utf8(file.bytes).expect("text"));
         Ok(files.chain([text]).collect())
@@ -151,7 +151,7 @@ fn load_baselines() {
     survives("load-baseline-1.json", &|path| {
         let baseline: LoadBaseline = read(path)?;
         let verdict = gate::load::judge(&receipt, Some(&baseline), &Policy::default())?;
-        let mut shown = vec![report::load::verdict::text(&verdict)];
+        let mut shown = vec![report::terminal::load_verdict(&verdict)];
         if baseline.ensure_accepts(&receipt).is_ok() {
             let mut after = baseline.clone();
             after.append(&receipt);
@@ -174,7 +174,7 @@ fn judged_load_receipts() {
             gate::load::judge(&receipt, None, &policy)?,
             gate::load::compare(&receipt, &other, &policy)?,
         ];
-        let mut shown = verdicts.map(|verdict| report::load::verdict::text(&verdict)).to_vec();
+        let mut shown = verdicts.map(|verdict| report::terminal::load_verdict(&verdict)).to_vec();
         let after = LoadBaseline::from_receipt(&receipt);
         if after.validate().is_ok() {
             shown.push(report::blessing::load_changes(Some(&baseline), &after, path));
@@ -199,7 +199,7 @@ fn shards_of_a_load() {
         let inputs = Inputs { load: Some(merged), ..Inputs::default() };
         let nothing = topics::report(&Inputs::default());
         for exporter in chosen(&["vllm".into(), "aiperf".into()], &inputs)? {
-            for file in exporter.export(&inputs, &nothing)? {
+            for file in (exporter.export)(&inputs, &nothing)? {
                 shown.push(String::from_utf8(file.bytes)?);
             }
         }

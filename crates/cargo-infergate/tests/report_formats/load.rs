@@ -381,7 +381,6 @@ fn formats_that_cannot_show_it_say_so_in_words() {
     for name in ["bencher", "github-benchmark", "openmetrics"] {
         assert_eq!(error(name), "");
     }
-    let usual: Vec<&str> =
-        chosen(&[], &inputs).expect("the usual ones").iter().map(|exporter| exporter.name()).collect();
+    let usual: Vec<&str> = chosen(&[], &inputs).expect("the usual ones").iter().map(|exporter| exporter.name).collect();
     assert_eq!(usual, ["md", "html", "json", "csv", "svg"]);
 }

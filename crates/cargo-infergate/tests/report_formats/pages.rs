@@ -53,8 +53,8 @@ fn formats_that_need_a_verdict_say_so() {
     assert!(error("junit").contains("--format junit: it needs a verdict"), "{}", error("junit"));
     assert!(error("pdf").contains("'pdf' is no format; there are comment, md, html"), "{}", error("pdf"));
     let usual = chosen(&[], &run()).expect("the usual ones");
-    assert!(usual.iter().all(|exporter| exporter.name() != "comment"));
-    assert_eq!(EXPORTERS.iter().filter(|exporter| exporter.is_usual()).count(), 8);
+    assert!(usual.iter().all(|exporter| exporter.name != "comment"));
+    assert_eq!(EXPORTERS.iter().filter(|exporter| exporter.is_usual).count(), 8);
 }
 
 /// A verdict on `count` cases, every second one slower.

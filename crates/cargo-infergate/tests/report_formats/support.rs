@@ -76,13 +76,13 @@ pub fn load(receipt: LoadReceipt) -> Inputs {
 pub fn files(inputs: &Inputs) -> Vec<File> {
     let names: Vec<String> = EXPORTERS
         .iter()
-        .filter(|exporter| exporter.name() != "png" && exporter.lacks(inputs).is_none())
-        .map(|exporter| exporter.name().to_owned())
+        .filter(|exporter| exporter.name != "png" && (exporter.lacks)(inputs).is_none())
+        .map(|exporter| exporter.name.to_owned())
         .collect();
     let report = report(inputs);
     let exporters = chosen(&names, inputs).expect("known names");
     let mut files: Vec<File> =
-        exporters.into_iter().flat_map(|exporter| exporter.export(inputs, &report).expect("files")).collect();
+        exporters.into_iter().flat_map(|exporter| (exporter.export)(inputs, &report).expect("files")).collect();
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files.dedup();
     files

@@ -7,8 +7,8 @@ use infergate_core::load::RequestRecord;
 use infergate_core::printable::printable_within;
 use serde_json::{Map, Value, json};
 
-use super::load_levels::{NO_LOAD, Run, runs};
-use super::{Exporter, File};
+use super::File;
+use super::load_levels::{Run, runs};
 use crate::load::summary::tokens;
 use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
@@ -33,29 +33,12 @@ const PERCENTILES: [(&str, f64); 9] = [
     ("p99", 0.99),
 ];
 
-/// `aiperf.json`.
-pub struct Aiperf;
-
-impl Exporter for Aiperf {
-    fn name(&self) -> &'static str {
-        "aiperf"
-    }
-
-    fn about(&self) -> &'static str {
-        "AIPerf's profile export JSON, a file a level of load"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.load.is_none().then_some(NO_LOAD)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };
-        let file = |run: &Run<'_>| -> Result<File> {
-            Ok(File::text(run.file_name("aiperf", receipt), to_json(&document(receipt, run))?))
-        };
-        runs(receipt).iter().map(file).collect()
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };
+    let file = |run: &Run<'_>| -> Result<File> {
+        Ok(File::text(run.file_name("aiperf", receipt), to_json(&document(receipt, run))?))
+    };
+    runs(receipt).iter().map(file).collect()
 }
 
 fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {

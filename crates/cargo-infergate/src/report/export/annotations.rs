@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use infergate_core::printable::printable;
 
-use super::{Exporter, File, no_verdict};
+use super::File;
 use crate::receipt::{Outcome, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
@@ -14,42 +14,20 @@ use crate::report::words;
 /// GitHub shows ten of each kind in a step.
 const MOST: usize = 10;
 
-/// `annotations.txt`.
-pub struct Annotations;
-
-impl Exporter for Annotations {
-    fn name(&self) -> &'static str {
-        "annotations"
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+    let mut text = String::new();
+    let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
+    for row in verdict.rows.iter().filter(is_seen).take(MOST) {
+        let title = format!("infergate: {}", words::ending(row));
+        let _ = writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
     }
-
-    fn about(&self) -> &'static str {
-        "workflow commands (::error) for GitHub Actions, to be printed"
+    if text.is_empty() {
+        let said = words::headline::of(verdict);
+        let title = format!("infergate: {}", verdict.verdict.words());
+        let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
     }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_verdict(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
-        let mut text = String::new();
-        let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
-        for row in verdict.rows.iter().filter(is_seen).take(MOST) {
-            let title = format!("infergate: {}", words::ending(row));
-            let _ =
-                writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
-        }
-        if text.is_empty() {
-            let said = words::headline::of(verdict);
-            let title = format!("infergate: {}", verdict.verdict.words());
-            let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
-        }
-        Ok(vec![File::text("annotations.txt", text)])
-    }
+    Ok(vec![File::text("annotations.txt", text)])
 }
 
 fn level(outcome: Outcome) -> &'static str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Exporter, File, no_run_or_load};
+use super::File;
 use crate::receipt::{CaseRecord, to_json};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
@@ -13,9 +13,6 @@ use crate::report::load::digest::Point;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::model::Report;
-
-/// `bencher.json`.
-pub struct Bencher;
 
 #[derive(Serialize)]
 struct Measure {
@@ -26,28 +23,14 @@ struct Measure {
     upper_value: Option<f64>,
 }
 
-impl Exporter for Bencher {
-    fn name(&self) -> &'static str {
-        "bencher"
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
+    let mut document: BTreeMap<String, BTreeMap<&str, Measure>> =
+        cases.map(|case| (case.id.to_string(), measures(case))).collect();
+    if let Some(view) = View::of(inputs) {
+        document.extend(view.digest.points.iter().map(|point| (view.place_name(point), of_load(point))));
     }
-
-    fn about(&self) -> &'static str {
-        "Bencher metric format"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_run_or_load(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-        let mut document: BTreeMap<String, BTreeMap<&str, Measure>> =
-            cases.map(|case| (case.id.to_string(), measures(case))).collect();
-        if let Some(view) = View::of(inputs) {
-            document.extend(view.digest.points.iter().map(|point| (view.place_name(point), of_load(point))));
-        }
-        Ok(vec![File::text("bencher.json", to_json(&document)?)])
-    }
+    Ok(vec![File::text("bencher.json", to_json(&document)?)])
 }
 
 /// The median of each figure of a level between its quartiles.

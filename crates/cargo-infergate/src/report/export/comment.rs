@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use infergate_core::printable::printable_within;
 
+use super::File;
 use super::markup::{code, columns, inline, prose};
-use super::{Exporter, File, no_verdict};
 use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Report, Row, Section, Table, Tone};
@@ -50,51 +50,30 @@ const COLUMNS: &[&str] = &[
     "verdict",
 ];
 
-/// `comment.md`.
-pub struct Comment;
-
-impl Exporter for Comment {
-    fn name(&self) -> &'static str {
-        "comment"
+pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
+    let (Some(verdict), Some(decision)) = (&inputs.verdict, &report.headline) else { return Ok(Vec::new()) };
+    let sign = match Tone::of(decision.outcome) {
+        // A pass that somebody has to look at.
+        Tone::Good if !accept::accepted(verdict).is_empty() => "⚠️",
+        Tone::Good => "✅",
+        Tone::Warn => "⚠️",
+        Tone::Bad => "❌",
+        Tone::Plain | Tone::Dim => "ℹ️",
+    };
+    let ends: Vec<&str> = headline::outcomes(verdict).into_iter().map(Outcome::words).collect();
+    let mut text = format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", ends.join(", "), prose(&decision.said));
+    if inputs.pull_request {
+        let _ = write!(text, "\n{}\n", prose(look::OWN_RUN));
     }
-
-    fn about(&self) -> &'static str {
-        "a pull-request comment, also for GITHUB_STEP_SUMMARY"
-    }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_verdict(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let (Some(verdict), Some(decision)) = (&inputs.verdict, &report.headline) else { return Ok(Vec::new()) };
-        let sign = match Tone::of(decision.outcome) {
-            // A pass that somebody has to look at.
-            Tone::Good if !accept::accepted(verdict).is_empty() => "⚠️",
-            Tone::Good => "✅",
-            Tone::Warn => "⚠️",
-            Tone::Bad => "❌",
-            Tone::Plain | Tone::Dim => "ℹ️",
-        };
-        let ends: Vec<&str> = headline::outcomes(verdict).into_iter().map(Outcome::words).collect();
-        let mut text = format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", ends.join(", "), prose(&decision.said));
-        if inputs.pull_request {
-            let _ = write!(text, "\n{}\n", prose(look::OWN_RUN));
-        }
-        text += &intended(verdict);
-        text += &changed(report);
-        text += &looks(verdict, inputs);
-        text += &compared(inputs, report);
-        text += &commands(inputs);
-        text += &declared(verdict, inputs);
-        let room = MOST_BYTES.saturating_sub(text.len());
-        text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
-        Ok(vec![File::text("comment.md", text)])
-    }
+    text += &intended(verdict);
+    text += &changed(report);
+    text += &looks(verdict, inputs);
+    text += &compared(inputs, report);
+    text += &commands(inputs);
+    text += &declared(verdict, inputs);
+    let room = MOST_BYTES.saturating_sub(text.len());
+    text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
+    Ok(vec![File::text("comment.md", text)])
 }
 
 /// What passes because head declares it as intended: the reviewer's to decide, so it stands above everything else.

@@ -3,50 +3,33 @@
 use anyhow::Result;
 use csv::Writer;
 
-use super::{Exporter, File};
+use super::File;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Report, Table};
 
-/// `report.csv`.
-pub struct Csv;
-
-impl Exporter for Csv {
-    fn name(&self) -> &'static str {
-        "csv"
-    }
-
-    fn about(&self) -> &'static str {
-        "every number, a line each, with its unit"
-    }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let mut writer = Writer::from_writer(Vec::new());
-        writer.write_record([
-            "section",
-            "table",
-            "row",
-            "subject",
-            "column",
-            "value",
-            "low",
-            "high",
-            "unit",
-            "text",
-            "why_missing",
-        ])?;
-        for (section, table) in report.tables() {
-            for at in 0..table.rows.len() {
-                row(&mut writer, section.id, table, at)?;
-            }
+pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record([
+        "section",
+        "table",
+        "row",
+        "subject",
+        "column",
+        "value",
+        "low",
+        "high",
+        "unit",
+        "text",
+        "why_missing",
+    ])?;
+    for (section, table) in report.tables() {
+        for at in 0..table.rows.len() {
+            row(&mut writer, section.id, table, at)?;
         }
-        let bytes =
-            writer.into_inner().map_err(|error| anyhow::anyhow!("the table cannot be written: {}", error.error()))?;
-        Ok(vec![File { name: "report.csv".into(), bytes }])
     }
+    let bytes =
+        writer.into_inner().map_err(|error| anyhow::anyhow!("the table cannot be written: {}", error.error()))?;
+    Ok(vec![File { name: "report.csv".into(), bytes }])
 }
 
 fn row(writer: &mut Writer<Vec<u8>>, section: &str, table: &Table, at: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Exporter, File, no_run_or_load};
+use super::File;
 use crate::gate::summary_ns;
 use crate::receipt::{CaseRecord, Metric, to_json};
 use crate::report::inputs::Inputs;
@@ -12,9 +12,6 @@ use crate::report::load::metric::Metric as LoadMetric;
 use crate::report::load::view::View;
 use crate::report::model::Report;
 use crate::stats::sample_std;
-
-/// `github-benchmark.json`.
-pub struct GithubBenchmark;
 
 #[derive(Serialize)]
 struct Entry {
@@ -25,29 +22,14 @@ struct Entry {
     range: Option<String>,
 }
 
-impl Exporter for GithubBenchmark {
-    fn name(&self) -> &'static str {
-        "github-benchmark"
-    }
-
-    fn about(&self) -> &'static str {
-        "github-action-benchmark, customSmallerIsBetter"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_run_or_load(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-        let view = View::of(inputs);
-        let points = view.iter().flat_map(|view| view.digest.points.iter().flat_map(move |point| of_load(view, point)));
-        let entries: Vec<Entry> = cases.filter_map(entry).chain(points).collect();
-        Ok(vec![File::text("github-benchmark.json", to_json(&entries)?)])
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
+    let view = View::of(inputs);
+    let points = view.iter().flat_map(|view| view.digest.points.iter().flat_map(move |point| of_load(view, point)));
+    let entries: Vec<Entry> = cases.filter_map(entry).chain(points).collect();
+    Ok(vec![File::text("github-benchmark.json", to_json(&entries)?)])
 }
 
-/// The median times of a level.
 fn of_load(view: &View<'_>, point: &Point) -> Vec<Entry> {
     let of = |metric: LoadMetric| {
         let name = format!("{} {}_ns", view.place_name(point), metric.id());

@@ -7,8 +7,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::File;
 use super::markup::rows_folded;
-use super::{Exporter, File};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Chart, Column, Finding, Missing, Report, Row, Section, Table, Tone};
 use crate::report::svg;
@@ -24,32 +24,15 @@ const MOST_NARROW: usize = 82;
 const MOST_CELL: usize = 38;
 const AROUND_CELL: usize = 3;
 
-/// `report.html`.
-pub struct Html;
-
-impl Exporter for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
-    fn about(&self) -> &'static str {
-        "the whole report as one self-contained page"
-    }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let mut pages = Environment::new();
-        let fault = "the page cannot be made; this is a fault of infergate";
-        let lines = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().context(fault)?;
-        pages.set_syntax(lines);
-        // The ending of its name turns escaping on.
-        pages.add_template("page.html", TEMPLATE).context(fault)?;
-        let page = pages.get_template("page.html").and_then(|template| template.render(Serde(page(report))));
-        Ok(vec![File::text("report.html", page.context(fault)?)])
-    }
+pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+    let mut pages = Environment::new();
+    let fault = "the page cannot be made; this is a fault of infergate";
+    let lines = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().context(fault)?;
+    pages.set_syntax(lines);
+    // The ending of its name turns escaping on.
+    pages.add_template("page.html", TEMPLATE).context(fault)?;
+    let page = pages.get_template("page.html").and_then(|template| template.render(Serde(page(report))));
+    Ok(vec![File::text("report.html", page.context(fault)?)])
 }
 
 #[derive(Serialize)]

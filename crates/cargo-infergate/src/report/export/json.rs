@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Exporter, File};
+use super::File;
 use crate::receipt::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict, to_json,
@@ -10,28 +10,10 @@ use crate::receipt::{
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Finding, Report, Section, Table};
 
-/// `report.json`.
-pub struct Json;
-
-impl Exporter for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn about(&self) -> &'static str {
-        "the whole report as JSON, numbers to the last bit"
-    }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
-        Ok(vec![File::text("report.json", to_json(&document(report))?)])
-    }
+pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+    Ok(vec![File::text("report.json", to_json(&document(report))?)])
 }
 
-/// The report as its file.
 pub fn document(report: &Report) -> ReportFile {
     let verdict = report.headline.as_ref().map(|headline| ReportVerdict {
         outcome: headline.outcome,

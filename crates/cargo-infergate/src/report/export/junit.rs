@@ -5,41 +5,20 @@ use infergate_core::printable::printable;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::{Exporter, File, no_verdict};
+use super::File;
 use crate::receipt::{Outcome, Subject, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
 use crate::report::model::Report;
 use crate::report::words;
 
-/// `junit.xml`.
-pub struct Junit;
-
-impl Exporter for Junit {
-    fn name(&self) -> &'static str {
-        "junit"
-    }
-
-    fn about(&self) -> &'static str {
-        "JUnit XML, a test a case"
-    }
-
-    fn is_usual(&self) -> bool {
-        true
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_verdict(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
-        let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
-        writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-        suite(&mut writer, verdict)?;
-        let mut bytes = writer.into_inner();
-        bytes.push(b'\n');
-        Ok(vec![File { name: "junit.xml".into(), bytes }])
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    suite(&mut writer, verdict)?;
+    let mut bytes = writer.into_inner();
+    bytes.push(b'\n');
+    Ok(vec![File { name: "junit.xml".into(), bytes }])
 }
 
 /// The rows of each subject, in the order of the verdict.

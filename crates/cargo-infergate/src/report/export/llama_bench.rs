@@ -1,83 +1,54 @@
-//! llama-bench's JSON: an entry a case, with its samples.
+//! llama-bench's JSON: an entry a case, with its samples; and its Markdown table.
+
+use std::fmt::Write as _;
 
 use anyhow::Result;
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 use serde::Serialize;
 
-use super::{Exporter, File, no_run};
+use super::File;
+use super::markup::code;
 use crate::receipt::{CaseRecord, Receipt, to_json};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
-use crate::report::model::Report;
+use crate::report::model::{Report, Unit};
+use crate::report::units::MISSING;
 use crate::stats::{mean, sample_std};
 
 /// Characters of a name.
 const MAX_CHARS: usize = 200;
 
-/// `llama-bench.json`.
-pub struct LlamaBench;
-
 /// One case, in llama-bench's names. Rates count prompt and output tokens, as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Whose numbers these are.
     pub build_commit: Option<String>,
-    /// The processor.
     pub cpu_info: String,
-    /// Engine.
     pub backends: String,
-    /// Model.
     pub model_filename: String,
-    /// Architecture and type of the weights.
     pub model_type: String,
     /// Bytes of the weights; `null` where the engine does not say.
     pub model_size: Option<u64>,
     /// Number of weights; `null` likewise.
     pub model_n_params: Option<u64>,
-    /// Threads.
     pub n_threads: usize,
-    /// Prompt tokens that are timed.
     pub n_prompt: usize,
-    /// Output tokens that are timed.
     pub n_gen: usize,
-    /// Tokens in the cache before.
     pub n_depth: usize,
-    /// When the run began.
     pub test_time: String,
-    /// Mean time, nanoseconds.
     pub avg_ns: f64,
     /// Its sample deviation; `null` below two samples.
     pub stddev_ns: Option<f64>,
-    /// Mean rate, tokens a second.
     pub avg_ts: f64,
-    /// Its sample deviation.
     pub stddev_ts: Option<f64>,
-    /// Times, nanoseconds.
     pub samples_ns: Vec<f64>,
-    /// Rates, tokens a second.
     pub samples_ts: Vec<f64>,
 }
 
-impl Exporter for LlamaBench {
-    fn name(&self) -> &'static str {
-        "llama-bench"
-    }
-
-    fn about(&self) -> &'static str {
-        "llama-bench's JSON"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_run(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        Ok(vec![File::text("llama-bench.json", to_json(&entries(inputs))?)])
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    Ok(vec![File::text("llama-bench.json", to_json(&entries(inputs))?)])
 }
 
-/// One entry for each case that was timed.
 pub fn entries(inputs: &Inputs) -> Vec<Entry> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
     receipt.cases.iter().filter_map(|case| entry(receipt, case)).collect()
@@ -115,4 +86,37 @@ fn entry(receipt: &Receipt, case: &CaseRecord) -> Option<Entry> {
         samples_ns,
         samples_ts,
     })
+}
+
+/// Its Markdown table.
+pub fn export_table(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let mut text = String::from(
+        "| model | size | params | backend | threads | test | t/s |\n| --- | ---: | ---: | --- | ---: | ---: | ---: |\n",
+    );
+    for entry in entries(inputs) {
+        let size = entry.model_size.map_or_else(|| MISSING.into(), |bytes| Unit::Bytes.show(bytes as f64));
+        let params =
+            entry.model_n_params.map_or_else(|| MISSING.into(), |count| format!("{:.2} M", count as f64 / 1e6));
+        let deviation = entry.stddev_ts.map_or_else(String::new, |std| format!(" ± {std:.2}"));
+        let _ = writeln!(
+            text,
+            "| {} | {size} | {params} | {} | {} | {} | {:.2}{deviation} |",
+            code(&entry.model_filename, true),
+            code(&entry.backends, true),
+            entry.n_threads,
+            test(&entry),
+            entry.avg_ts
+        );
+    }
+    Ok(vec![File::text("llama-bench.md", text)])
+}
+
+/// As llama-bench names it: `pp512`, `tg1 @ d128`, `pp128+tg64`.
+fn test(entry: &Entry) -> String {
+    let depth = if entry.n_depth > 0 { format!(" @ d{}", entry.n_depth) } else { String::new() };
+    match (entry.n_prompt, entry.n_gen) {
+        (prompt, 0) => format!("pp{prompt}{depth}"),
+        (0, output) => format!("tg{output}{depth}"),
+        (prompt, output) => format!("pp{prompt}+tg{output}{depth}"),
+    }
 }

@@ -6,22 +6,13 @@ use crate::load::summary::{LevelSummary, Window, counted_requests, steady_window
 use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
 use crate::stats::mean;
 
-/// What formats of load lack.
-pub const NO_LOAD: &str = "a receipt of a load run; give one";
-
-/// One target under one load.
 pub struct Run<'a> {
-    /// The level.
     pub level: &'a LevelRecord,
     /// Its place among the receipt's levels, from 0.
     pub index: usize,
-    /// Who was asked.
     pub target: &'a TargetRecord,
-    /// The place of the target.
     pub target_index: u32,
-    /// What is derived from it.
     pub summary: LevelSummary,
-    /// The steady window.
     pub window: Window,
     /// The requests that are measured, failed ones included: what all numbers are of.
     pub requests: Vec<&'a RequestRecord>,
@@ -54,7 +45,6 @@ impl Run<'_> {
         }
     }
 
-    /// Length of the window, seconds.
     pub fn seconds(&self) -> f64 {
         (self.window.to_ns - self.window.from_ns) as f64 / 1e9
     }
@@ -65,12 +55,10 @@ impl Run<'_> {
         self.summary.requests_per_s.map(|per_s| per_s * share).filter(|per_s| per_s.is_finite())
     }
 
-    /// The requests that completed.
     pub fn completed(&self) -> impl Iterator<Item = &RequestRecord> {
         self.requests.iter().copied().filter(|record| record.failure.is_none())
     }
 
-    /// The model's name.
     pub fn model(&self) -> &str {
         match self.target {
             TargetRecord::Endpoint { model, .. } => model,

@@ -6,46 +6,29 @@ use anyhow::Result;
 
 use super::markup::{inline, prose, rows_folded, table};
 use super::svg::{chart_name, pictures};
-use super::{Exporter, File, PICTURES};
+use super::{File, PICTURES};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Finding, Headline, Report, Section};
 
-/// `report.md`.
-pub struct Markdown;
-
-impl Exporter for Markdown {
-    fn name(&self) -> &'static str {
-        "md"
+pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+    let mut text = format!("# {}\n", inline(&report.title));
+    if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
+        let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
     }
-
-    fn about(&self) -> &'static str {
-        "the whole report as Markdown"
+    if !report.subject.is_empty() && report.subject != report.title {
+        let _ = write!(text, "\n{}\n", prose(&report.subject));
     }
-
-    fn is_usual(&self) -> bool {
-        true
+    for section in &report.sections {
+        let (title, body) = (section.title, body(section, true));
+        let _ = match section.folded {
+            true => write!(text, "\n{}", folded(title, &body)),
+            false => write!(text, "\n## {title}\n{body}"),
+        };
     }
-
-    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let mut text = format!("# {}\n", inline(&report.title));
-        if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
-            let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
-        }
-        if !report.subject.is_empty() && report.subject != report.title {
-            let _ = write!(text, "\n{}\n", prose(&report.subject));
-        }
-        for section in &report.sections {
-            let (title, body) = (section.title, body(section, true));
-            let _ = match section.folded {
-                true => write!(text, "\n{}", folded(title, &body)),
-                false => write!(text, "\n## {title}\n{body}"),
-            };
-        }
-        // The page shows its pictures, so they come with it.
-        let mut files = vec![File::text("report.md", text)];
-        files.extend(pictures(report));
-        Ok(files)
-    }
+    // The page shows its pictures, so they come with it.
+    let mut files = vec![File::text("report.md", text)];
+    files.extend(pictures(report));
+    Ok(files)
 }
 
 /// What GitHub shows to those alone who ask for it. `body` begins with an empty line.

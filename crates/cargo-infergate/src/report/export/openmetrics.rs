@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use infergate_core::printable::printable_within;
 
-use super::{Exporter, File, no_run_or_load};
+use super::File;
 use crate::load::judge::load;
 use crate::receipt::Receipt;
 use crate::report::figures::Figure;
@@ -40,37 +40,20 @@ const LOAD_FAMILIES: [(Metric, &str, &str, &str, f64); 4] = [
     ),
 ];
 
-/// `metrics.txt`.
-pub struct OpenMetrics;
-
-impl Exporter for OpenMetrics {
-    fn name(&self) -> &'static str {
-        "openmetrics"
-    }
-
-    fn about(&self) -> &'static str {
-        "OpenMetrics text"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        no_run_or_load(inputs)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let mut text = String::new();
-        if let Some(receipt) = &inputs.head {
-            for family in FAMILIES {
-                gauge(&mut text, receipt, family);
-            }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let mut text = String::new();
+    if let Some(receipt) = &inputs.head {
+        for family in FAMILIES {
+            gauge(&mut text, receipt, family);
         }
-        if let Some(view) = View::of(inputs) {
-            for family in LOAD_FAMILIES {
-                load_gauge(&mut text, &view, family);
-            }
-        }
-        text.push_str("# EOF\n");
-        Ok(vec![File::text("metrics.txt", text)])
     }
+    if let Some(view) = View::of(inputs) {
+        for family in LOAD_FAMILIES {
+            load_gauge(&mut text, &view, family);
+        }
+    }
+    text.push_str("# EOF\n");
+    Ok(vec![File::text("metrics.txt", text)])
 }
 
 fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, divisor): (Figure, &str, &str, &str, f64)) {
@@ -92,7 +75,6 @@ fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, diviso
     }
 }
 
-/// What a family begins with.
 fn head(text: &mut String, name: &str, unit: &str, help: &str) {
     let _ = writeln!(text, "# TYPE {name} gauge");
     if !unit.is_empty() {

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use resvg::{tiny_skia, usvg};
 
 use super::svg::chart_name;
-use super::{Exporter, File, PICTURES};
+use super::{File, PICTURES};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Chart, Report};
 use crate::report::svg;
@@ -16,24 +16,11 @@ const BOLD: &[u8] = include_bytes!("../../../assets/DejaVuSans-Bold-subset.ttf")
 /// Pixels for each px, for screens with fine dots.
 const SCALE: f32 = 2.0;
 
-/// `pictures/NAME.png`.
-pub struct Png;
-
-impl Exporter for Png {
-    fn name(&self) -> &'static str {
-        "png"
-    }
-
-    fn about(&self) -> &'static str {
-        "the same pictures as PNG"
-    }
-
-    fn export(&self, _: &Inputs, report: &Report) -> Result<Vec<File>> {
-        let mut options = usvg::Options { font_family: "DejaVu Sans".into(), ..usvg::Options::default() };
-        options.fontdb_mut().load_font_data(REGULAR.to_vec());
-        options.fontdb_mut().load_font_data(BOLD.to_vec());
-        report.charts().map(|chart| file(chart, &options)).collect()
-    }
+pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+    let mut options = usvg::Options { font_family: "DejaVu Sans".into(), ..usvg::Options::default() };
+    options.fontdb_mut().load_font_data(REGULAR.to_vec());
+    options.fontdb_mut().load_font_data(BOLD.to_vec());
+    report.charts().map(|chart| file(chart, &options)).collect()
 }
 
 fn file(chart: &Chart, options: &usvg::Options<'_>) -> Result<File> {

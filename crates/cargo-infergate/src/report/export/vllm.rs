@@ -7,8 +7,8 @@ use infergate_core::load::{Arrivals, RequestRecord, Spacing};
 use infergate_core::printable::printable_within;
 use serde_json::{Map, Value, json};
 
-use super::load_levels::{NO_LOAD, Run, deviation, runs};
-use super::{Exporter, File};
+use super::File;
+use super::load_levels::{Run, deviation, runs};
 use crate::load::summary::{e2e_ns, gaps_ns, tokens, ttft_ns};
 use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
@@ -19,29 +19,12 @@ use crate::stats::mean;
 /// Characters of a name.
 const MAX_CHARS: usize = 200;
 
-/// `vllm.json`.
-pub struct Vllm;
-
-impl Exporter for Vllm {
-    fn name(&self) -> &'static str {
-        "vllm"
-    }
-
-    fn about(&self) -> &'static str {
-        "vLLM's `bench serve` JSON, a file a level of load"
-    }
-
-    fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
-        inputs.load.is_none().then_some(NO_LOAD)
-    }
-
-    fn export(&self, inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-        let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };
-        let file = |run: &Run<'_>| -> Result<File> {
-            Ok(File::text(run.file_name("vllm", receipt), to_json(&document(receipt, run))?))
-        };
-        runs(receipt).iter().map(file).collect()
-    }
+pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+    let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };
+    let file = |run: &Run<'_>| -> Result<File> {
+        Ok(File::text(run.file_name("vllm", receipt), to_json(&document(receipt, run))?))
+    };
+    runs(receipt).iter().map(file).collect()
 }
 
 fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {

@@ -18,7 +18,6 @@ pub struct Quarter {
     pub failed: usize,
     /// The median of each of [`FOLLOWED`].
     pub p50: [Option<f64>; FOLLOWED.len()],
-    /// The requests behind each of them.
     pub requests: [usize; FOLLOWED.len()],
 }
 
@@ -61,7 +60,6 @@ fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
     }
 }
 
-/// When a target answered nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uptime {
     /// How long every request under way was one that failed; those that were given up when the run ended say nothing.
@@ -92,7 +90,6 @@ pub fn uptime(level: &LevelRecord, target: Option<u32>) -> Option<Uptime> {
     (to_ns > from_ns).then_some(Uptime { down_ns, all_ns: to_ns.saturating_sub(from_ns) })
 }
 
-/// How long any of these lasted.
 fn covered_ns(mut times: Vec<(u64, u64)>) -> u64 {
     times.sort_unstable();
     let (mut covered, mut until_ns) = (0_u64, 0_u64);

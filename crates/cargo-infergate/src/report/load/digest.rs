@@ -18,16 +18,11 @@ use crate::load::summary::{
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::{Queue, mean, share_interval};
 
-/// A percentile that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
-    /// First quartile.
     P25,
-    /// Median.
     P50,
-    /// Third quartile.
     P75,
-    /// 99th percentile.
     P99,
 }
 
@@ -35,7 +30,6 @@ impl Rank {
     /// All of them, in ascending order.
     pub const ALL: [Self; 4] = [Self::P25, Self::P50, Self::P75, Self::P99];
 
-    /// As a part of all values.
     pub fn share(self) -> f64 {
         match self {
             Self::P25 => 0.25,
@@ -46,20 +40,14 @@ impl Rank {
     }
 }
 
-/// Percentiles of one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// The requests they are from.
     pub requests: usize,
     /// Requests beside them that failed: infinitely slow, for a percentile.
     pub failed: usize,
-    /// First quartile; each is `None` where it takes more requests.
     pub p25: Option<f64>,
-    /// Median.
     pub p50: Option<f64>,
-    /// Third quartile.
     pub p75: Option<f64>,
-    /// 99th percentile.
     pub p99: Option<f64>,
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
@@ -68,21 +56,13 @@ pub struct Spread {
 /// One level, or what one of several targets did in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Index of its scenario.
     pub scenario: usize,
-    /// Index of its level.
     pub level: usize,
-    /// Index of its target; `None` where there is one for all.
     pub target: Option<usize>,
-    /// When requests started.
     pub arrivals: Arrivals,
-    /// Requests sent.
     pub issued: u64,
-    /// Of these, completed.
     pub completed: u64,
-    /// Given up when the run ended.
     pub cancelled: u64,
-    /// Failed otherwise, by class.
     pub failures: BTreeMap<FailureClass, u64>,
     /// Where the part of requests that fail lies, 95 %, by batch means; `None` where requests are too few.
     pub failed_within: Option<(f64, f64)>,
@@ -90,29 +70,23 @@ pub struct Point {
     pub retries: u64,
     /// When it answered nobody; `None` where its requests took no time.
     pub uptime: Option<Uptime>,
-    /// The steady window; `None` where there was none.
     pub window: Option<Window>,
     /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
     pub asked: Option<u64>,
     /// Requests that started in the measured part of the level.
     pub started: usize,
-    /// Requests that the percentiles are from.
     pub measured: usize,
-    /// How tokens were counted.
     pub counted: Option<Counted>,
     /// The mean of all gaps of requests that completed, nanoseconds; `None` without gaps.
     pub mean_itl_ns: Option<f64>,
     /// The part of gaps that feel instant, acceptable and sluggish; `None` without gaps.
     pub smoothness: Option<[f64; 3]>,
-    /// Output tokens a second, of all its users.
     pub system_tokens_per_s: Option<f64>,
     /// Requests in flight in the mean; `None` for one of several targets.
     pub in_flight: Option<f64>,
     /// Against one user alone; `None` where none was measured, and for one of several targets.
     pub scaling: Option<f64>,
-    /// Output tokens of a request, in the mean.
     pub output_tokens: Option<f64>,
-    /// The middle delay between the scheduled start and the client's sending.
     pub late_ns: Option<f64>,
     /// What its requests cost, where a price and the server's counts are known.
     pub cost: Option<Cost>,
@@ -121,21 +95,15 @@ pub struct Point {
     spreads: [Spread; Metric::ALL.len()],
 }
 
-/// Two targets in one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Places of both in [`Digest::points`].
     pub points: (usize, usize),
-    /// Who is shown to be faster.
     pub winners: Winners,
 }
 
-/// A level against the run's limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limited {
-    /// Index of its scenario.
     pub scenario: usize,
-    /// When requests started.
     pub arrivals: Arrivals,
     /// Requests that met the limits of each request; `None` where there are no such limits, or no steady window.
     pub goodput: Option<Goodput>,
@@ -143,23 +111,17 @@ pub struct Limited {
     pub meets: Option<bool>,
 }
 
-/// A load run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Digest {
-    /// By scenario, then by load, then by target.
     pub points: Vec<Point>,
-    /// Each two targets of a level.
     pub pairs: Vec<Pair>,
-    /// Pairs beyond those.
     pub pairs_left_out: usize,
-    /// Each level, where limits were asked for.
     pub limited: Vec<Limited>,
     /// Each two targets that were sent the same prompts.
     pub agreements: Vec<Agreement>,
 }
 
 impl Digest {
-    /// Derives everything.
     pub fn of(receipt: &LoadReceipt) -> Self {
         let mut digest = Self { agreements: agreements(receipt), ..Self::default() };
         let mut order: Vec<(usize, &LevelRecord)> = receipt.levels.iter().enumerate().collect();
@@ -294,7 +256,6 @@ impl Point {
         Series { scenario: self.scenario, target: self.target }
     }
 
-    /// Users of a closed loop.
     pub fn users(&self) -> Option<u32> {
         if let Arrivals::Closed { users } = self.arrivals { Some(users) } else { None }
     }
@@ -304,12 +265,10 @@ impl Point {
         load_of(&self.arrivals).1
     }
 
-    /// Percentiles of `metric`.
     pub fn spread(&self, metric: Metric) -> &Spread {
         &self.spreads[metric as usize]
     }
 
-    /// Requests that failed.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
@@ -323,7 +282,6 @@ impl Spread {
         Self { requests: values.requests, failed: values.failed, p25, p50, p75, p99, p50_within: within }
     }
 
-    /// One of its percentiles.
     pub fn at(&self, rank: Rank) -> Option<f64> {
         match rank {
             Rank::P25 => self.p25,

@@ -31,20 +31,13 @@ pub fn smoothness(itl_ns: f64) -> &'static str {
     }
 }
 
-/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Time to first token.
     Ttft,
-    /// Each gap between two pieces.
     Itl,
-    /// Time per output token.
     Tpot,
-    /// End-to-end latency.
     E2e,
-    /// 1 / TPOT.
     DecodeSpeed,
-    /// Tokens / E2E.
     OutputThroughput,
 }
 
@@ -53,7 +46,6 @@ impl Metric {
     pub const ALL: [Self; 6] =
         [Self::Ttft, Self::Itl, Self::Tpot, Self::E2e, Self::DecodeSpeed, Self::OutputThroughput];
 
-    /// Its name in files.
     pub fn id(self) -> &'static str {
         match self {
             Self::Ttft => "ttft",
@@ -77,7 +69,6 @@ impl Metric {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ttft => "time to first token",
@@ -89,12 +80,10 @@ impl Metric {
         }
     }
 
-    /// What it is measured in.
     pub fn unit(self) -> Unit {
         if self.more_is_better() { Unit::TokensPerS } else { Unit::Ns }
     }
 
-    /// Whether a larger value is a better one.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::DecodeSpeed | Self::OutputThroughput)
     }
@@ -109,7 +98,6 @@ impl Metric {
         self == Self::Itl
     }
 
-    /// Its values in a level.
     pub fn values(self, summary: &LevelSummary) -> &Values {
         match self {
             Self::Ttft => &summary.ttft_ns,

@@ -10,14 +10,10 @@ use crate::receipt::LoadReceipt;
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 pub const MOST_PAIRS: usize = 200;
 
-/// Two targets of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreement {
-    /// Index of the scenario.
     pub scenario: usize,
-    /// Indices of both targets.
     pub targets: (usize, usize),
-    /// Prompts that both answered.
     pub prompts: u64,
     /// Of these, those to which all answers of both were the same text.
     pub same: u64,

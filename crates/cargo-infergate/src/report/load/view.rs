@@ -18,38 +18,29 @@ use crate::report::units::capital;
 /// Characters of a name of someone else's.
 const MAX_NAME_CHARS: usize = 40;
 
-/// A load run and what is derived of it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// As it was read.
     pub receipt: &'a LoadReceipt,
-    /// What is derived of it.
     pub digest: &'a Digest,
 }
 
-/// What a line of a chart is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series {
-    /// Index of the scenario.
     pub scenario: usize,
-    /// Index of the target; `None` where there is one.
     pub target: Option<usize>,
 }
 
 impl<'a> View<'a> {
-    /// The load run of a report, where there is one.
     pub fn of(inputs: &'a Inputs) -> Option<Self> {
         Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
     }
 
-    /// Scenarios that were run, by index.
     pub fn scenarios(&self) -> impl Iterator<Item = (usize, &'a Scenario)> + use<'a> {
         let points = &self.digest.points;
         let all = self.receipt.scenarios.iter().enumerate();
         all.filter(move |(index, _)| points.iter().any(|point| point.scenario == *index))
     }
 
-    /// A scenario's name.
     pub fn scenario(&self, index: usize) -> String {
         let name = self.receipt.scenarios.get(index).map_or("", |scenario| scenario.name.as_str());
         printable_within(name, MAX_NAME_CHARS).into_owned()
@@ -62,12 +53,10 @@ impl<'a> View<'a> {
         if (0..index).any(|other| word(other) == own) { format!("{own}-{}", index + 1) } else { own }
     }
 
-    /// Whether several scenarios ran.
     pub fn has_scenarios(&self) -> bool {
         self.scenarios().count() > 1
     }
 
-    /// Whether several targets share the users.
     pub fn has_targets(&self) -> bool {
         self.receipt.targets.len() > 1
     }
@@ -106,7 +95,6 @@ impl<'a> View<'a> {
         if self.has_scenarios() { format!("{}: {what}", self.scenario(scenario)) } else { capital(what) }
     }
 
-    /// Every series, scenario by scenario.
     pub fn series(&self) -> Vec<Series> {
         let targets = self.targets();
         let of = |scenario| targets.iter().map(move |target| Series { scenario, target: *target });
@@ -123,7 +111,6 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Whether charts are of users.
     pub fn is_closed(&self) -> bool {
         self.digest.points.iter().any(|point| point.users().is_some())
     }
@@ -157,7 +144,6 @@ impl<'a> View<'a> {
         scenario.into_iter().chain([self.load_column()]).collect()
     }
 
-    /// The column of users or rates.
     pub fn load_column(&self) -> Column {
         let open = self.digest.points.iter().any(|point| point.users().is_none());
         match (self.is_closed(), open) {
@@ -167,13 +153,11 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The cells of [`level_columns`](Self::level_columns).
     pub fn level_cells(&self, scenario: usize, arrivals: &Arrivals) -> Vec<Cell> {
         let scenario = self.has_scenarios().then(|| Cell::foreign(&self.scenario(scenario)));
         scenario.into_iter().chain([load_cell(arrivals)]).collect()
     }
 
-    /// The cells of [`columns`](Self::columns).
     pub fn cells(&self, point: &Point) -> Vec<Cell> {
         let mut cells = self.level_cells(point.scenario, &point.arrivals);
         cells.extend(point.target.map(|target| Cell::foreign(&self.target(target))));
@@ -218,7 +202,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Users or requests a second.
 pub fn load_cell(arrivals: &Arrivals) -> Cell {
     let (value, unit) = match *arrivals {
         Arrivals::Closed { users } => (f64::from(users), Unit::Count),

@@ -2,14 +2,10 @@
 
 use super::{Tone, Unit};
 
-/// One side of a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, without its unit.
     pub label: String,
-    /// The unit of its values.
     pub unit: Unit,
-    /// Whether it begins at zero.
     pub from_zero: bool,
     /// Names of whole positions 0, 1, ... in place of numbers; empty on an axis of numbers.
     pub names: Vec<String>,
@@ -22,7 +18,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An even axis of numbers.
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
         Self {
             label: label.into(),
@@ -40,7 +35,6 @@ impl Axis {
         Self { names, ..Self::new(label, Unit::Count) }
     }
 
-    /// The same from zero.
     #[must_use]
     pub fn zero(self) -> Self {
         Self { from_zero: true, ..self }
@@ -68,24 +62,17 @@ impl Axis {
 /// The shape of a point: it tells series apart without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A disc.
     Circle,
-    /// A square.
     Square,
-    /// A square on its corner.
     Diamond,
-    /// A triangle.
     Triangle,
 }
 
 /// How a series looks: a colour and, where there is no colour, a shape or dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Number of a colour of the palette.
     pub colour: usize,
-    /// Of its points.
     pub shape: Shape,
-    /// Whether its lines are dashed.
     pub dashed: bool,
 }
 
@@ -111,7 +98,6 @@ impl Look {
         Self::nth(0)
     }
 
-    /// What head is compared with.
     pub fn base() -> Self {
         Self { colour: BASE, shape: Shape::Square, dashed: true }
     }
@@ -141,9 +127,7 @@ impl Look {
 /// A point, and what is said where it is pointed at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
-    /// On the axis across.
     pub x: f64,
-    /// On the axis up.
     pub y: f64,
     /// What is said of it; empty for nothing.
     pub hover: String,
@@ -152,118 +136,75 @@ pub struct Place {
 /// A stretch up the chart at one x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// On the axis across.
     pub x: f64,
-    /// Its lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
 }
 
-/// One series, or one mark.
+/// One series, or one mark. Its name stands in the legend, the same name once; `hover` is said where somebody points at it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Layer {
-    /// Points joined by a line.
     Line {
-        /// In the legend.
         name: String,
-        /// In order.
         points: Vec<Place>,
-        /// How it looks.
         look: Look,
-        /// Whether the points themselves are drawn.
         marked: bool,
     },
-    /// Points. Where nothing is said of any of them they are many, and are drawn as small discs or squares.
+    /// Where nothing is said of any of them they are many, and are drawn as small discs or squares.
     Points {
-        /// In the legend.
         name: String,
-        /// In any order.
         points: Vec<Place>,
-        /// How they look.
         look: Look,
     },
-    /// A bar from one x to another at one y, with ends: an interval.
+    /// A bar from one x to another at one y, with ends.
     Interval {
-        /// In the legend; the same name once.
         name: String,
-        /// Ends.
         from: f64,
-        /// Ends.
         to: f64,
-        /// Where.
         y: f64,
-        /// What is said of it.
         hover: String,
-        /// How it looks.
         look: Look,
     },
-    /// A filled bar from one x to another at one y: a span of time.
+    /// A filled bar from one x to another at one y: a span of time. Its label is written on it where there is room.
     Span {
-        /// In the legend; the same name once, and none where its label says what it is.
         name: String,
-        /// Written on it where there is room, else said where it is pointed at.
         label: String,
-        /// Begins.
         from: f64,
-        /// Ends.
         to: f64,
-        /// Where.
         y: f64,
-        /// What is said of it.
         hover: String,
-        /// How it looks.
         look: Look,
     },
-    /// Everything between two lines.
     Area {
-        /// In the legend.
         name: String,
-        /// Both lines, in order.
         stretches: Vec<Stretch>,
-        /// How it looks.
         look: Look,
     },
-    /// Everything between two values of the axis up, over the whole width, or a line where both are the same. It makes no axis
-    /// longer.
+    /// Everything between two values of the axis up, the upper one perhaps infinite, over the whole width; or a line where both are
+    /// the same. It makes no axis longer.
     Zone {
-        /// In the legend.
         name: String,
-        /// Its lower end.
         from: f64,
-        /// Its upper end; infinite where there is none.
         to: f64,
-        /// How it looks.
         look: Look,
     },
-    /// A line across the chart at one x, or a short one at one y where that is given.
+    /// A line across the chart at one x, or a short one at the position `y` where that is given.
     Limit {
-        /// In the legend; the same name once.
         name: String,
-        /// Where.
         x: f64,
-        /// The position it belongs to; `None`: the whole chart.
         y: Option<f64>,
-        /// What is said of it.
         hover: String,
-        /// How it looks.
         look: Look,
     },
 }
 
-/// A picture as data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Its file's name, without its ending.
     pub id: String,
-    /// Its heading.
     pub title: String,
     /// What it shows and what follows, for those who cannot see it too.
     pub caption: String,
-    /// Across.
     pub x: Axis,
-    /// Up.
     pub y: Axis,
-    /// The first lies lowest.
     pub layers: Vec<Layer>,
 }

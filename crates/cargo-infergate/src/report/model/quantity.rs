@@ -3,40 +3,25 @@
 use crate::receipt::TargetMetric;
 use crate::report::units;
 
-/// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
     Ns,
-    /// Tokens a second.
     TokensPerS,
-    /// Bytes.
     Bytes,
-    /// So many bytes more than before, or fewer.
     BytesMore,
-    /// Bytes a run.
     BytesPerRun,
-    /// Tokens.
     Tokens,
-    /// Whole things.
     Count,
-    /// Whole things, so many that nobody reads each digit.
     Many,
-    /// So many things more than before, or fewer.
     CountMore,
-    /// A number without a unit.
     Plain,
     /// A change as a fraction of base: 0.02 is 2 % more.
     Change,
     /// A part of a whole: 0.02 is 2 %.
     Fraction,
-    /// How many times as much.
     Times,
-    /// Bytes a second.
     BytesPerS,
-    /// Floating point operations a second.
     FlopsPerS,
-    /// Requests a second.
     RequestsPerS,
     /// Money, in whatever unit the prices were given.
     Price,
@@ -54,7 +39,6 @@ impl Unit {
         }
     }
 
-    /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns => "ns",
@@ -101,9 +85,7 @@ impl Unit {
 /// A number with its unit, and where it lies if that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
-    /// The number, to the last bit.
     pub value: f64,
-    /// What it counts.
     pub unit: Unit,
     /// The ends of its interval, in the same unit.
     pub interval: Option<(f64, f64)>,

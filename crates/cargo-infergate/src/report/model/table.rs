@@ -12,93 +12,60 @@ const MAX_CELL_CHARS: usize = 200;
 /// Why there is no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
-    /// Fewer samples than a number of this kind takes.
     TooFewSamples {
-        /// It takes.
         needed: usize,
-        /// There are.
         samples: usize,
     },
     /// As above, where the gaps of one request count once.
     TooFewRequests {
-        /// It takes.
         needed: usize,
-        /// There are.
         requests: usize,
     },
     /// It is above the time-out: so many requests failed that it falls among them.
     AmongFailed {
-        /// Failed.
         failed: usize,
-        /// Of so many.
         requests: usize,
     },
-    /// Fewer processes than a number of this kind takes.
     TooFewProcesses {
-        /// It takes.
         needed: usize,
-        /// There are.
         processes: usize,
     },
-    /// The case has no such number.
     Undefined,
-    /// It has one, and this run did not measure it.
     NotMeasured,
-    /// This channel does not give it.
     NotGiven,
-    /// It is shown and not judged.
     NoLimit,
-    /// The engine does not say.
     EngineSilent,
-    /// The operating system does not say.
     SystemSilent,
-    /// It was not counted.
     NotCounted,
-    /// There is nothing to compare with.
     NoBase,
     /// The hardware was not probed, or the engine does not say what work it does.
     NoProbes,
-    /// The probes saw less than the hardware gives.
     BeyondHardware,
-    /// There is no tokenizer.
     NoTokenizer,
-    /// The model was loaded already.
     AlreadyLoaded,
-    /// It never enters a receipt.
     NotKept,
     /// It is counted to the byte, so every byte counts.
     Exact,
-    /// The load was never what was asked for.
     NoWindow,
-    /// No level has one user alone.
     NoSingleUser,
-    /// It belongs to all targets together.
     Shared,
-    /// The server does not count tokens.
     NoUsage,
-    /// Nobody said what tokens cost.
     NoPrice,
-    /// One of two is faster for every length.
     NoCrossing,
-    /// Resamples differ on whether two cross.
     NotAgreed,
 }
 
-/// One entry of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Words of this program's own.
     Text(String, Tone),
     /// A word from a file of someone else's: a model's name, a flag.
     Foreign(String),
-    /// A number.
     Number(Quantity, Tone),
     /// A number that does not exist, and why.
     Missing(Missing),
 }
 
 impl Cell {
-    /// Words of this program's own.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into(), Tone::Plain)
     }
@@ -115,12 +82,10 @@ impl Cell {
             .map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
     }
 
-    /// A number that is known.
     pub fn of(value: f64, unit: Unit) -> Self {
         Self::number(Some(value), unit, Missing::NotMeasured)
     }
 
-    /// How many.
     pub fn count(count: usize) -> Self {
         Self::of(count as f64, Unit::Count)
     }
@@ -134,7 +99,6 @@ impl Cell {
         }
     }
 
-    /// The same in another tone.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         match self {
@@ -144,7 +108,6 @@ impl Cell {
         }
     }
 
-    /// What a person reads.
     pub fn shown(&self) -> String {
         match self {
             Self::Text(text, _) | Self::Foreign(text) => text.clone(),
@@ -163,12 +126,10 @@ impl Cell {
         if let Self::Missing(why) = self { Some(missing::reason(*why)) } else { None }
     }
 
-    /// The number.
     pub fn quantity(&self) -> Option<&Quantity> {
         if let Self::Number(quantity, _) = self { Some(quantity) } else { None }
     }
 
-    /// Its tone.
     pub fn tone(&self) -> Tone {
         match self {
             Self::Text(_, tone) | Self::Number(_, tone) => *tone,
@@ -178,26 +139,20 @@ impl Cell {
     }
 }
 
-/// What a column holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name in files.
     pub id: &'static str,
-    /// Its heading.
     pub title: String,
     /// What it means, in one sentence; empty where the heading says it.
     pub about: &'static str,
-    /// Numbers stand right, words left.
     pub numeric: bool,
 }
 
 impl Column {
-    /// A column of words.
     pub fn words(id: &'static str, title: impl Into<String>) -> Self {
         Self { id, title: title.into(), about: "", numeric: false }
     }
 
-    /// A column of numbers.
     pub fn numbers(id: &'static str, title: impl Into<String>) -> Self {
         Self { numeric: true, ..Self::words(id, title) }
     }
@@ -209,16 +164,13 @@ impl Column {
     }
 }
 
-/// One line of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// One a column.
     pub cells: Vec<Cell>,
     /// Whether it is shown where there is room for what changed only.
     pub notable: bool,
 }
 
-/// Numbers in rows and columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Its name in files, one of a kind in its section: letters, digits, `_` and `-`.
@@ -227,16 +179,13 @@ pub struct Table {
     pub title: String,
     /// What a reader has to know beside the headings.
     pub note: Option<String>,
-    /// In order.
     pub columns: Vec<Column>,
-    /// In order.
     pub rows: Vec<Row>,
     /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
     pub folds: bool,
 }
 
 impl Table {
-    /// A table without rows.
     pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new(), folds: false }
     }
@@ -260,13 +209,11 @@ impl Table {
         Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
     }
 
-    /// The same with a note.
     #[must_use]
     pub fn noted(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }
     }
 
-    /// Adds a row.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row { cells, notable: false });
     }
@@ -276,7 +223,6 @@ impl Table {
         self.rows.push(Row { cells, notable });
     }
 
-    /// Adds a line of facts.
     pub fn fact(&mut self, what: &str, value: Cell) {
         self.row(vec![Cell::text(what), value]);
     }

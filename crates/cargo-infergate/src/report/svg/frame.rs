@@ -15,7 +15,6 @@ const LABEL_SIZE: f64 = 15.0;
 /// The widest part that names of lanes take.
 const MOST_NAMES: f64 = 0.42;
 
-/// Where everything lies.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Height of the picture, px.
@@ -29,7 +28,6 @@ pub struct Frame {
     y: Scale,
 }
 
-/// Values along an axis.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     low: f64,
@@ -114,7 +112,6 @@ impl Frame {
         shown
     }
 
-    /// Lines, labels and units.
     pub fn draw(&self, chart: &Chart) -> String {
         let mut svg = String::new();
         // Words stand on the spans of a timeline: a line through them would strike them out.
@@ -197,7 +194,6 @@ fn labelled(axis: &Axis, scale: Scale) -> String {
     [axis.label.as_str(), unit, kind].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every value of all layers.
 fn values(chart: &Chart) -> (Vec<f64>, Vec<f64>) {
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
     for layer in &chart.layers {

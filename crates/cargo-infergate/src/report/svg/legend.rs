@@ -10,7 +10,6 @@ const SIZE: f64 = 14.0;
 /// Height of a row, px.
 const ROW: f64 = 24.0;
 
-/// How a name is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Sign {
     Line,

@@ -11,7 +11,6 @@ const SPAN_SIZE: f64 = 14.0;
 /// Half the height of a span, px.
 const HALF_SPAN: f64 = 13.0;
 
-/// One layer.
 pub fn draw(layer: &Layer, chart: &Chart, frame: &Frame) -> String {
     match layer {
         Layer::Line { points, look, marked, .. } => line(points, *look, *marked, frame),
@@ -70,7 +69,6 @@ fn dots(points: &[Place], look: Look, frame: &Frame) -> String {
     format!("<path class=\"{}\" d=\"{path}\"/>\n", dots_class(look))
 }
 
-/// Whether a lane has one span.
 fn is_alone(chart: &Chart, lane: f64) -> bool {
     chart.layers.iter().filter(|layer| matches!(layer, Layer::Span { y, .. } if *y == lane)).count() == 1
 }
@@ -162,4 +160,31 @@ fn span(label: &str, (from, to): (f64, f64), y: f64, hover: &str, look: Look, ro
 
 fn title(hover: &str) -> String {
     if hover.is_empty() { String::new() } else { format!("<title>{}</title>", text(hover)) }
+}
+
+/// All zones of a chart. Their names are in the legend: lines would run through them here.
+pub fn zones(chart: &Chart, frame: &Frame) -> String {
+    let mut svg = String::new();
+    for layer in &chart.layers {
+        let Layer::Zone { from, to, look, .. } = layer else { continue };
+        let (top, bottom) = (frame.y_within(*to), frame.y_within(*from));
+        let (left, width) = (px(frame.left), px(frame.right - frame.left));
+        if bottom - top >= 0.5 {
+            let (y, height) = (px(top), px(bottom - top));
+            let _ = writeln!(
+                svg,
+                "<rect class=\"ig-zone ig-b{}\" x=\"{left}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>",
+                look.colour
+            );
+        }
+        for end in [*from, *to] {
+            let y = frame.y(end);
+            // An end beyond the chart, and the axis itself, are no ends of a zone.
+            if end.is_finite() && y > frame.top && y < frame.bottom {
+                let (right, y) = (px(frame.right), px(y));
+                let _ = writeln!(svg, "<path class=\"ig-zone-end ig-s{}\" d=\"M{left} {y}H{right}\"/>", look.colour);
+            }
+        }
+    }
+    svg
 }

@@ -1,10 +1,13 @@
-//! The blocks of a paired run: how many, how noisy each case was expected to be, and the times of base and head block by block of a
-//! case that does not pass: drift of the machine moves both, a change moves one.
+//! The blocks of a paired run: how many, how noisy each case was expected to be, the change of each case block by block, and the
+//! times of base and head of one that does not pass: drift of the machine moves both, a change moves one.
 
-use super::verdict::test_of;
-use crate::receipt::{BlockCase, Outcome, PairedCase, PairedReceipt};
+use super::verdict::MOST_SUBJECTS;
+use crate::gate::paired::block_difference;
+use crate::receipt::{
+    Against, BlockCase, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
+use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
 use crate::report::words;
 use crate::stats::median;
 use infergate_core::receipt::file_word;
@@ -14,22 +17,17 @@ const MOST_BLOCKS: usize = 200;
 /// Charts of more cases than this would be scrolled past.
 const MOST: usize = 4;
 
-/// A line a case; nothing where nothing was timed.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let paired = inputs.paired.as_ref().filter(|paired| !paired.blocks.is_empty())?;
-    let mut table = Table::new(
-        "blocks",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::numbers("blocks", "blocks")
-                .about("fresh processes of each side, or the next of the servers that ran already"),
-            Column::numbers("pairs", "pairs a block"),
-            Column::numbers("expected", "expected noise")
-                .about("standard deviation of a block's change, known beforehand"),
-            Column::numbers("fails_from", "fails from").about("the limit"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::numbers("blocks", "blocks")
+            .about("fresh processes of each side, or the next of the servers that ran already"),
+        Column::numbers("pairs", "pairs a block"),
+        Column::numbers("expected", "expected noise").about("standard deviation of a block's change, known beforehand"),
+        Column::numbers("fails_from", "fails from").about("the limit"),
+    ];
+    let mut table = Table::new("blocks", "", columns);
     for case in &paired.cases {
         let blocks = paired.blocks.iter().filter(|block| block.cases.iter().any(|found| found.id == case.id)).count();
         table.row(row(case, blocks));
@@ -90,4 +88,99 @@ fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockC
         Some(Place { x: (number + 1) as f64, y, hover })
     });
     found.collect()
+}
+
+/// Each case of a paired run on one line: the change of every block, the estimate with its interval, and the limit.
+pub fn changes(inputs: &Inputs) -> Option<Chart> {
+    let (paired, verdict) = inputs.paired.as_ref().zip(inputs.verdict.as_ref())?;
+    let timed: Vec<&PairedCase> = paired.cases.iter().filter(|case| case.timed).collect();
+    if paired.blocks.is_empty() || timed.is_empty() {
+        return None;
+    }
+    let lines = timed.len();
+    if lines > MOST_SUBJECTS {
+        return Some(strip(verdict, &timed));
+    }
+    let mut layers = Vec::new();
+    for (at, case) in timed.iter().enumerate() {
+        // The first case stands on top.
+        let y = (lines - 1 - at) as f64;
+        let found = test_of(verdict, case);
+        layers.push(fails_from(case, y));
+        layers.push(of_blocks(paired, case, y));
+        layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
+    }
+    let names = timed.iter().rev().map(|case| case.id.to_string()).collect();
+    Some(Chart {
+        id: "changes".into(),
+        title: "Change of head against base, block by block".into(),
+        caption: "Right of zero head is slower. A disc is one block: a fresh process of each side, measured in turn. The bar is the \
+                  interval of the estimate, in the colour of what it says; from the upright line on a slowdown fails."
+            .into(),
+        x: Axis::new("change of head against base", Unit::Change).zero(),
+        y: Axis::named("case", names),
+        layers,
+    })
+}
+
+/// Many cases in one picture: the interval of each, by the size of its change.
+fn strip(verdict: &Verdict, timed: &[&PairedCase]) -> Chart {
+    let mut found: Vec<_> = timed.iter().filter_map(|case| Some((*case, test_of(verdict, case)?))).collect();
+    let ratio = |time: &TimeEvidence| time.ratio.unwrap_or(1.0);
+    found.sort_by(|(_, (_, one)), (_, (_, other))| ratio(one).total_cmp(&ratio(other)));
+    let layers = found.iter().enumerate();
+    let layers = layers.flat_map(|(at, (case, (row, time)))| estimate(case, row.outcome, time, at as f64)).collect();
+    Chart {
+        id: "changes".into(),
+        title: "Change of head against base, case by case".into(),
+        caption: "Right of zero head is slower. A bar is the interval of one case's estimate, in the colour of what it says; the \
+                  slowest is on top."
+            .into(),
+        x: Axis::new("change of head against base", Unit::Change).zero(),
+        y: Axis::new("cases, by their change", Unit::Count),
+        layers,
+    }
+}
+
+/// The test of a case in the verdict.
+fn test_of<'a>(verdict: &'a Verdict, case: &PairedCase) -> Option<(&'a VerdictRow, &'a TimeEvidence)> {
+    let mut rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
+    let is_it =
+        |time: &&TimeEvidence| time.counted && time.against == Against::Base && time.statistic == Statistic::Median;
+    rows.find_map(|row| Some((row, row.time().filter(is_it)?)))
+}
+
+fn of_blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {
+    let of_case = paired.blocks.iter().enumerate().flat_map(|(number, block)| {
+        block.cases.iter().filter(|found| found.id == case.id).map(move |found| (number, found))
+    });
+    let points = of_case.take(MOST_BLOCKS).filter_map(|(number, found)| {
+        let change = block_difference(found)?.exp_m1();
+        let hover = format!("{}, block {}: {}", case.id, number + 1, Unit::Change.show(change));
+        Some(Place { x: change, y, hover })
+    });
+    Layer::Points { name: "one block".into(), points: points.collect(), look: Look::head() }
+}
+
+/// Its interval and the estimate in it, in the colour of what they say.
+fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) -> Vec<Layer> {
+    let Some(ratio) = time.ratio else { return Vec::new() };
+    let hover = format!("{}: {}", case.id, words::change(time));
+    let look = Look::of(Tone::of(outcome));
+    let interval = time.interval.map(|ends| Layer::Interval {
+        name: String::new(),
+        from: ends.low - 1.0,
+        to: ends.high - 1.0,
+        y,
+        hover: hover.clone(),
+        look,
+    });
+    let points = vec![Place { x: ratio - 1.0, y, hover }];
+    interval.into_iter().chain([Layer::Points { name: outcome.words().into(), points, look }]).collect()
+}
+
+fn fails_from(case: &PairedCase, y: f64) -> Layer {
+    let x = case.threshold - 1.0;
+    let hover = format!("{} fails from {}", case.id, Unit::Change.show(x));
+    Layer::Limit { name: "limit".into(), x, y: Some(y), hover, look: Look::ink() }
 }

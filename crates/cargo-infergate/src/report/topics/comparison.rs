@@ -8,17 +8,14 @@ use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 /// A line a figure of a case that either run has.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let (base, head) = (inputs.base.as_ref()?, inputs.head.as_ref()?);
-    let mut table = Table::new(
-        "comparison",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::words("figure", "figure"),
-            Column::numbers("earlier", "earlier").about("median over processes of each one's median"),
-            Column::numbers("this", "this run").about("median over processes of each one's median"),
-            Column::numbers("change", "change"),
-        ],
-    )
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::words("figure", "figure"),
+        Column::numbers("earlier", "earlier").about("median over processes of each one's median"),
+        Column::numbers("this", "this run").about("median over processes of each one's median"),
+        Column::numbers("change", "change"),
+    ];
+    let mut table = Table::new("comparison", "", columns)
     .noted("Both runs were measured at their own time: on a shared machine the times of two hours differ by tens of percent.");
     let find = |cases: &'_ [CaseRecord], id| cases.iter().position(|case| case.id == id);
     let gone = base.cases.iter().filter(|case| find(&head.cases, case.id).is_none());

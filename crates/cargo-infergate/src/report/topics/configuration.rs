@@ -16,7 +16,6 @@ const WARM_UP: &str =
 /// What an engine without a device computes on.
 const PROCESSOR: &str = "the processor: the engine names no other";
 
-/// Both sides, beside each other.
 pub fn sides(inputs: &Inputs) -> Option<Section> {
     let subject = inputs.subject()?;
     let base = inputs.base_build()?;
@@ -47,7 +46,6 @@ pub fn sides(inputs: &Inputs) -> Option<Section> {
     Some(Section::new("compared", "What was compared").with([table]).with(look::how_sure(inputs)))
 }
 
-/// A build's commit.
 fn commit_cell(build: &Build) -> Cell {
     Cell::text(look::build(build))
 }

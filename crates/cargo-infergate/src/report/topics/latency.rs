@@ -46,7 +46,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with([findings]).ranked(5).with(roofline(receipt)))
 }
 
-/// A table with its slow tail.
 fn table(id: &str, title: &str, tail: [(&'static str, &str); 2]) -> Table {
     let mut columns = vec![
         Column::words("case", "case"),

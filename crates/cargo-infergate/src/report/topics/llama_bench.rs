@@ -10,21 +10,17 @@ use infergate_core::case::Case;
 /// Lines of more tests than this cannot be read.
 const MOST: usize = 40;
 
-/// A line a test.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let mut table = Table::new(
-        "llama_bench",
-        "",
-        vec![
-            Column::words("test", "test").about("pp: prompt tokens, tg: output tokens, @ d: tokens in the cache before"),
-            Column::words("model", "model"),
-            Column::numbers("llama_bench", "llama-bench").about("mean rate of prompt and output tokens together"),
-            Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
-            Column::words("case", "case here").about("the case of this run that does the same"),
-            Column::numbers("here", "here").about("mean rate, counted in the same way"),
-            Column::numbers("ratio", "here / llama-bench"),
-        ],
-    )
+    let columns = vec![
+        Column::words("test", "test").about("pp: prompt tokens, tg: output tokens, @ d: tokens in the cache before"),
+        Column::words("model", "model"),
+        Column::numbers("llama_bench", "llama-bench").about("mean rate of prompt and output tokens together"),
+        Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
+        Column::words("case", "case here").about("the case of this run that does the same"),
+        Column::numbers("here", "here").about("mean rate, counted in the same way"),
+        Column::numbers("ratio", "here / llama-bench"),
+    ];
+    let mut table = Table::new("llama_bench", "", columns)
     .noted("Two programs, each measured at its own time: on a shared machine the times of two hours differ by tens of percent.");
     for test in &inputs.llama_bench {
         let case = same(test, inputs);

@@ -42,7 +42,6 @@ pub fn ends<'a>(points: &[&'a Point], value: impl Fn(&Point) -> Option<f64>) -> 
     Some([least, most])
 }
 
-/// Every point that stands in charts.
 pub fn charted<'a>(view: &View<'a>) -> Vec<&'a Point> {
     view.series().into_iter().flat_map(|series| view.line(series)).collect()
 }

@@ -29,7 +29,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with(counted).with([said]).with(chart(inputs, record)))
 }
 
-/// What grows with the runs.
 fn growth(inputs: &Inputs, (row, memory): (&VerdictRow, &MemoryEvidence)) -> Option<Finding> {
     let slope = memory.slope_bytes.filter(|_| matches!(row.outcome, Outcome::Leak | Outcome::Growth))?;
     let what = match memory.witness {
@@ -56,17 +55,14 @@ fn bytes(value: Option<u64>) -> Cell {
 
 fn loading(record: &MemoryRecord, weights: Option<u64>) -> Table {
     let load = &record.load;
-    let mut table = Table::new(
-        "loading",
-        "Loading the model",
-        vec![
-            Column::words("what", "what"),
-            Column::numbers("before", "before"),
-            Column::numbers("peak", "at most"),
-            Column::numbers("after", "after"),
-            Column::numbers("growth", "growth"),
-        ],
-    );
+    let columns = vec![
+        Column::words("what", "what"),
+        Column::numbers("before", "before"),
+        Column::numbers("peak", "at most"),
+        Column::numbers("after", "after"),
+        Column::numbers("growth", "growth"),
+    ];
+    let mut table = Table::new("loading", "Loading the model", columns);
     for (name, before, peak, after) in [
         ("resident set", load.before.rss_bytes, Some(load.peak_rss_bytes), load.after.rss_bytes),
         ("live heap", load.before.live_bytes, Some(load.peak_live_bytes), load.after.live_bytes),

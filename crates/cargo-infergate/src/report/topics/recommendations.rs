@@ -23,7 +23,6 @@ const COLD_TIMES: f64 = 1.5;
 /// Below this part of what the hardware gives there is something to gain.
 const ROOM: f64 = 0.5;
 
-/// What the rules recommend.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     let found: Vec<Finding> = RULES.iter().filter_map(|rule| rule(receipt)).collect();
@@ -82,7 +81,6 @@ fn long_prompts(receipt: &Receipt) -> Option<Finding> {
     Finding::of(Tone::Plain, said, &[figure(shorter, *least), figure(longest, *most)])
 }
 
-/// What a process that stays saves.
 fn keep_it_warm(receipt: &Receipt) -> Option<Finding> {
     let (cold, warm) = (middle_start(&receipt.cold)?, middle_start(&receipt.warm)?);
     let (cold_ns, warm_ns) = (cold.ttft_ns() as f64, warm.ttft_ns() as f64);

@@ -19,11 +19,8 @@ const MOST_POINTS: usize = 600;
 
 /// A real request: the one whose E2E is the middle one of its case.
 struct Request {
-    /// Its case: the one with most output tokens.
     case: Case,
-    /// When its tokens came.
     trace: Trace,
-    /// The other requests of the case.
     others: Vec<Trace>,
     /// What it said, where that was kept.
     text: Option<String>,
@@ -143,22 +140,19 @@ fn tokens(request: &Request) -> Table {
 }
 
 fn starts(inputs: &Inputs) -> Table {
-    let mut table = Table::new(
-        "starts",
-        "Time to first token in parts",
-        vec![
-            Column::words("start", "start"),
-            Column::numbers("prompt_tokens", "prompt").about("tokens"),
-            Column::numbers("ttft", "TTFT"),
-            Column::numbers("ttft_min", "shortest").about("TTFT of all starts"),
-            Column::numbers("ttft_max", "longest"),
-            Column::numbers("load", "load").about("reading the model"),
-            Column::numbers("tokenize", "tokenize").about("text to tokens"),
-            Column::numbers("prefill", "prefill").about("tokens to logits"),
-            Column::numbers("first_sample", "first sample").about("logits to the first token"),
-            Column::numbers("starts", "starts").about("fresh processes; TTFT and its parts are of the middle one"),
-        ],
-    )
+    let columns = vec![
+        Column::words("start", "start"),
+        Column::numbers("prompt_tokens", "prompt").about("tokens"),
+        Column::numbers("ttft", "TTFT"),
+        Column::numbers("ttft_min", "shortest").about("TTFT of all starts"),
+        Column::numbers("ttft_max", "longest"),
+        Column::numbers("load", "load").about("reading the model"),
+        Column::numbers("tokenize", "tokenize").about("text to tokens"),
+        Column::numbers("prefill", "prefill").about("tokens to logits"),
+        Column::numbers("first_sample", "first sample").about("logits to the first token"),
+        Column::numbers("starts", "starts").about("fresh processes; TTFT and its parts are of the middle one"),
+    ];
+    let mut table = Table::new("starts", "Time to first token in parts", columns)
     .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.");
     let all = inputs.head.iter().flat_map(|receipt| [("cold", &receipt.cold), ("warm", &receipt.warm)]);
     for (name, starts) in all {

@@ -22,11 +22,9 @@ const LEAST: usize = 3;
 
 /// Cases that differ in their prompt alone, the shortest first, for one figure; or generations, each of another length.
 pub struct Family<'a> {
-    /// What is looked at.
     pub figure: Figure,
     /// `prefill`, `generate 64 tokens`, `generate 64 to 256 tokens`.
     pub name: String,
-    /// At least two.
     pub cases: Vec<(&'a CaseRecord, f64)>,
 }
 
@@ -77,20 +75,17 @@ fn output_tokens(case: Case) -> Cell {
 /// A line a case, each beside the shortest of its family.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let mut table = Table::new(
-        "scaling",
-        "",
-        vec![
-            Column::words("figure", "figure"),
-            Column::words("case", "case"),
-            Column::numbers("prompt_tokens", "prompt").about("tokens"),
-            Column::numbers("output_tokens", "output").about("tokens of a generation"),
-            Column::numbers("median", "median").about("median over processes of each one's median"),
-            Column::numbers("input", "input grows").about("prompt tokens / those of the shortest"),
-            Column::numbers("growth", "figure grows").about("median / that of the shortest"),
-            Column::numbers("change", "change").about("against the shortest"),
-        ],
-    );
+    let columns = vec![
+        Column::words("figure", "figure"),
+        Column::words("case", "case"),
+        Column::numbers("prompt_tokens", "prompt").about("tokens"),
+        Column::numbers("output_tokens", "output").about("tokens of a generation"),
+        Column::numbers("median", "median").about("median over processes of each one's median"),
+        Column::numbers("input", "input grows").about("prompt tokens / those of the shortest"),
+        Column::numbers("growth", "figure grows").about("median / that of the shortest"),
+        Column::numbers("change", "change").about("against the shortest"),
+    ];
+    let mut table = Table::new("scaling", "", columns);
     let families = families(receipt);
     for family in &families {
         let Some((shortest, least)) = family.cases.first().copied() else { continue };

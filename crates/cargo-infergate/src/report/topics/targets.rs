@@ -5,20 +5,16 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words;
 
-/// A line a target and case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
-    let mut table = Table::new(
-        "targets",
-        "",
-        vec![
-            Column::words("target", "target"),
-            Column::words("case", "case"),
-            Column::numbers("limit", "limit"),
-            Column::numbers("achieved", "achieved").about("median over processes of each one's median"),
-            Column::words("verdict", "verdict"),
-        ],
-    );
+    let columns = vec![
+        Column::words("target", "target"),
+        Column::words("case", "case"),
+        Column::numbers("limit", "limit"),
+        Column::numbers("achieved", "achieved").about("median over processes of each one's median"),
+        Column::words("verdict", "verdict"),
+    ];
+    let mut table = Table::new("targets", "", columns);
     let mut met = 0;
     for row in &verdict.rows {
         let Evidence::Target(target) = &row.evidence else { continue };

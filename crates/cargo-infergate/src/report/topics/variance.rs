@@ -14,20 +14,16 @@ const STEADY: f64 = 0.02;
 /// Cases that the finding names.
 const MOST_NAMED: usize = 5;
 
-/// A line a figure of a case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let mut table = Table::new(
-        "variance",
-        "",
-        vec![
-            Column::words("case", "case"),
-            Column::words("figure", "figure"),
-            Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
-            Column::numbers("cv", "CV of samples").about("standard deviation / mean of all samples"),
-            Column::numbers("cv_processes", "CV of processes").about("of the medians of fresh processes"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::words("figure", "figure"),
+        Column::numbers("deviation", "std dev").about("sample standard deviation, n - 1"),
+        Column::numbers("cv", "CV of samples").about("standard deviation / mean of all samples"),
+        Column::numbers("cv_processes", "CV of processes").about("of the medians of fresh processes"),
+    ];
+    let mut table = Table::new("variance", "", columns);
     for case in &receipt.cases {
         for figure in Figure::of(case.id.phase()) {
             let spread = Spread::of(*figure, case);
@@ -48,7 +44,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(Section::new("variance", "Variance").with([table]).with(finding).ranked(2))
 }
 
-/// Coefficients of variation between processes.
 struct Variations {
     /// The case that varies most first, each with the figure it is gated by.
     cases: Vec<(Case, &'static str, f64)>,
@@ -66,7 +61,6 @@ impl Variations {
         (!cases.is_empty()).then(|| Self { cases, limit: cv_limit(inputs) })
     }
 
-    /// Cases that vary too much.
     fn above(&self) -> usize {
         self.cases.iter().filter(|(.., cv)| *cv > self.limit).count()
     }

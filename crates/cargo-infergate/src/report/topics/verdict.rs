@@ -1,24 +1,17 @@
-//! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say; for a paired run the
-//! change of each case, block by block.
+//! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say.
 
-use crate::gate::paired::block_difference;
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence,
-    PairedCase, PairedReceipt, Statistic, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
+    Statistic, Subject, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
-use crate::report::load::verdict::value;
-use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
+use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 use crate::report::words::look;
 use crate::report::{terminal, units, words};
 
-/// Blocks of a case that are drawn; no gate takes so many.
-const MOST_BLOCKS: usize = 200;
-
 /// Of more subjects, those that failed come first, then those that moved, and the others are one line or folded.
-const MOST_SUBJECTS: usize = 30;
+pub const MOST_SUBJECTS: usize = 30;
 
-/// What the gate decided, and on what.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
     // Targets have a section of their own.
@@ -30,7 +23,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
     said.extend(notes.map(words::note));
     let tables = [times(verdict), exact(verdict), trends(verdict)];
-    Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(changes(inputs)))
+    Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(super::blocks::changes(inputs)))
 }
 
 /// Whether a row is shown where there is room for little: it decides something, or something moved.
@@ -44,21 +37,20 @@ fn outcome(row: &VerdictRow) -> Cell {
     Cell::text(words::ending(row)).toned(Tone::of(row.outcome))
 }
 
-/// The rows of times.
 pub fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
     verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
 }
 
 /// A subject's rows of times, in the order of the verdict.
-struct Subject<'a> {
+struct Measured<'a> {
     rows: Vec<(&'a VerdictRow, &'a TimeEvidence)>,
     /// Whether its rows are shown where there are many subjects.
     notable: bool,
 }
 
 /// The rows of times by subject; of many, the worst first.
-fn by_subject(verdict: &Verdict) -> Vec<Subject<'_>> {
-    let mut subjects: Vec<Subject<'_>> = Vec::new();
+fn by_subject(verdict: &Verdict) -> Vec<Measured<'_>> {
+    let mut subjects: Vec<Measured<'_>> = Vec::new();
     for (row, time) in timed(verdict) {
         let shown = notable(row);
         match subjects.last_mut().filter(|last| last.rows[0].0.subject == row.subject) {
@@ -66,12 +58,12 @@ fn by_subject(verdict: &Verdict) -> Vec<Subject<'_>> {
                 last.rows.push((row, time));
                 last.notable |= shown;
             }
-            None => subjects.push(Subject { rows: vec![(row, time)], notable: shown }),
+            None => subjects.push(Measured { rows: vec![(row, time)], notable: shown }),
         }
     }
     if subjects.len() > MOST_SUBJECTS {
         subjects.sort_by(|one, other| {
-            let rank = |subject: &Subject<'_>| {
+            let rank = |subject: &Measured<'_>| {
                 let fails = subject.rows.iter().any(|(row, _)| row.outcome.exit_code() != 0);
                 let moved = subject.rows[0].1.ratio.map_or(0.0, |ratio| ratio.ln().abs());
                 (!fails, !subject.notable, -moved)
@@ -175,18 +167,15 @@ pub fn of_hardware(fraction: Option<f64>) -> Cell {
 
 /// What has no noise: outputs, and counters.
 fn exact(verdict: &Verdict) -> Table {
-    let mut table = Table::new(
-        "exact",
-        "Output and counters",
-        vec![
-            Column::words("case", "case"),
-            Column::words("what", "what"),
-            Column::numbers("base", "base"),
-            Column::numbers("head", "head"),
-            Column::numbers("change", "change"),
-            Column::words("verdict", "verdict"),
-        ],
-    );
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::words("what", "what"),
+        Column::numbers("base", "base"),
+        Column::numbers("head", "head"),
+        Column::numbers("change", "change"),
+        Column::words("verdict", "verdict"),
+    ];
+    let mut table = Table::new("exact", "Output and counters", columns);
     for row in &verdict.rows {
         let (what, base, head, change) = match &row.evidence {
             Evidence::Output(output) => {
@@ -280,52 +269,87 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     ]
 }
 
-/// For a terminal: a line a time, with the output of its case.
-pub fn brief(verdict: &Verdict) -> Table {
+/// For a terminal: a line a time, with the output of its case or, of a load run, with what it is compared with.
+pub fn brief(verdict: &Verdict, of_load: bool) -> Table {
     let rows = timed(verdict);
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
-    let own = if paired { ["fails from", "shows from", "blocks"].as_slice() } else { &["fails above", "of hardware"] };
     let through = rows.iter().any(|(_, time)| time.throughput.is_some());
-    let rate = if through { ["throughput"].as_slice() } else { &[] };
+    let lead: &[&str] = if of_load { &["load", "time"] } else { &["case"] };
+    let rate: &[&str] = if through { &["throughput"] } else { &[] };
+    let own: &[&str] = match (of_load, paired) {
+        (true, _) => &["fails above", "sessions", "days"],
+        (false, true) => &["fails from", "shows from", "blocks", "output"],
+        (false, false) => &["fails above", "of hardware", "output"],
+    };
     let change = change_heading(&rows);
-    let mut table = Table::brief(&[&["case", "base", "head"], rate, &[&*change], own, &["output", "verdict"]].concat());
+    let mut table = Table::brief(&[lead, &["base", "head"], rate, &[&*change], own, &["verdict"]].concat());
     let limit = |ratio: Option<f64>| terminal::change(ratio.map(|ratio| ratio - 1.0)).toned(Tone::Dim);
+    let count = |count: Option<usize>| {
+        Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NotGiven).toned(Tone::Dim)
+    };
     let subjects = by_subject(verdict);
     let (shown, others): (Vec<_>, Vec<_>) = subjects.iter().partition(|subject| subject.notable);
     for (row, time) in shown.iter().flat_map(|subject| &subject.rows) {
-        // The mean and a further metric stand below the median of the one that counts, and have no output of their own.
-        let name = match (time.counted, time.statistic) {
-            (false, _) => format!("  {}", words::metric(time.metric)),
-            (true, Statistic::Mean) => "  mean".into(),
-            (true, Statistic::Median) => words::compared(row, time),
-        };
-        let output = verdict.rows.iter().find_map(|other| match &other.evidence {
-            Evidence::Output(output) if other.subject == row.subject => Some(said_of_output(other, output)),
-            _ => None,
-        });
-        let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
-        let mut cells = vec![Cell::text(name), value(time.metric, time.base_ns), value(time.metric, time.head_ns)];
+        let mut cells = if of_load { of_level(row, time) } else { vec![Cell::text(below(row, time))] };
+        cells.extend([value(time.metric, time.base_ns), value(time.metric, time.head_ns)]);
         if through {
             cells.push(Cell::text(units::throughput(time.throughput, time.head_ns)).toned(Tone::Dim));
         }
         cells.extend([Cell::text(words::change(time)), limit(time.threshold)]);
-        if paired {
-            let blocks = Cell::number(time.blocks.map(|n| n as f64), Unit::Count, Missing::NotGiven);
-            cells.extend([limit(time.smallest_slowdown), blocks.toned(Tone::Dim)]);
+        if of_load {
+            cells.extend([count(time.sessions), count(time.days)]);
+        } else if paired {
+            cells.extend([limit(time.smallest_slowdown), count(time.blocks), output_of(verdict, row, time)]);
         } else {
-            cells.push(of_hardware(time.limit_fraction).toned(Tone::Dim));
+            cells.extend([of_hardware(time.limit_fraction).toned(Tone::Dim), output_of(verdict, row, time)]);
         }
-        cells.extend([output.unwrap_or(Cell::Missing(Missing::NotGiven)), outcome(row)]);
+        cells.push(outcome(row));
         table.row(cells);
     }
     if !others.is_empty() {
-        table.row(line_of(&others, 3 + rate.len(), table.columns.len()));
+        table.row(line_of(&others, lead.len() + 2 + rate.len(), table.columns.len()));
     }
     table
 }
 
+/// The case; the mean and a further metric stand below the median of the one that counts.
+fn below(row: &VerdictRow, time: &TimeEvidence) -> String {
+    match (time.counted, time.statistic) {
+        (false, _) => format!("  {}", words::metric(time.metric)),
+        (true, Statistic::Mean) => "  mean".into(),
+        (true, Statistic::Median) => words::compared(row, time),
+    }
+}
+
+/// A level without the word that says where its name comes from, and its time.
+fn of_level(row: &VerdictRow, time: &TimeEvidence) -> Vec<Cell> {
+    let level = if let Subject::Named(name) = &row.subject { name.name().to_owned() } else { row.subject.to_string() };
+    let p50 = if time.metric == Metric::SystemTokenNs { "" } else { " P50" };
+    vec![Cell::text(level), Cell::text(format!("{}{p50}", words::metric(time.metric)))]
+}
+
+/// How the output of a row's case compares; what stands below the median that counts has none of its own.
+fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
+    let output = verdict.rows.iter().find_map(|other| match &other.evidence {
+        Evidence::Output(output) if other.subject == row.subject => Some(said_of_output(other, output)),
+        _ => None,
+    });
+    let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
+    output.unwrap_or(Cell::Missing(Missing::NotGiven))
+}
+
+/// A time, and the throughput that it is where it is one of all users.
+pub fn value(metric: Metric, ns: Option<f64>) -> Cell {
+    match (metric, ns) {
+        (Metric::SystemTokenNs, Some(ns)) => {
+            Cell::text(format!("{} ({})", units::duration(Some(ns)), units::tokens_per_s(Some(1e9 / ns))))
+        }
+        _ => Cell::number(ns, Unit::Ns, Missing::NotMeasured),
+    }
+}
+
 /// One line for subjects of which nothing failed or moved: how many, between which changes, and what is said of them.
-fn line_of(others: &[&Subject<'_>], change_column: usize, columns: usize) -> Vec<Cell> {
+fn line_of(others: &[&Measured<'_>], change_column: usize, columns: usize) -> Vec<Cell> {
     let (mut least, mut most, mut said) = (f64::INFINITY, f64::NEG_INFINITY, Vec::new());
     for (row, time) in others.iter().flat_map(|subject| &subject.rows) {
         if let Some(ratio) = time.ratio.filter(|_| time.statistic == Statistic::Median) {
@@ -349,99 +373,4 @@ fn line_of(others: &[&Subject<'_>], change_column: usize, columns: usize) -> Vec
 /// How the output compares, in a word.
 fn said_of_output(row: &VerdictRow, output: &OutputEvidence) -> Cell {
     Cell::text(words::output(row, output)).toned(Tone::of(row.outcome))
-}
-
-/// Each case of a paired run on one line: the change of every block, the estimate with its interval, and the limit.
-fn changes(inputs: &Inputs) -> Option<Chart> {
-    let (paired, verdict) = inputs.paired.as_ref().zip(inputs.verdict.as_ref())?;
-    let timed: Vec<&PairedCase> = paired.cases.iter().filter(|case| case.timed).collect();
-    if paired.blocks.is_empty() || timed.is_empty() {
-        return None;
-    }
-    let lines = timed.len();
-    if lines > MOST_SUBJECTS {
-        return Some(strip(verdict, &timed));
-    }
-    let mut layers = Vec::new();
-    for (at, case) in timed.iter().enumerate() {
-        // The first case stands on top.
-        let y = (lines - 1 - at) as f64;
-        let found = test_of(verdict, case);
-        layers.push(fails_from(case, y));
-        layers.push(of_blocks(paired, case, y));
-        layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
-    }
-    let names = timed.iter().rev().map(|case| case.id.to_string()).collect();
-    Some(Chart {
-        id: "changes".into(),
-        title: "Change of head against base, block by block".into(),
-        caption: "Right of zero head is slower. A disc is one block: a fresh process of each side, measured in turn. The bar is the \
-                  interval of the estimate, in the colour of what it says; from the upright line on a slowdown fails."
-            .into(),
-        x: Axis::new("change of head against base", Unit::Change).zero(),
-        y: Axis::named("case", names),
-        layers,
-    })
-}
-
-/// Many cases in one picture: the interval of each, by the size of its change.
-fn strip(verdict: &Verdict, timed: &[&PairedCase]) -> Chart {
-    let mut found: Vec<_> = timed.iter().filter_map(|case| Some((*case, test_of(verdict, case)?))).collect();
-    let ratio = |time: &TimeEvidence| time.ratio.unwrap_or(1.0);
-    found.sort_by(|(_, (_, one)), (_, (_, other))| ratio(one).total_cmp(&ratio(other)));
-    let layers = found.iter().enumerate();
-    let layers = layers.flat_map(|(at, (case, (row, time)))| estimate(case, row.outcome, time, at as f64)).collect();
-    Chart {
-        id: "changes".into(),
-        title: "Change of head against base, case by case".into(),
-        caption: "Right of zero head is slower. A bar is the interval of one case's estimate, in the colour of what it says; the \
-                  slowest is on top."
-            .into(),
-        x: Axis::new("change of head against base", Unit::Change).zero(),
-        y: Axis::new("cases, by their change", Unit::Count),
-        layers,
-    }
-}
-
-/// The test of a case in the verdict.
-pub fn test_of<'a>(verdict: &'a Verdict, case: &PairedCase) -> Option<(&'a VerdictRow, &'a TimeEvidence)> {
-    let mut rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
-    let is_it =
-        |time: &&TimeEvidence| time.counted && time.against == Against::Base && time.statistic == Statistic::Median;
-    rows.find_map(|row| Some((row, row.time().filter(is_it)?)))
-}
-
-fn of_blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {
-    let of_case = paired.blocks.iter().enumerate().flat_map(|(number, block)| {
-        block.cases.iter().filter(|found| found.id == case.id).map(move |found| (number, found))
-    });
-    let points = of_case.take(MOST_BLOCKS).filter_map(|(number, found)| {
-        let change = block_difference(found)?.exp_m1();
-        let hover = format!("{}, block {}: {}", case.id, number + 1, Unit::Change.show(change));
-        Some(Place { x: change, y, hover })
-    });
-    Layer::Points { name: "one block".into(), points: points.collect(), look: Look::head() }
-}
-
-/// Its interval and the estimate in it, in the colour of what they say.
-fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) -> Vec<Layer> {
-    let Some(ratio) = time.ratio else { return Vec::new() };
-    let hover = format!("{}: {}", case.id, words::change(time));
-    let look = Look::of(Tone::of(outcome));
-    let interval = time.interval.map(|ends| Layer::Interval {
-        name: String::new(),
-        from: ends.low - 1.0,
-        to: ends.high - 1.0,
-        y,
-        hover: hover.clone(),
-        look,
-    });
-    let points = vec![Place { x: ratio - 1.0, y, hover }];
-    interval.into_iter().chain([Layer::Points { name: outcome.words().into(), points, look }]).collect()
-}
-
-fn fails_from(case: &PairedCase, y: f64) -> Layer {
-    let x = case.threshold - 1.0;
-    let hover = format!("{} fails from {}", case.id, Unit::Change.show(x));
-    Layer::Limit { name: "limit".into(), x, y: Some(y), hover, look: Look::ink() }
 }

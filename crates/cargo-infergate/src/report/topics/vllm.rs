@@ -10,34 +10,26 @@ use infergate_core::load::Arrivals;
 /// Lines of more runs than this cannot be read.
 const MOST: usize = 40;
 
-/// One figure of both.
 struct Figure {
-    /// Its name.
     name: &'static str,
-    /// How it is shown.
     unit: Unit,
-    /// What vLLM says.
     theirs: Option<f64>,
-    /// What the level here says.
     here: Option<f64>,
 }
 
-/// A line a figure.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let mut table = Table::new(
-        "vllm",
-        "",
-        vec![
-            Column::words("load", "load"),
-            Column::words("model", "model"),
-            Column::words("figure", "figure"),
-            Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
-            Column::numbers("here", "here")
-                .about("of the level with as many users or the same rate; latencies are of measured requests"),
-            Column::numbers("ratio", "here / vLLM"),
-        ],
-    )
-    .noted("Two clients, each at its own time: on a shared machine the times of two hours differ by tens of percent.");
+    let columns = vec![
+        Column::words("load", "load"),
+        Column::words("model", "model"),
+        Column::words("figure", "figure"),
+        Column::numbers("vllm", "vLLM").about("as its file says; latencies are of all requests of its run"),
+        Column::numbers("here", "here")
+            .about("of the level with as many users or the same rate; latencies are of measured requests"),
+        Column::numbers("ratio", "here / vLLM"),
+    ];
+    let mut table = Table::new("vllm", "", columns).noted(
+        "Two clients, each at its own time: on a shared machine the times of two hours differ by tens of percent.",
+    );
     for result in &inputs.vllm {
         for figure in figures(result, same(result, inputs)) {
             let ratio = figure.here.zip(figure.theirs).filter(|(_, theirs)| *theirs > 0.0);
@@ -76,7 +68,6 @@ fn same(result: &VllmResult, inputs: &Inputs) -> Option<LevelSummary> {
     levels.next().is_none().then(|| summarise(level))
 }
 
-/// The figures that vLLM's file has.
 fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
     let here = here.as_ref();
     let time = |name, theirs_ms: Option<f64>, here: Option<f64>| {

@@ -18,13 +18,11 @@ pub fn meant(up_to: Option<UpTo>, reason: &str) -> String {
     format!("head declares this as intended{up_to}: {reason}")
 }
 
-/// Why it fails all the same.
 pub fn beyond(up_to: Option<UpTo>) -> String {
     let up_to = up_to.map_or_else(|| "another change".into(), |up_to| format!("up to {up_to}"));
     format!("head declares {up_to} as intended, and this is more")
 }
 
-/// Of a table that does nothing.
 pub fn without_effect(accept: &Accept, why: NoEffect) -> String {
     let Accept { case, metric, reason, .. } = accept;
     let why = match why {

@@ -28,12 +28,10 @@ pub fn known(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The same of any counter.
 pub fn name(name: &str) -> String {
     known(name).map_or_else(|| printable_within(&name.replace('_', " "), MAX_NAME_CHARS).into_owned(), str::to_owned)
 }
 
-/// A number of it.
 pub fn size(unit: Unit, count: u64) -> String {
     match unit {
         Unit::Bytes => units::bytes(Some(count as f64)),

@@ -73,7 +73,6 @@ fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
     verdict.rows.iter().filter(is_case)
 }
 
-/// What its cases are.
 fn noun(verdict: &Verdict) -> &'static str {
     let is_level = |row: &VerdictRow| matches!(&row.subject, Subject::Named(name) if name.source() == "load");
     if cases(verdict).all(is_level) { "load level" } else { "case" }

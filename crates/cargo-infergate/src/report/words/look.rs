@@ -4,14 +4,16 @@ use std::collections::HashMap;
 
 use infergate_core::printable::printable_within;
 
+use crate::gate::paired::design_level;
 use crate::receipt::{
     Build, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict,
     VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
+use crate::report::units::MISSING;
 use crate::report::words::command::flag;
-use crate::report::words::{code, errors};
 use crate::report::{units, words};
+use crate::stats::clopper_pearson;
 
 /// Characters of a place in the code.
 const MAX_PLACE_CHARS: usize = 160;
@@ -63,7 +65,7 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} {}",
-        errors::said(notes, luck)
+        errors_said(notes, luck)
     )
 }
 
@@ -79,7 +81,6 @@ fn stored_words(verdict: &Verdict) -> Option<String> {
     Some(format!("Head is one session, base is {base}, measured at other times.{level}"))
 }
 
-/// The level of a verdict's intervals.
 pub fn level(verdict: &Verdict) -> Option<f64> {
     verdict.rows.iter().filter_map(VerdictRow::time).find_map(|time| time.interval).map(|interval| interval.level)
 }
@@ -129,7 +130,7 @@ fn parts(verdict: &Verdict) -> HashMap<&Subject, Vec<&TimeEvidence>> {
 /// What was measured about the cause of a row that failed, beside its own numbers.
 fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) -> Vec<String> {
     let ran = row.reasons.iter().find_map(|reason| match reason {
-        Reason::RunsChanged { functions, changed, named } => Some(code::runs(*functions, *changed, named)),
+        Reason::RunsChanged { functions, changed, named } => Some(runs(*functions, *changed, named)),
         _ => None,
     });
     let found = match &row.evidence {
@@ -218,4 +219,84 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     }
     let (target, case) = (bench_target(paired)?, flag("case", &case.id())?);
     Some(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
+}
+
+// How often the gate is wrong: by design, and as a calibration measured it. These are two numbers, and are never said as one.
+
+/// What was measured, in a note of its own, beside what holds by design; `None` for any other note.
+pub fn errors_noted(note: &Note) -> Option<String> {
+    let design = format!("by design at most {} of suites where nothing changed", units::level(design_level()));
+    match note {
+        Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
+            "this gate's own error rate here, calibrated {calibrated}: {regressed} of {gates} settled gates between two builds that \
+             do the same called regressed (at most {} with 95 % confidence); {design}",
+            at_most(*regressed, *gates)
+        )),
+        Note::OwnErrorsUnknown { why } => {
+            Some(format!("this gate's own error rate was not measured for a run like this one: {why}; {design}"))
+        }
+        _ => None,
+    }
+}
+
+/// Both numbers in two sentences; the second is left out where no note has it. `luck` is what the first leaves out.
+fn errors_said(notes: &[Note], luck: &str) -> String {
+    let design = format!(
+        "By design at most {} of suites where nothing changed are called regressed{luck}.",
+        units::level(design_level())
+    );
+    let measured = notes.iter().find_map(|note| match note {
+        Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
+            "{design} Measured here, calibrated {calibrated}: {regressed} of {gates} settled gates between two builds that do the same \
+             (at most {} with 95 % confidence).",
+            at_most(*regressed, *gates)
+        )),
+        Note::OwnErrorsUnknown { why } => Some(format!("{design} How often that happens here was not measured: {why}.")),
+        _ => None,
+    });
+    measured.unwrap_or(design)
+}
+
+/// The exact upper bound, one-sided, 95 %.
+fn at_most(hits: u64, trials: u64) -> String {
+    clopper_pearson(hits, trials, 0.90).map_or_else(|| MISSING.into(), |(_, high)| units::percent(Some(high)))
+}
+
+/// Nothing differs.
+pub const SAME_CODE: &str =
+    "base and head are the same machine code, so nothing was timed; --time-same-code times them all the same";
+
+/// `up to 2 functions changed: engine::decode, engine::step`.
+pub fn code_changed(functions: usize, named: &[String]) -> String {
+    format!("up to {functions} function{} changed{}", plural(functions), names(functions, named))
+}
+
+/// `it runs none of the 2 functions that changed: ...`.
+pub fn runs_nothing(changed: usize) -> String {
+    let what = if changed == 1 {
+        "does not run the function that changed".into()
+    } else {
+        format!("runs none of the {changed} functions that changed")
+    };
+    format!("it {what}: what differs is where the linker put the code; --time-same-code judges it all the same")
+}
+
+/// `it runs 1 of the 2 functions that changed: engine::decode`.
+pub fn runs(functions: usize, changed: usize, named: &[String]) -> String {
+    let which = if changed == 1 {
+        "the function that changed".into()
+    } else {
+        format!("{functions} of the {changed} functions that changed")
+    };
+    format!("it runs {which}{}", names(functions, named))
+}
+
+fn names(functions: usize, named: &[String]) -> String {
+    let more = functions.saturating_sub(named.len());
+    let more = if more > 0 && !named.is_empty() { format!(" and {more} more") } else { String::new() };
+    if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

@@ -2,7 +2,6 @@
 
 use crate::report::model::Missing;
 
-/// The sentence.
 pub fn reason(missing: Missing) -> String {
     match missing {
         Missing::AmongFailed { failed, requests } => {

@@ -5,7 +5,6 @@ use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 use crate::stats::clopper_pearson;
 
-/// What agreement is.
 const ABOUT: &str = "How many of the dataset's prompts two targets answered with the same text. Two that serve one model can differ by a coarser \
                      quantization, another order of sums, or a special token before the prompt. Which answer is better is not said.";
 

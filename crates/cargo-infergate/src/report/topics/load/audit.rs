@@ -8,9 +8,7 @@ use crate::report::inputs::Inputs;
 use crate::report::load::view::{View, load_cell};
 use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 
-/// What the audit is.
 const ABOUT: &str = "Before each load the client is driven against a server that wrote down when it sent each token.";
-/// What the system's own times of receipt are.
 const ABOUT_RECEIVED: &str = "In the run itself the system noted when it received what the client read. From then to the client's stamp is the client's delay.";
 
 /// A line a number of users or rate; nothing where no audit ran.

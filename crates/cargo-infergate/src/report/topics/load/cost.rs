@@ -7,11 +7,9 @@ use crate::report::load::digest::Point;
 use crate::report::load::view::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
-/// How cost is counted.
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                      measured. Failed requests are not in it.";
 
-/// A line a level and target; nothing without a price.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| view.receipt.targets.iter().any(|target| target.price().is_some()))?;
     let own = vec![

@@ -7,7 +7,6 @@ use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 
-/// A line a level, and a target where there are several.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let own = vec![

@@ -11,7 +11,6 @@ use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 use crate::report::terminal;
 use infergate_core::load::Arrivals;
 
-/// A line a level; nothing without limits.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| !view.digest.limited.is_empty())?;
     let mut section = Section::new("load_limits", "Limits");

@@ -8,14 +8,11 @@ use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, load_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 
-/// What the range of decode speed is.
 const ABOUT_SPEED: &str = "Between the fastest and the slowest scenario at each load. A narrow band says that the length of prompts and \
                            answers hardly matters.";
-/// What the range of TTFT is.
 const ABOUT_TTFT: &str = "Between the scenario that waits shortest for its first token and the one that waits longest. Longer prompts take \
                           longer to read.";
 
-/// Decode speed between the scenarios.
 pub fn decode_speed(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let table = table(&view, Metric::DecodeSpeed, ("slowest", "fastest"));
@@ -23,7 +20,6 @@ pub fn decode_speed(inputs: &Inputs) -> Option<Section> {
     (!table.rows.is_empty()).then(|| section.with([table]).with(decode_finding(&view)))
 }
 
-/// TTFT between the scenarios.
 pub fn ttft(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let table = table(&view, Metric::Ttft, ("shortest", "longest"));

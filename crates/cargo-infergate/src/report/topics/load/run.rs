@@ -10,7 +10,6 @@ use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 /// Names of loads in one line.
 const MOST_LOADS: usize = 20;
 
-/// What was asked for, and the sentences of the receipt.
 pub fn asked(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let receipt = view.receipt;

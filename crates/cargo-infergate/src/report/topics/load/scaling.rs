@@ -6,7 +6,6 @@ use crate::report::load::digest::Point;
 use crate::report::load::view::View;
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Table, Tone, Unit};
 
-/// What scaling efficiency is.
 const ABOUT: &str =
     "Output of all N users / (N x output of one user alone). At 100 % every user is as fast as one alone.";
 

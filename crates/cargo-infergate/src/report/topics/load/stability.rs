@@ -14,14 +14,12 @@ use crate::report::model::{
 };
 use crate::report::units;
 
-/// What the quarters are.
 const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 900;
 
-/// A line a figure of each level and target.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
     let own = vec![
@@ -87,7 +85,6 @@ fn change(point: &Point, at: usize) -> Option<f64> {
     (least > 0.0).then(|| most / least - 1.0)
 }
 
-/// The point and figure that changed most.
 fn finding(view: &View<'_>) -> Option<Finding> {
     let changes = followed(view).flat_map(|point| {
         FOLLOWED.iter().enumerate().filter_map(move |(at, metric)| Some((point, at, *metric, change(point, at)?)))
@@ -107,7 +104,6 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     Finding::of(tone, said, &quarters.collect::<Vec<_>>())
 }
 
-/// One chart of all scenarios and targets.
 fn chart(view: &View<'_>) -> Option<Chart> {
     let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
     let drawn: Vec<(Series, Vec<Place>)> =

@@ -8,10 +8,8 @@ use crate::report::load::metric::{INSTANT_NS, Metric, SLUGGISH_NS, smoothness};
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Table, Tone, Unit};
 
-/// What decode speed is.
 const ABOUT_SPEED: &str = "Tokens a second that each user receives once the first one is there (1 / TPOT), as more users share the \
                            server.";
-/// What ITL is.
 const ABOUT_ITL: &str = "The gap between two pieces of a stream, every one counted. Under 20 ms a stream feels instant, from 20 to 70 ms \
                          acceptable, above 70 ms sluggish.";
 /// Tokens a second that people read: 200 to 300 words a minute.
@@ -49,7 +47,6 @@ fn reading(tokens_per_s: f64) -> &'static str {
     }
 }
 
-/// The fastest and the slowest.
 fn speeds(view: &View<'_>) -> Option<Finding> {
     let [(slow, least), (fast, most)] = ends(&charted(view), |point| point.spread(Metric::DecodeSpeed).p50)?;
     let (slow, fast) = (view.place_name(slow), view.place_name(fast));
@@ -129,7 +126,6 @@ pub fn itl(inputs: &Inputs) -> Option<Section> {
     Some(Section::new("load_itl", "Inter-token latency").with([ABOUT_ITL]).with([table]).with(gaps(&view)))
 }
 
-/// The smoothest and the roughest.
 fn gaps(view: &View<'_>) -> Option<Finding> {
     let [(smooth, least), (rough, most)] = ends(&charted(view), |point| point.spread(Metric::Itl).p50)?;
     let (smooth, rough) = (view.place_name(smooth), view.place_name(rough));

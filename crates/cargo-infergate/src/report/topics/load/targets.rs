@@ -13,7 +13,6 @@ use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 
-/// How targets are compared.
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
 /// Answers whose mean lengths differ by more than this part are not compared by E2E without a word.
@@ -26,7 +25,6 @@ const MOST_LANES: usize = 24;
 /// What pictures compare.
 const DRAWN: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 
-/// A line a target of each level.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(View::has_targets)?;
     let own = vec![
@@ -56,7 +54,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with([findings]).with(charts(&view)))
 }
 
-/// The part of requests that failed.
 fn failed(point: &Point) -> Cell {
     let ended = point.issued.saturating_sub(point.cancelled);
     let share = (ended > 0).then(|| point.failed() as f64 / ended as f64);

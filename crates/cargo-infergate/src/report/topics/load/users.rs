@@ -14,7 +14,6 @@ use crate::report::units::capital;
 
 /// The figures, in the order they are read.
 const SHOWN: [Metric; 4] = [Metric::E2e, Metric::Itl, Metric::Ttft, Metric::OutputThroughput];
-/// What they are.
 const DEFINITIONS: [&str; 4] = [
     "TTFT, time to first token: from the request's start to its first token.",
     "ITL, inter-token latency: each gap between two pieces of the answer.",
@@ -37,7 +36,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with(charts.chain(together(&view))))
 }
 
-/// Whether any level has requests enough for a P99 of `metric`.
 pub fn has_p99(view: &View<'_>, metric: Metric) -> bool {
     view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
 }

@@ -6,7 +6,6 @@ use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, median_cell};
 use crate::report::model::{Cell, Column, Section, Table, Tone};
 
-/// How the best is named.
 const ABOUT: &str = "Who waits for the first word feels TTFT, who reads nothing along feels tokens a second, who needs the whole answer feels \
                      E2E. A target is named the best only where its interval lies apart from all the others'.";
 
@@ -25,7 +24,6 @@ struct Best<'a> {
     is_sure: bool,
 }
 
-/// A line a use of each level.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(View::has_targets)?;
     let own = vec![

@@ -13,7 +13,6 @@ use crate::report::load::pairs::Winners;
 use crate::report::load::view::{View, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Row, Section, Table, Unit};
 
-/// How targets are compared by the length of the answer.
 const ABOUT: &str = "An answer of n tokens takes TTFT + n x TPOT. Of two targets one can be the faster for short answers and the other \
                      for long ones; where they cross, both take the same time.";
 /// No target is shown to be faster.
@@ -52,7 +51,6 @@ pub fn left_out(view: &View<'_>) -> Option<String> {
     (more > 0).then(|| format!("{more} more pairs of targets were not compared"))
 }
 
-/// Both points of a pair.
 pub fn points<'a>(view: &View<'a>, pair: &Pair) -> Option<(&'a Point, &'a Point)> {
     Some((view.digest.points.get(pair.points.0)?, view.digest.points.get(pair.points.1)?))
 }
