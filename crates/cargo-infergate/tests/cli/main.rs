@@ -7,6 +7,8 @@ mod benches;
 mod bisect;
 mod bless;
 mod calibrate;
+#[cfg(target_os = "linux")]
+mod ci;
 mod command_worker;
 mod commands;
 #[cfg(unix)]
@@ -25,7 +27,7 @@ mod kept;
 mod layouts;
 #[cfg(target_os = "linux")]
 mod left_behind;
-#[path = "../gate/load_runs.rs"]
+#[path = "../rules/gate/load_runs.rs"]
 mod load_runs;
 mod load_verdict;
 mod memory;
