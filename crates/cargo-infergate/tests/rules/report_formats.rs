@@ -12,6 +12,7 @@ mod commands;
 mod every_field;
 mod headline;
 mod hostile;
+mod letter;
 mod load;
 mod load_targets;
 mod numbers;

@@ -1,4 +1,4 @@
-//! Each format as a whole.
+//! What pages and comments have, whatever they are made of.
 
 use cargo_infergate::receipt::{Against, Evidence, Interval, Note, OutputComparison, OutputEvidence, Subject};
 use cargo_infergate::receipt::{Metric, Outcome, ProbePair, Probes, TimeEvidence, Verdict, VerdictRow, Work};
@@ -6,38 +6,7 @@ use cargo_infergate::report::export::{EXPORTERS, chosen};
 use cargo_infergate::report::inputs::Inputs;
 use infergate_core::case::Case;
 
-use crate::report_formats::support::{all, file, files, memory, paired, run, two_runs};
-
-/// Without style and script, which are files of their own.
-fn without_assets(page: &str) -> String {
-    let mut text = String::new();
-    let mut rest = page;
-    for (from, to) in [("<style>\n", "</style>"), ("<script>\n", "</script>")] {
-        let (before, after) = rest.split_once(from).expect("an asset");
-        let (_, after) = after.split_once(to).expect("its end");
-        text += before;
-        text += from;
-        text += to;
-        rest = after;
-    }
-    text + rest
-}
-
-#[test]
-fn every_format_to_the_letter() {
-    for (name, inputs) in all() {
-        for file in files(&inputs) {
-            let text = String::from_utf8(file.bytes).expect("text");
-            let text = if file.name.ends_with(".html") { without_assets(&text) } else { text };
-            let snapshot = format!("{name}-{}", file.name.replace('/', "-"));
-            let mut settings = insta::Settings::clone_current();
-            settings.set_snapshot_path("../../snapshots");
-            settings.set_prepend_module_to_snapshot(false);
-            settings.set_omit_expression(true);
-            settings.bind(|| insta::assert_snapshot!(snapshot, text));
-        }
-    }
-}
+use crate::report_formats::support::{file, files, memory, paired, run, two_runs};
 
 #[test]
 fn a_comment_begins_with_its_marker_and_the_verdict() {
