@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# Writes reports of docs/gallery/ anew from the receipts in it and from a committed baseline. `bash scripts/gallery.sh [NAME...]`, all
-# of them where none is named. COMMAND names a command that was built already (`cargo xtask` if none is given), GALLERY another
-# folder.
+# Writes reports of the gallery below target/gallery. `bash scripts/gallery.sh [NAME...]`, all that can be made where none is named. Each is
+# made of NAME.json there, which scripts/gallery_measure.sh measured, or else of the committed one in docs/gallery. COMMAND names a command
+# that was built already (`cargo xtask` if none is given), GALLERY another folder: `GALLERY=docs/gallery bash scripts/gallery.sh slower`
+# writes the committed report anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra command <<< "${COMMAND:-cargo xtask}"
 names=("$@")
+folder=${GALLERY:-target/gallery}
+# The receipt of a report.
+receipt() { if [ -f "$folder/$1.json" ]; then echo "$folder/$1.json"; else echo "docs/gallery/$1.json"; fi; }
 if [ $# -eq 0 ]; then
-    names=(users smollm2 latency scenarios endpoints busy memory pass slower changed leak)
+    names=(smollm2 latency endpoints busy memory pass slower changed leak)
+    for name in users scenarios; do
+        if [ -f "$(receipt $name)" ]; then names+=("$name"); fi
+    done
 fi
-folder=${GALLERY:-docs/gallery}
 baseline=baselines/linux-x86_64-authenticamd-amd-epyc-f26m2-2c/candle-synthetic-gpt2.json
 # No picture of an earlier report stays.
 report() {
@@ -22,24 +28,19 @@ latency() {
     if [ -z "${SHORT:-}" ]; then
         targets+=(--targets 'prefill/p128 ttft_ms < 2500' --targets 'prefill/p512 ttft_ms < 5000')
     fi
-    # Until scripts/gallery_measure.sh has measured it, from the newest session of a baseline.
+    # Until it was measured, from the newest session of a baseline.
     local files=("$baseline")
     if [ -f "$folder/latency.json" ]; then files=("$folder/latency-before.json" "$folder/latency.json"); fi
-    report "${files[@]}" --format md "${targets[@]}"
+    report "${files[@]}" --format md,html "${targets[@]}"
 }
 
 for name in "${names[@]}"; do
     case $name in
     latency) latency ;;
-    smollm2) report "$folder/smollm2.json" --format md --targets 'decode/* tokens_per_s > 20' ;;
-    # Load runs.
-    users | endpoints) report "$folder/$name.json" --format md ;;
-    # One of them as a page, too.
-    scenarios) report "$folder/$name.json" --format md,html ;;
-    busy) report "$folder/gpt2-busy.json" --format md ;;
-    memory) report "$folder/memory.json" --format md ;;
+    smollm2) report "$(receipt smollm2)" --format md,html --targets 'decode/* tokens_per_s > 20' ;;
+    users | scenarios | endpoints | busy | memory) report "$(receipt "$name")" --format md,html ;;
     # Gates between two commits, each of which changed the engine in one way.
-    pass | slower | changed | leak) report "$folder/$name.json" --format comment,md ;;
+    pass | slower | changed | leak) report "$(receipt "$name")" --format comment,md,html ;;
     *) echo "error: there is no report $name in the gallery" >&2; exit 2 ;;
     esac
 done

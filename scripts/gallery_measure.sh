@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures documents of docs/gallery/ anew and reports them. `bash scripts/gallery_measure.sh [NAME...]`; the names are
+# Measures documents of the gallery and reports them below target/gallery. `bash scripts/gallery_measure.sh [NAME...]`; the names are
 #   users      GPT-2 under load: percentiles by the number of users, 1 to 50
 #   smollm2    one request of a real model taken apart, cold and warm
 #   latency    three lengths of prompt and answer, with one thread and then with two
@@ -7,7 +7,8 @@
 #   endpoints  two servers, one of them with its model in two precisions, side by side, by scripts/llama_cpp_server.sh
 # and all of them where none is named. They take hours, want a quiet machine, and need python3 with pip for the model (98 MB).
 # COMMAND names a command that was built already (`cargo xtask` if none is given), WORKER a bench binary, SERVE the example
-# serve_candle, SPEC another model for scenarios. SHORT=1 tries each of them on little, below target/: what it measures says nothing.
+# serve_candle, SPEC another model for scenarios, GALLERY another folder. SHORT=1 tries each of them on little, below
+# target/gallery-short: what it measures says nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra command <<< "${COMMAND:-cargo xtask}"
@@ -17,7 +18,7 @@ worker=()
 if [ -n "${WORKER:-}" ]; then worker=(--worker "$WORKER"); fi
 short=${SHORT:-}
 if [ -n "$short" ]; then export GALLERY=target/gallery-short; fi
-folder=${GALLERY:-docs/gallery}
+folder=${GALLERY:-target/gallery}
 mkdir -p "$folder"
 
 # An invalid run (exit 3) is kept too: its report says so first.

@@ -3,7 +3,7 @@
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
 #   gate       two servers of the same setting through the paired gate, then two of different settings
-#   endpoints  this server and serve_candle with the model as it is and as f32, side by side: docs/gallery/endpoints.json (GALLERY: another folder)
+#   endpoints  this server and serve_candle with the model as it is and as f32, side by side: target/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
 # the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
@@ -127,7 +127,8 @@ ours() {
 # The one with a single place refuses what comes while it is taken (429). All have the tokenizer of the model, which counts where a
 # server does not. The prices are made up.
 step_endpoints() {
-    local folder=${GALLERY:-docs/gallery} targets=()
+    local folder=${GALLERY:-target/gallery} targets=()
+    mkdir -p "$folder"
     target() { targets+=(--target "$1=$url" --model "$1=$2" --price "$1=$3"); }
     llama --n_threads 1 --n_threads_batch 1
     target llama-cpp-q4_1 smollm2 0.05,0.20

@@ -1,4 +1,4 @@
-//! An engine on an allocator of its own is counted on that one.
+//! An engine on an allocator of its own is counted on that one. It is that of the whole process, so no other test is in it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

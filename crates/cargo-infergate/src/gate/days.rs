@@ -1,7 +1,7 @@
 //! Sessions of one day share what that day was like: the neighbours of a virtual machine, its clock, its memory. Eight of one
 //! hour say how much a session varies within that hour, and nothing of how far the next one will lie. So the spread comes from
 //! days. The newest session of a day stands for it, as one session is what is judged: means over several of a day vary less than
-//! a single one does, and a limit from them would call more of what did not change (simulated in tests/gate/days.rs).
+//! a single one does, and a limit from them would call more of what did not change (simulated in tests/rules/gate/days.rs).
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 //! below the policy's floor.
 //!
 //! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
-//! times the alarms (measured in tests/gate/false_alarms.rs), more so while there are few sessions to have shown them.
+//! times the alarms (measured in tests/rules/gate/false_alarms.rs), more so while there are few sessions to have shown them.
 //!
 //! *Noise never overrides regressed.* A case above its limit is regressed even where its own processes scatter beyond the
 //! variance limit: its p value rests on the spread between sessions, and otherwise a change that makes a program slower

@@ -8,6 +8,8 @@ mod bisect;
 mod bless;
 mod calibrate;
 mod carried;
+#[cfg(target_os = "linux")]
+mod ci;
 mod command_worker;
 mod commands;
 #[cfg(unix)]
@@ -26,7 +28,7 @@ mod kept;
 mod layouts;
 #[cfg(target_os = "linux")]
 mod left_behind;
-#[path = "../gate/load_runs.rs"]
+#[path = "../rules/gate/load_runs.rs"]
 mod load_runs;
 mod load_verdict;
 mod memory;

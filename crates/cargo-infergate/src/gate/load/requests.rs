@@ -7,7 +7,7 @@
 //! the suite's level ([`is_more_frequent`]). Requests of one server do not fail independently: it is full, or restarts, and all that are
 //! in flight fail at once. So the run counts as ten stretches and each session as one, and what lies within one tells nothing. For the
 //! level this needs days that are alike but for chance; it was simulated with bursts of up to half a run, and with days whose share
-//! of failures varies (tests/gate/bursts.rs). What fails in one stretch alone, however much, is advisory where failures are known, and
+//! of failures varies (tests/rules/gate/bursts.rs). What fails in one stretch alone, however much, is advisory where failures are known, and
 //! so is everything before there are sessions of some days.
 
 use infergate_core::load::{FailureClass, RequestRecord};

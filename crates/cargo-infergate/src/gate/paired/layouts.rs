@@ -7,7 +7,7 @@
 pub const MOST_LAYOUTS: usize = 16;
 
 /// The limit has to be this many times what layouts still differ by: then at most about 1 % of suites of unchanged cases are
-/// called for their layouts (simulated in `tests/gate_looks/layouts.rs`, and its table in docs/GATE.md).
+/// called for their layouts (simulated in `tests/rules/gate_looks/layouts.rs`, and its table in docs/GATE.md).
 const LIMIT_BY_LEFT: f64 = 3.5;
 
 /// Builds of each side for a suite of cases, each with its limit (ln) and tau, the standard deviation of the ln ratio between

@@ -157,7 +157,7 @@ pub fn certain_leak_interval(runs: usize) -> Option<usize> {
 }
 
 /// How often leaks in a random k-th of the runs are found, for k of a tenth and of a fifth of the runs; nothing below
-/// [`MIN_RUNS`]. By simulation (`cargo test --test leak_rule -- --nocapture` draws them again): what counts is the number of such
+/// [`MIN_RUNS`]. By simulation (`cargo test -p infergate-core --test rules leak_rule -- --nocapture` draws them again): what counts is the number of such
 /// runs, so that the chances hold for any number of runs.
 pub fn random_leaks(runs: usize) -> Vec<RandomLeak> {
     let known = [(10, 0.94), (5, 0.6)].map(|(part, chance)| RandomLeak { interval: runs / part, chance });

@@ -1,0 +1,205 @@
+//! `comment/action.yml`, with a `gh` that answers from files: whatever the gate's run left behind, the comment is about the commit that
+//! is there now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::ci::place::Place;
+use crate::ci::steps::Job;
+
+const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// Answers each question from the file that it names, and keeps what is posted.
+const GH: &str = r#"#!/bin/sh
+case "$*" in
+    *artifacts?name=gate*) cat "$HERE/artifacts.json" ;;
+    */zip) cat "$HERE/gate.zip" ;;
+    *PATCH*|*POST*) echo "$*" > "$HERE/asked.txt"; cat > "$HERE/posted.json" ;;
+    */comments*) cat "$HERE/comments.json" ;;
+    */pulls*) cat "$HERE/pulls.json" ;;
+    *) echo "gh: $*" >&2; exit 1 ;;
+esac
+"#;
+
+/// A pull request with a comment of before, and the real command.
+struct Pull(Place);
+
+impl Pull {
+    fn new() -> Self {
+        let place = Place::new();
+        place.program("bin/gh", GH);
+        place.program("command", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_cargo-infergate")));
+        let pull = Self(place);
+        pull.write(
+            "comments.json",
+            &json!([{"id": 7, "user": {"login": "github-actions[bot]"},
+            "body": "<!-- infergate comment -->\n### infergate: pass"}]),
+        );
+        pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": SHA}}]));
+        pull
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path(name)
+    }
+
+    fn write(&self, name: &str, value: &Value) {
+        self.0.write(name, value.to_string());
+    }
+
+    /// The run kept an artifact of these files, made at this time.
+    fn keep(&self, created: &str, files: &[(&str, &[u8])]) {
+        let pack = "import json, sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as z:\n \
+                    [z.write(path, name) for name, path in json.loads(sys.argv[2])]";
+        let named: Vec<(String, PathBuf)> = files
+            .iter()
+            .enumerate()
+            .map(|(at, (name, bytes))| {
+                let path = self.path(&format!("packed-{at}"));
+                fs::write(&path, bytes).expect("a file");
+                ((*name).to_owned(), path)
+            })
+            .collect();
+        let zip = self.path("gate.zip");
+        let packed = Command::new("python3").args(["-c", pack]).arg(&zip).arg(json!(named).to_string()).status();
+        assert!(packed.expect("python3").success());
+        let bytes = fs::metadata(&zip).expect("an archive").len();
+        self.artifacts(&json!([{"id": 1, "size_in_bytes": bytes, "created_at": created}]));
+    }
+
+    fn artifacts(&self, list: &Value) {
+        self.write("artifacts.json", &json!({"artifacts": list}));
+    }
+
+    /// A job by the settings in `folder`.
+    fn run(&self, folder: &str) -> Job<'_> {
+        // Each job starts with an empty one.
+        fs::remove_dir_all(self.path("runner")).unwrap_or_default();
+        let mut job = Job::new(&self.0, "");
+        job.set(&[
+            ("github.event.workflow_run.id", "9"),
+            ("github.event.workflow_run.run_started_at", "2026-01-02T00:00:00Z"),
+            ("github.event.workflow_run.conclusion", "failure"),
+            ("github.event.workflow_run.head_sha", SHA),
+            ("github.event.workflow_run.html_url", "https://github.com/o/r/actions/runs/9"),
+            ("github.event.workflow_run.head_repository.owner.login", "o"),
+            ("github.event.workflow_run.head_branch", "b"),
+            ("inputs.working-directory", folder),
+        ]);
+        job.run("comment");
+        job
+    }
+
+    /// What was posted.
+    fn comment(&self) -> String {
+        self.comment_by(".")
+    }
+
+    fn comment_by(&self, folder: &str) -> String {
+        let job = self.run(folder);
+        let asked = fs::read_to_string(self.path("asked.txt")).unwrap_or_else(|_| panic!("{}", job.said));
+        assert!(asked.contains("--method PATCH repos/o/r/issues/comments/7"), "{asked}");
+        let body: Value = serde_json::from_str(&self.0.read("posted.json")).expect("JSON");
+        fs::remove_file(self.path("asked.txt")).expect("a file");
+        body["body"].as_str().expect("a text").to_owned()
+    }
+}
+
+fn golden(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)).expect("a golden file")
+}
+
+#[track_caller]
+fn assert_no_verdict(comment: &str, why: &str) {
+    let head = "<!-- infergate comment -->\n### ⚠️ infergate: no verdict for 0123456789\n\nThere is no verdict for this commit: ";
+    assert!(comment.starts_with(&format!("{head}{why}")), "{comment}");
+    assert!(comment.contains("(https://github.com/o/r/actions/runs/9)") && !comment.contains("evil"), "{comment}");
+}
+
+#[test]
+fn a_verdict_is_what_the_comment_says() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json")), ("report/comment.md", b"evil")]);
+    let comment = pull.comment();
+    assert!(comment.starts_with("<!-- infergate comment -->\n###") && !comment.contains("no verdict"), "{comment}");
+    assert!(comment.contains("decode/p8") && !comment.contains("evil"), "{comment}");
+    let run = "https://github.com/o/r/actions/runs/9";
+    assert!(comment.contains(&format!("\n[The run]({run}), and [its files]({run}#artifacts)")), "{comment}");
+}
+
+#[test]
+fn a_gate_that_broke_leaves_no_old_verdict_standing() {
+    let pull = Pull::new();
+    pull.artifacts(&json!([]));
+    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and kept no files. ");
+    // The build failed: the log was kept, and no verdict.
+    pull.keep("2026-01-02T00:10:00Z", &[("report/comment.md", b"evil")]);
+    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and wrote no verdict. ");
+    // What the first attempt of this run kept is no word on the second.
+    pull.keep("2026-01-01T23:00:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and kept no files. ");
+}
+
+#[test]
+fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_said() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", b"{\"schema\": \"evil\"}")]);
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &vec![b' '; (16 << 20) + 1])]);
+    assert_no_verdict(&pull.comment(), "the gate's paired.json is longer than 16777216 bytes");
+    pull.artifacts(&json!([{"id": 1, "size_in_bytes": 16_777_217, "created_at": "2026-01-02T00:10:00Z"}]));
+    assert_no_verdict(&pull.comment(), "the gate's run kept 16777217 bytes");
+    fs::write(pull.path("gate.zip"), "evil").expect("a file");
+    pull.artifacts(&json!([{"id": 1, "size_in_bytes": 4, "created_at": "2026-01-02T00:10:00Z"}]));
+    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and wrote no verdict. ");
+}
+
+#[test]
+fn a_step_that_fails_leaves_no_old_verdict_standing() {
+    let pull = Pull::new();
+    // GitHub does not answer what was kept.
+    assert_no_verdict(&pull.comment(), "the workflow that makes this comment failed. ");
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    pull.0.program("command", "#!/bin/sh\nexit 101\n");
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    // The command is not installed.
+    pull.0.write("cargo-fails", "");
+    assert_no_verdict(&pull.comment(), "the workflow that makes this comment failed. ");
+}
+
+/// The job's own limit would end it without a word.
+#[test]
+fn a_receipt_that_takes_too_long_to_judge_leaves_no_old_verdict_standing() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    pull.0.program("bin/timeout", "#!/bin/sh\necho \"$@\" > \"$HERE/limit.txt\"\nexit 124\n");
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    let asked = pull.0.read("limit.txt");
+    let seconds = asked.split(' ').nth(1).and_then(|seconds| seconds.parse::<u64>().ok());
+    // The workflow that `init` writes has 20 minutes, in which the command may be built.
+    assert!(seconds.is_some_and(|seconds| seconds <= 300) && asked.contains(" infergate report "), "{asked}");
+}
+
+/// A new commit was pushed meanwhile: its own run comments.
+#[test]
+fn a_commit_that_is_no_longer_the_head_gets_no_comment() {
+    let pull = Pull::new();
+    pull.artifacts(&json!([]));
+    pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": "f".repeat(40)}}]));
+    let job = pull.run(".");
+    assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
+}
+
+/// Whatever limits the receipt has in it.
+#[test]
+fn the_settings_of_the_default_branch_judge() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    assert!(pull.comment().contains("| +2.0 % |"), "{}", pull.comment());
+    pull.0.write("work/engine/infergate.toml", "threshold = '20%'\nmean_threshold = '20%'\n");
+    let comment = pull.comment_by("engine");
+    assert!(comment.contains("| +20 % |") && !comment.contains("| +2.0 % |"), "{comment}");
+}

@@ -1,0 +1,252 @@
+//! What changed between two executables, on programs that the compiler of these tests builds in folders of different length.
+
+mod coverage;
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cargo_infergate::code::image::Image;
+use cargo_infergate::code::loaded::{LINE, is_same, location};
+use cargo_infergate::code::{Changed, Comparison, compare, read};
+use tempfile::TempDir;
+
+/// A program with each kind of thing that a change can be in: code, a number, a table, a string, a `match` that becomes a table, a
+/// virtual function, an initial value, data from a file, and places where it can panic.
+const PROGRAM: &str = include_str!("code/program.rs");
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// What `source` becomes, built in the folder `name`.
+    fn build(&self, name: &str, source: &str, flags: &[&str]) -> Vec<u8> {
+        self.write(&format!("{name}/program.rs"), source);
+        let data = Path::new(name).join("data.txt");
+        if !self.0.path().join(&data).exists() {
+            self.write(&data.to_string_lossy(), "some data that is in the program");
+        }
+        let mut rustc = Command::new("rustc");
+        rustc.current_dir(self.0.path().join(name)).args(["--edition=2021", "-Ccodegen-units=1", "program.rs"]);
+        // The last of several levels counts.
+        let output = rustc.arg("-Copt-level=3").args(flags).output().expect("rustc");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        fs::read(self.0.path().join(name).join("program")).expect("a program")
+    }
+}
+
+fn compared(source: &str) -> Comparison {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    let head = folder.build("a/much/longer/folder/for/head", source, &[]);
+    compare(&base, &head).expect("two executables")
+}
+
+#[track_caller]
+fn replaced(from: &str, to: &str) -> String {
+    assert_eq!(PROGRAM.matches(from).count(), 1, "{from}");
+    PROGRAM.replace(from, to)
+}
+
+fn names(changed: &Changed) -> Vec<String> {
+    changed.functions.iter().map(|function| function.name.clone()).collect()
+}
+
+/// The functions that changed.
+#[track_caller]
+fn changed(source: &str) -> Vec<String> {
+    match compared(source) {
+        Comparison::Differ(Some(changed)) => names(&changed),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn comments_documentation_and_tests_are_the_same_program() {
+    let said = replaced("//! A program.\n", "//! A program.\n//!\n//! It has a line more than it had.\n");
+    let documented = replaced("fn looked_up", "/// Where a number is.\n/* and why */ fn looked_up");
+    let tested =
+        format!("{PROGRAM}\n#[cfg(test)]\nmod tests {{ #[test] fn new() {{ assert_eq!(super::scaled(1), 0); }} }}\n");
+    let spaced = PROGRAM.replace(" {\n", " {\n\n\n        ");
+    for source in [PROGRAM, &said, &documented, &tested, &spaced] {
+        assert_eq!(compared(source), Comparison::Same, "{source}");
+    }
+}
+
+#[test]
+fn what_a_program_does_or_holds_is_not_the_same() {
+    for (from, to, function) in [
+        ("number * 3 + 7", "number * 3 + 8", "scaled"),
+        ("number * 3 + 7", "number * 3 - 7", "scaled"),
+        ("17, 4, 23, 8, 15, 16", "17, 4, 23, 8, 15, 17", "looked_up"),
+        ("\"the third\"", "\"the thirf\"", "named"),
+        ("3 => wide(number),", "3 => wide(number + 1),", "chosen"),
+        ("7 => scaled(number) ^ 1,", "7 => narrow(number) ^ 3,", "chosen"),
+        ("self.0.len() as u64 + 5", "self.0.len() as u64 + 6", "go"),
+        ("static START: AtomicU64 = AtomicU64::new(99)", "static START: AtomicU64 = AtomicU64::new(98)", "started"),
+        ("const EACH: Cell<u64> = Cell::new(11)", "const EACH: Cell<u64> = Cell::new(12)", ""),
+        ("vec![number; 4]", "vec![number; 4].clone()", ""),
+        ("0.1f64", "0.1000001f64", "weighed"),
+        ("(\"src/a.rs\", 3, 4)", "(\"src/b.rs\", 3, 4)", "main"),
+        ("(\"src/a.rs\", 3, 4)", "(\"src/a.rs\", 3, 5)", "main"),
+    ] {
+        let found = changed(&replaced(from, to));
+        assert!(found.iter().any(|name| name.contains(function)), "{from}: {found:?}");
+        assert!(found.len() <= 6, "{from}: {found:?}");
+    }
+}
+
+/// Whoever reads two names of many learns which code is other.
+#[test]
+fn functions_with_other_instructions_are_named_first() {
+    let found = changed(&replaced("number * 3 + 7", "number * 3 + 8").replace("\"the third\"", "\"the thirf\""));
+    let place = |function: &str| found.iter().position(|name| name.contains(function)).expect(function);
+    assert!(place("scaled") < place("named"), "{found:?}");
+}
+
+#[test]
+fn included_data_is_a_part_of_the_program() {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    folder.write("head/data.txt", "some data that is IN the program");
+    let head = folder.build("head", PROGRAM, &[]);
+    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    let found = names(&found);
+    assert!(found.iter().any(|name| name.contains("included")), "{found:?}");
+}
+
+#[test]
+fn other_flags_are_another_program() {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    for flags in [
+        &["-Copt-level=1"][..],
+        &["-Ctarget-cpu=x86-64-v3"],
+        &["--cfg=feature=\"fast\"", "--check-cfg=cfg(feature, values(any()))"],
+        &["-Cdebug-assertions=yes"],
+    ] {
+        let head = folder.build("head", PROGRAM, flags);
+        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else {
+            panic!("{flags:?}")
+        };
+        assert!(!found.functions.is_empty(), "{flags:?}");
+    }
+}
+
+/// Functions that move are not functions that change: what is counted is what the compiler made otherwise.
+#[test]
+fn what_only_moves_is_not_counted_among_the_changed() {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    for seed in 1..=3 {
+        let shuffled = format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}");
+        let head = folder.build("shuffled", PROGRAM, &[&shuffled]);
+        let Comparison::Differ(Some(moved)) = compare(&base, &head).expect("two executables") else {
+            panic!("the same")
+        };
+        assert!(moved.functions.is_empty() && moved.is_all, "{moved:?}");
+        let head = folder.build("shuffled", &replaced("number * 3 + 7", "number * 3 + 8"), &[&shuffled]);
+        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else {
+            panic!("the same")
+        };
+        assert_eq!(names(&found), ["program::scaled"]);
+    }
+    let padding = "#[inline(never)] fn padding(number: u64) -> u64 { std::hint::black_box(number).rotate_left(9) }\n";
+    let padded = format!("{PROGRAM}{padding}").replace("// unless", "if number == 1 << 60 { padding(number); }");
+    let found = changed(&padded);
+    assert!(["main", "padding"].iter().all(|name| found.contains(&format!("program::{name}"))), "{found:?}");
+    assert!(found.len() < 5, "{found:?}");
+}
+
+/// Where the whole program is optimised at once, each build numbers the copies of the standard library's functions anew.
+#[test]
+fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
+    let padding = "#[used] static KEPT: fn(u64) -> u64 = padding;\n#[inline(never)] fn padding(by: u64) -> u64 { by.rotate_left(9) }\n";
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &["-Clto=fat"]);
+    let head = folder.build("head", &format!("{PROGRAM}{padding}"), &["-Clto=fat"]);
+    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    assert_eq!((names(&found), found.is_all), (vec!["program::padding".to_owned()], true));
+}
+
+/// What no function holds is not missed: what a thread begins with, and what the loader loads.
+#[test]
+fn what_is_in_no_function_is_said_to_be_missing() {
+    let is_all = |base: &str, head: &str, flags: &[&str]| {
+        let folder = Folder::new();
+        let (base, head) = (folder.build("base", base, &[]), folder.build("head", head, flags));
+        match compare(&base, &head).expect("two executables") {
+            Comparison::Differ(Some(changed)) => changed.is_all,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(is_all(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]));
+    assert!(!is_all(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]));
+    let each = replaced("// unless", "CELL.with(|cell| cell.set(cell.get() * number));");
+    let other = each.replace("const EACH: Cell<u64> = Cell::new(11)", "const EACH: Cell<u64> = Cell::new(12)");
+    assert!(!is_all(&each, &other, &[]));
+}
+
+/// A bit changed anywhere in what is loaded makes another program, but for the build id and lines of panics.
+#[test]
+fn any_bit_counts() {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    let was = Image::parse(&base).expect("an executable");
+    let mut random = fastrand::Rng::with_seed(7);
+    for section in was.sections.iter().filter(|section| !section.bytes.is_empty()) {
+        let start = section.bytes.as_ptr().addr() - base.as_ptr().addr();
+        for _ in 0..300 {
+            let mut head = base.clone();
+            let at = random.usize(..section.bytes.len());
+            head[start + at] ^= 1 << random.u8(..8);
+            let Ok(is) = Image::parse(&head) else { continue };
+            let address = section.address + at as u64;
+            let line = (address & !7).saturating_sub(LINE);
+            let is_line = location(&was, line).is_some() || section.name == b".note.gnu.build-id";
+            let name = String::from_utf8_lossy(section.name);
+            assert!(is_line || !is_same(&was, &is), "{name} at {address:#x}");
+        }
+    }
+    for bytes in [0, 1, 63, 64, 200, 4096, base.len() - 1] {
+        drop(compare(&base, &base[..bytes]));
+    }
+    assert!(compare(b"#!/bin/sh\n", &base).is_err());
+}
+
+/// Whatever else is broken in a file, nothing panics.
+#[test]
+fn damaged_executables_are_compared_or_refused() {
+    let folder = Folder::new();
+    let base = folder.build("base", PROGRAM, &[]);
+    let mut random = fastrand::Rng::with_seed(8);
+    for _ in 0..40 {
+        let mut head = base.clone();
+        for _ in 0..200 {
+            let at = random.usize(..head.len());
+            head[at] = random.u8(..);
+        }
+        drop(compare(&base, &head));
+    }
+}
+
+/// A file can be of any length and take no room.
+#[test]
+fn a_file_longer_than_any_program_is_not_read() {
+    let folder = Folder::new();
+    let path = folder.write("program", "");
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_len(5 << 30)).expect("a file");
+    let error = format!("{:#}", read(&path).expect_err("too long"));
+    assert!(error.contains("5368709120 bytes are too many"), "{error}");
+}

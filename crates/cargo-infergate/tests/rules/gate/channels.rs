@@ -1,0 +1,173 @@
+//! What every verdict contains, what it refuses, and what it names.
+
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Evidence, Outcome, VERDICT_SCHEMA};
+
+use crate::gate::support::{baseline, decode_baseline, machine, note, notes, row, run};
+
+#[test]
+fn every_case_appears_on_both_channels() {
+    let head = run(&[("prefill/p128", &[9; 3]), ("decode/p128", &[9; 3]), ("generate/p128-o64", &[900; 3])]);
+    for base in [None, Some(baseline(&[run(&[("decode/p128", &[9; 3])])])), Some(baseline(std::slice::from_ref(&head)))]
+    {
+        let verdict = judge(&head, base.as_ref(), &Policy::default()).expect("a verdict");
+        for record in &head.cases {
+            let own: Vec<_> = verdict.rows.iter().filter(|row| row.subject == record.id.into()).collect();
+            let outputs = own.iter().filter(|row| matches!(row.evidence, Evidence::Output(_))).count();
+            let times = own.iter().filter(|row| row.time().is_some()).count();
+            assert_eq!((outputs, times), (1, 1), "{}", record.id);
+        }
+        assert_eq!(verdict.schema, VERDICT_SCHEMA);
+    }
+}
+
+#[test]
+fn without_a_baseline_time_is_advisory_and_says_so() {
+    let head = run(&[("decode/p128", &[9; 3])]);
+    let verdict = judge(&head, None, &Policy::default()).expect("a verdict");
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0));
+    assert!(verdict.rows.iter().all(|row| row.outcome == Outcome::Advisory), "{:?}", verdict.rows);
+    assert!(notes(&verdict)[0].contains("no baseline for machine class linux-x86_64-amd-2"), "{:?}", verdict.notes);
+}
+
+#[test]
+fn where_a_baseline_is_required_its_absence_is_not_comparable() {
+    let policy = Policy { require_baseline: true, ..Policy::default() };
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    let without = judge(&head, None, &policy).expect("a verdict");
+    assert_eq!((without.verdict, without.exit_code), (Outcome::NotComparable, 4));
+
+    let base = decode_baseline(&[1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000]);
+    assert_eq!(judge(&head, Some(&base), &policy).expect("a verdict").exit_code, 0);
+    head.machine = machine("other");
+    let elsewhere = judge(&head, Some(&base), &policy).expect("a verdict");
+    assert_eq!((elsewhere.verdict, elsewhere.exit_code), (Outcome::NotComparable, 4));
+    // The exact channel still decides, and its failure weighs more.
+    head.cases[0].output = crate::gate::support::output(vec![5, 6]);
+    assert_eq!(judge(&head, Some(&base), &policy).expect("a verdict").exit_code, 1);
+}
+
+#[test]
+fn a_baseline_of_something_else_is_an_error_that_names_both() {
+    let base = decode_baseline(&[1000]);
+    let head = || run(&[("decode/p128", &[1000; 3])]);
+    let mut others = [head(), head(), head(), head()];
+    others[0].engine.name = "llama.cpp".into();
+    others[1].engine.model = "synthetic:gpt2".into();
+    others[2].engine.dtype = "q4_1".into();
+    others[3].seed = 7;
+    let named = [("candle", "llama.cpp"), ("synthetic:tiny", "synthetic:gpt2"), ("f32", "q4_1"), ("'0'", "'7'")];
+    for (other, (was, is)) in others.iter().zip(named) {
+        let error = judge(other, Some(&base), &Policy::default()).expect_err("another subject").to_string();
+        assert!(error.contains(was) && error.contains(is) && error.contains("bless a baseline"), "{error}");
+    }
+}
+
+#[test]
+fn differences_that_may_explain_a_verdict_are_named() {
+    let mut base = decode_baseline(&[1000, 1000, 1000]);
+    base.sessions[0].build.rustc = "rustc 1.94.0".into();
+    base.sessions[1].threads = 4;
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    head.build.flags = "-C target-cpu=native".into();
+    head.engine.version = "0.12.0".into();
+    head.engine.settings.insert("gemm".into(), "avx512".into());
+    let notes = notes(&judge(&head, Some(&base), &Policy::default()).expect("a verdict")).join("\n");
+    for expected in [
+        "rustc differs: 'rustc 1.95.0' here, 'rustc 1.94.0' in 1 of 3 sessions",
+        "threads differs: '2' here, '4' in 1 of 3 sessions",
+        "compiler flags differs: '-C target-cpu=native' here, '-C target-cpu=x86-64-v3' in the baseline",
+        "engine version differs: '0.12.0' here, '0.11.1' in the baseline",
+        "setting gemm differs: 'avx512' here, 'unset' in the baseline",
+    ] {
+        assert!(notes.contains(expected), "{expected} is not in\n{notes}");
+    }
+}
+
+#[test]
+fn an_equal_run_of_the_same_build_has_nothing_to_note() {
+    let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
+    assert_eq!(verdict.expect("a verdict").notes, Vec::new());
+}
+
+#[test]
+fn changed_flags_do_not_escape_the_baseline() {
+    let mut head = run(&[("decode/p128", &[2000; 3])]);
+    head.build.flags = "-C opt-level=1".into();
+    let verdict = judge(&head, Some(&decode_baseline(&[1000; 8])), &Policy::default()).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::Regressed);
+}
+
+#[test]
+fn a_case_only_the_baseline_has_is_noted_and_not_judged() {
+    let base = baseline(&[run(&[("decode/p128", &[9; 3]), ("prefill/p128", &[9; 3])])]);
+    let verdict = judge(&run(&[("decode/p128", &[9; 3])]), Some(&base), &Policy::default()).expect("a verdict");
+    assert!(verdict.rows.iter().all(|row| row.subject.to_string() != "prefill/p128"));
+    assert!(notes(&verdict).iter().any(|note| note.contains("not judged: prefill/p128")), "{:?}", verdict.notes);
+}
+
+#[test]
+fn a_run_that_was_cut_short_never_passes() {
+    let base = decode_baseline(&[1000; 8]);
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    head.partial = true;
+    for base in [Some(&base), None] {
+        let verdict = judge(&head, base, &Policy::default()).expect("a verdict");
+        assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
+        assert!(notes(&verdict).iter().any(|note| note.contains("cut short")), "{:?}", verdict.notes);
+    }
+    head.cases[0].processes.clear();
+    let verdict = judge(&head, Some(&base), &Policy::default()).expect("a verdict");
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
+    head.cases.clear();
+    let verdict = judge(&head, Some(&base), &Policy::default()).expect("a verdict");
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
+}
+
+#[test]
+fn other_tokens_in_a_run_that_was_cut_short_are_still_other_tokens() {
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    head.partial = true;
+    head.cases[0].output = crate::gate::support::output(vec![5, 6]);
+    let verdict = judge(&head, Some(&decode_baseline(&[1000; 8])), &Policy::default()).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::OutputChanged);
+}
+
+#[test]
+fn a_policy_out_of_range_is_refused_by_name() {
+    let head = run(&[("decode/p128", &[1000; 3])]);
+    let default = Policy::default;
+    let bad = [
+        ("alpha", Policy { alpha: 0.0, ..default() }),
+        ("alpha", Policy { alpha: f64::NAN, ..default() }),
+        ("stored_floor", Policy { stored_floor: 1.0, ..default() }),
+        ("stored_floor", Policy { stored_floor: f64::INFINITY, ..default() }),
+        ("cv_limit", Policy { cv_limit: -0.1, ..default() }),
+        ("min_sessions", Policy { min_sessions: 1, ..default() }),
+    ];
+    for (name, policy) in bad {
+        let error = judge(&head, None, &policy).expect_err(name).to_string();
+        assert!(error.starts_with(name) && error.contains("must be") || error.contains("at least"), "{error}");
+    }
+}
+
+#[test]
+fn the_worst_case_decides() {
+    let ids = ["decode/p128", "prefill/p128"];
+    let suite = |decode: &[u64], prefill: &[u64]| run(&[(ids[0], decode), (ids[1], prefill)]);
+    let base = baseline(&std::array::from_fn::<_, 8, _>(|_| suite(&[1000; 3], &[1000; 3])));
+    let verdict = |decode: &[u64], prefill: &[u64]| {
+        judge(&suite(decode, prefill), Some(&base), &Policy::default()).expect("a verdict").verdict
+    };
+    assert_eq!(verdict(&[800; 3], &[1000; 3]), Outcome::Pass);
+    assert_eq!(verdict(&[600, 1000, 1400], &[1000; 3]), Outcome::Unstable);
+    assert_eq!(verdict(&[600, 1000, 1400], &[2000; 3]), Outcome::Regressed);
+}
+
+#[test]
+fn notes_of_a_passing_row_are_empty() {
+    let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
+    assert!(verdict.expect("a verdict").rows.iter().all(|row| note(row).is_empty()));
+    let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&decode_baseline(&[1000; 8])), &Policy::default());
+    assert_eq!(row(&verdict.expect("a verdict"), "decode/p128", "output").outcome, Outcome::Pass);
+}

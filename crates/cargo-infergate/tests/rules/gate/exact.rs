@@ -1,0 +1,219 @@
+//! The exact channel: output before time, counters, and where exactness cannot be asked for.
+
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Baseline, Counter, Evidence, Outcome, Receipt, Unit, Verdict};
+
+use crate::gate::support::{decode_baseline, machine, note, output, row, run};
+
+fn base() -> Baseline {
+    decode_baseline(&[1000; 8])
+}
+
+fn head() -> Receipt {
+    run(&[("decode/p128", &[1000; 3])])
+}
+
+fn judged(head: &Receipt, base: &Baseline) -> Verdict {
+    judge(head, Some(base), &Policy::default()).expect("a verdict")
+}
+
+fn counted(min: u64, max: u64) -> Receipt {
+    let mut head = head();
+    head.cases[0].counters.insert("allocations_per_token".into(), Counter { min, max });
+    head
+}
+
+fn counter_verdict(head: &Receipt, base: &Baseline) -> (Outcome, i32) {
+    let verdict = judged(head, base);
+    (row(&verdict, "decode/p128", "allocations_per_token").outcome, verdict.exit_code)
+}
+
+#[test]
+fn a_faster_wrong_answer_is_a_failure() {
+    let mut head = run(&[("decode/p128", &[500; 3])]);
+    head.cases[0].output = output(vec![0, 42]);
+    let verdict = judged(&head, &base());
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::OutputChanged, 1));
+    assert_eq!(note(row(&verdict, "decode/p128", "output")), "output token 2 is 42 instead of 1");
+    let time = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!(time.outcome, Outcome::Advisory);
+    assert!(note(time).contains("its time is not judged"), "{time:?}");
+}
+
+#[test]
+fn a_slow_wrong_answer_is_not_called_slow() {
+    let mut head = run(&[("decode/p128", &[5000; 3])]);
+    head.cases[0].output = output(vec![9, 1]);
+    assert_eq!(judged(&head, &base()).verdict, Outcome::OutputChanged);
+}
+
+#[test]
+fn on_another_platform_a_near_tie_is_advisory_and_a_clear_choice_is_not() {
+    for (margin, expected) in [
+        (Some(0.5), Outcome::OutputChanged),
+        (Some(1e-3), Outcome::OutputChanged),
+        (None, Outcome::OutputChanged),
+        (Some(9e-4), Outcome::Advisory),
+    ] {
+        let mut base = base();
+        base.exact[0].output.top2_margins[1] = margin;
+        let mut head = head();
+        head.machine.instruction_set = Some("avx2".into());
+        head.cases[0].output = output(vec![0, 42]);
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "output");
+        assert_eq!(row.outcome, expected, "{margin:?}");
+        assert!(note(row).contains("output token 2 is 42 instead of 1"), "{row:?}");
+        assert!(note(row).contains("other instruction set (avx2, baseline avx512)"), "{row:?}");
+        assert_eq!(verdict.exit_code, i32::from(expected == Outcome::OutputChanged));
+        // On the same platform no margin excuses.
+        head.machine = machine("linux-x86_64-amd-2");
+        assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged);
+    }
+}
+
+#[test]
+fn each_part_of_the_platform_counts() {
+    type Change = fn(&mut Receipt);
+    let change: [(&str, Change); 5] = [
+        ("other operating system (macos, baseline linux)", |head| head.machine.os = "macos".into()),
+        ("other architecture (aarch64, baseline x86_64)", |head| head.machine.arch = "aarch64".into()),
+        ("other libc (unknown, baseline glibc 2.36)", |head| head.machine.libc = None),
+        ("other instruction set (unknown, baseline avx512)", |head| head.machine.instruction_set = None),
+        ("other thread count (4, baseline 2)", |head| head.threads = 4),
+    ];
+    let mut base = decode_baseline(&[1000; 8]);
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
+    for (what, change) in change {
+        let mut head = counted(9, 9);
+        change(&mut head);
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "allocations_per_token");
+        assert_eq!(row.outcome, Outcome::Advisory);
+        assert!(note(row).contains(&format!("advisory: {what}")), "{row:?}");
+    }
+    assert_eq!(counter_verdict(&counted(9, 9), &base), (Outcome::CounterRegressed, 1));
+}
+
+#[test]
+fn a_counter_is_compared_with_the_range_seen_before() {
+    let mut base = base();
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 8 });
+    for (min, max, expected) in [
+        (5, 8, (Outcome::Pass, 0)),
+        (6, 7, (Outcome::Pass, 0)),
+        (4, 8, (Outcome::Pass, 0)),
+        (5, 9, (Outcome::Pass, 0)),
+        (9, 9, (Outcome::CounterRegressed, 1)),
+        (2, 4, (Outcome::Improved, 0)),
+    ] {
+        assert_eq!(counter_verdict(&counted(min, max), &base), expected, "{min} to {max}");
+    }
+    let verdict = judged(&counted(16, 16), &base);
+    let row = row(&verdict, "decode/p128", "allocations_per_token");
+    assert_eq!(note(row), "8 more allocations a token (8 to 16, +100 %)");
+    let Evidence::Counter(counter) = &row.evidence else { panic!("{row:?}") };
+    let (five_to_eight, sixteen) = (Counter { min: 5, max: 8 }, Counter { min: 16, max: 16 });
+    assert_eq!((counter.base, counter.head), (Some(five_to_eight), Some(sixteen)));
+    assert_eq!((counter.unit, counter.tolerance), (Unit::Number, 0.0));
+}
+
+#[test]
+fn a_rise_from_zero_has_no_percentage() {
+    let mut base = base();
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 0, max: 0 });
+    let verdict = judged(&counted(1, 1), &base);
+    let row = row(&verdict, "decode/p128", "allocations_per_token");
+    assert_eq!((row.outcome, &*note(row)), (Outcome::CounterRegressed, "1 more allocation a token (0 to 1)"));
+}
+
+#[test]
+fn a_counter_no_longer_counted_does_not_pass_and_a_new_one_is_shown() {
+    let mut base = base();
+    assert_eq!(counter_verdict(&counted(5, 5), &base), (Outcome::Advisory, 0));
+    base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
+    assert_eq!(counter_verdict(&head(), &base), (Outcome::Inconclusive, 3));
+}
+
+#[test]
+fn bytes_may_rise_by_the_tolerance_and_allocations_by_nothing() {
+    let base = |name: &str, count| {
+        let mut base = base();
+        base.exact[0].counters.insert(name.into(), Counter { min: count, max: count });
+        base
+    };
+    let head = |name: &str, count| {
+        let mut head = head();
+        head.cases[0].counters.insert(name.into(), Counter { min: count, max: count });
+        head
+    };
+    for (name, was, is, expected) in [
+        ("peak_live_bytes", 899_068, 899_084, Outcome::Pass),
+        ("peak_live_bytes", 1000, 1010, Outcome::Pass),
+        ("peak_live_bytes", 1000, 1011, Outcome::CounterRegressed),
+        ("peak_live_bytes", 0, 1, Outcome::CounterRegressed),
+        ("allocated_bytes_per_token", 1000, 1010, Outcome::Pass),
+        ("allocations_per_token", 100_000, 100_001, Outcome::CounterRegressed),
+        ("peak_live_bytes", 1000, 999, Outcome::Improved),
+        ("peak_live_bytes", 999_999_999_999_999, 1_000_000_000_000_000, Outcome::Pass),
+    ] {
+        let verdict = judged(&head(name, is), &base(name, was));
+        assert_eq!(row(&verdict, "decode/p128", name).outcome, expected, "{name} {was} {is}");
+    }
+    let verdict = judged(&head("peak_live_bytes", 899_084), &base("peak_live_bytes", 899_068));
+    let said = note(row(&verdict, "decode/p128", "peak_live_bytes"));
+    assert_eq!(said, "16 B more live at the peak, within tolerance");
+    let none = Policy { counter_tolerance: 0.0, ..Policy::default() };
+    let strict = judge(&head("peak_live_bytes", 1001), Some(&base("peak_live_bytes", 1000)), &none);
+    assert_eq!(strict.expect("a verdict").verdict, Outcome::CounterRegressed);
+}
+
+#[test]
+fn a_margin_nobody_knows_is_neither_a_near_tie_nor_a_clear_choice() {
+    let mut base = base();
+    let mut head = head();
+    head.machine.instruction_set = Some("avx2".into());
+    head.cases[0].output = output(vec![0, 42]);
+    let mut said = |margin: Option<f32>| {
+        base.exact[0].output.top2_margins[1] = margin;
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "output");
+        assert_eq!(row.outcome, Outcome::OutputChanged);
+        note(row)
+    };
+    assert!(said(Some(0.5)).ends_with("but this was no near tie"));
+    assert!(said(None).ends_with("and how near a tie this was is not known"));
+}
+
+#[test]
+fn more_bytes_of_weights_are_a_regression() {
+    let mut head = head();
+    head.engine.weight_bytes = Some(1011);
+    let verdict = judged(&head, &base());
+    assert_eq!(row(&verdict, "model", "weight_bytes").outcome, Outcome::CounterRegressed);
+    head.engine.weight_bytes = Some(900);
+    assert_eq!(row(&judged(&head, &base()), "model", "weight_bytes").outcome, Outcome::Improved);
+}
+
+#[test]
+fn a_case_the_baseline_has_no_output_of_is_shown() {
+    let head = run(&[("decode/p7", &[1000; 3])]);
+    let verdict = judged(&head, &base());
+    let row = row(&verdict, "decode/p7", "output");
+    assert_eq!(row.outcome, Outcome::Advisory);
+    assert!(note(row).contains("no output of this case"), "{row:?}");
+}
+
+#[test]
+fn another_prompt_is_named_as_the_cause_of_another_output() {
+    let (mut base, mut head) = (base(), head());
+    head.cases[0].output = output(vec![0, 42]);
+    head.cases[0].output.prompt_sha256 = Some("b".into());
+    assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged, "an older baseline knows no prompt");
+    base.exact[0].output.prompt_sha256 = Some("a".into());
+    let verdict = judged(&head, &base);
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::NotComparable, 4));
+    assert!(note(row(&verdict, "decode/p128", "output")).contains("had different prompts"), "{verdict:?}");
+    base.exact[0].output.prompt_sha256 = Some("b".into());
+    assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged);
+}

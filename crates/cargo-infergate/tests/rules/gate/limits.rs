@@ -1,0 +1,82 @@
+//! A receipt judged again: no limit that it holds counts.
+
+use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, median_threshold, missing};
+use cargo_infergate::receipt::{AnchorRecord, LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
+use infergate_core::case::Case;
+use proptest::prelude::*;
+
+use crate::gate::paired::measured;
+use crate::gate::support::case;
+
+const LIMITS: Limits =
+    Limits { threshold: None, mean_threshold: None, anchor: 1.05, throughput: 1.05, latency: 1.1, gap: 1.5 };
+
+fn slower(fraction: f64) -> PairedReceipt {
+    measured("decode/p8", 10_000_000, &[fraction; 20])
+}
+
+#[test]
+fn a_limit_is_what_was_asked_for_or_follows_from_the_noise() {
+    assert_eq!(median_threshold(Some(1.5), Some(0.5)), 1.5);
+    assert_eq!([None, Some(0.02), Some(0.021)].map(|std| median_threshold(None, std)), [1.02, 1.02, 1.03]);
+}
+
+#[test]
+fn each_number_under_load_has_its_own() {
+    let mut receipt = slower(0.0);
+    for (metric, limit) in
+        [(Metric::SystemTokenNs, 1.05), (Metric::TtftP90Ns, 1.1), (Metric::ItlP90Ns, 1.1), (Metric::LongestGapNs, 1.5)]
+    {
+        let times = WindowTimes { ramp_ns: 1, from_ns: 2, to_ns: 3, stop_ns: 4, give_up_ns: 5 };
+        receipt.cases[0].load = Some(LoadCase { scenario: "chat".into(), users: 4, metric, times });
+        receipt.cases[0].threshold = 99.0;
+        assert_eq!(LIMITS.set_in(receipt.clone()).cases[0].threshold, limit);
+    }
+}
+
+#[test]
+fn a_receipt_cannot_leave_out_the_mean_or_widen_the_anchor() {
+    let mut receipt = slower(0.04);
+    receipt.anchor = Some(AnchorRecord { limit: 50.0, side: None });
+    let again = LIMITS.set_in(receipt);
+    assert_eq!(again.anchor.as_ref().map(|anchor| anchor.limit), Some(1.05));
+    assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, expected_std: None }));
+}
+
+#[test]
+fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
+    let receipt = slower(0.0);
+    let said = |cases: &[&str], anchor: Option<&str>| {
+        let cases: Vec<String> = cases.iter().map(|case| (*case).to_owned()).collect();
+        missing(&receipt, &cases, anchor).iter().map(cargo_infergate::report::words::note).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[], None), [""; 0]);
+    assert_eq!(said(&["decode/*", "decode/p8"], None), [""; 0]);
+    assert_eq!(
+        said(&["decode/p8", "prefill/p8", "fib/*"], Some("v1")),
+        [
+            "the settings ask for cases that the run has not: prefill/p8, fib/*",
+            "the settings ask for the anchor v1, and the run has none"
+        ]
+    );
+    let known: Case = case("decode/p8");
+    assert_eq!(receipt.cases[0].id, known);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Whatever limits a receipt claims, the verdict is that of the limits given here; a slowdown beyond them never passes.
+    #[test]
+    fn no_limit_of_the_receipt_counts(fraction in 0.0f64..0.3, threshold in 1.001f64..100.0, mean in 1.001f64..100.0) {
+        let honest = judge(&LIMITS.set_in(slower(fraction)), &PairedPolicy::default());
+        let mut forged = slower(fraction);
+        forged.cases[0].threshold = threshold;
+        forged.cases[0].mean = Some(MeanTest { threshold: mean, expected_std: None });
+        let again = judge(&LIMITS.set_in(forged), &PairedPolicy::default());
+        prop_assert_eq!(&again, &honest);
+        if fraction >= 0.025 {
+            prop_assert_eq!(again.verdict, Outcome::Regressed);
+        }
+    }
+}

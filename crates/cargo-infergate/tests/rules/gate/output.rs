@@ -1,0 +1,168 @@
+//! Two outputs: the same, drifted, or changed.
+
+use cargo_infergate::gate::output::{Agreement, compare};
+use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Baseline, Fingerprint, Outcome, Output, PairedReceipt, Receipt, StepLogits, Verdict};
+
+use crate::gate::paired::measured as paired;
+use crate::gate::support::{baseline, note, output, row, run};
+
+const TOLERANCE: f64 = 1e-5;
+
+/// An output of `ids` behind each of which stood `logits`.
+fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
+    let steps = (0..ids.len()).map(|position| StepLogits::of(position, logits)).collect();
+    let fingerprint = Some(Fingerprint { more_ids: Vec::new(), fed: None, steps });
+    Output { fingerprint, ..output(ids.to_vec()) }
+}
+
+fn agreement(base: &Output, head: &Output) -> Agreement {
+    compare(base, head, TOLERANCE).agreement
+}
+
+#[test]
+fn the_last_bit_tells_same_from_drifted_and_the_tolerance_drifted_from_changed() {
+    let base = with_logits(&[3, 4], &[1.0, 2.0, 8.0]);
+    assert_eq!(agreement(&base, &base), Agreement::Same);
+    for (logit, expected) in [
+        (f32::from_bits(8.0_f32.to_bits() + 1), Agreement::Drifted),
+        (8.0 + 1.3e-4, Agreement::Drifted),
+        (8.0 + 1.5e-4, Agreement::Changed),
+        (f32::NAN, Agreement::Changed),
+        (f32::INFINITY, Agreement::Changed),
+    ] {
+        assert_eq!(agreement(&base, &with_logits(&[3, 4], &[1.0, 2.0, logit])), expected, "{logit}");
+    }
+    let found = compare(&base, &with_logits(&[3, 4], &[1.0, 2.0, 8.5]), TOLERANCE);
+    let distance = found.distance.expect("numbers on both sides");
+    // One of three moved by a sixteenth, at both positions.
+    assert_eq!((distance.logit, distance.relative), (0.5, (0.0625_f64.powi(2) / 3.0).sqrt()));
+    assert!(distance.divergence > 0.0 && distance.divergence < 1e-3, "{distance:?}");
+    assert_eq!((found.first_difference, found.positions), (None, 2));
+}
+
+#[test]
+fn a_divergence_is_what_its_formula_says() {
+    let base = with_logits(&[0], &[0.0, 0.0]);
+    let head = with_logits(&[0], &[3.0_f32.ln(), 0.0]);
+    let distance = compare(&base, &head, TOLERANCE).distance.expect("numbers on both sides");
+    // Half and half against three quarters and one.
+    let expected = 0.5 * (0.5_f64 / 0.75).ln() + 0.5 * (0.5_f64 / 0.25).ln();
+    assert!((distance.divergence - expected).abs() < 1e-6, "{distance:?}");
+}
+
+#[test]
+fn a_number_outside_the_best_shows_in_the_sum() {
+    let mut logits = vec![0.0; 20];
+    logits[..8].fill(5.0);
+    let base = with_logits(&[1], &logits);
+    logits[19] = 1e-3;
+    let found = compare(&base, &with_logits(&[1], &logits), TOLERANCE);
+    assert_eq!(found.agreement, Agreement::Drifted);
+    assert_eq!(found.distance.expect("numbers").logit, 0.0);
+}
+
+#[test]
+fn a_token_that_left_the_best_counts_with_what_it_lost_at_least() {
+    let mut logits: Vec<f32> = (0..20).map(|id| 20.0 - id as f32).collect();
+    let base = with_logits(&[1], &logits);
+    logits[0] = 0.0;
+    let found = compare(&base, &with_logits(&[1], &logits), TOLERANCE);
+    // It had 20, and the least of head's best has 12.
+    assert_eq!((found.agreement, found.distance.expect("numbers").logit), (Agreement::Changed, 8.0));
+}
+
+#[test]
+fn another_token_is_drift_only_where_both_were_as_good() {
+    let base = |margin: Option<f32>| {
+        let mut base = with_logits(&[1, 2, 3], &[1.0, 8.0]);
+        base.top2_margins = vec![margin; 3];
+        // The numbers behind the second token were not kept, as in a long output.
+        base.fingerprint.as_mut().expect("there").steps.remove(1);
+        base
+    };
+    let mut head = with_logits(&[1, 9, 3], &[1.0, 8.00001]);
+    head.fingerprint.as_mut().expect("there").steps.truncate(1);
+    assert_eq!(agreement(&base(Some(2e-5)), &head), Agreement::Drifted);
+    assert_eq!(agreement(&base(Some(0.5)), &head), Agreement::Changed);
+    assert_eq!(agreement(&base(None), &head), Agreement::Changed, "a margin nobody knows is no near tie");
+    let mut equal = head.clone();
+    equal.fingerprint = base(None).fingerprint;
+    assert_eq!(
+        agreement(&base(Some(1e-5)), &equal),
+        Agreement::Changed,
+        "nothing drifted that could have swapped them"
+    );
+}
+
+#[test]
+fn numbers_are_compared_only_where_both_had_read_the_same() {
+    let base = with_logits(&[1, 2, 3], &[1.0, 8.0]);
+    let mut head = with_logits(&[1, 9, 3], &[1.0, 8.0]);
+    head.fingerprint.as_mut().expect("there").steps[2] = StepLogits::of(2, &[50.0, 60.0]);
+    let found = compare(&base, &head, TOLERANCE);
+    assert_eq!((found.agreement, found.first_difference, found.positions), (Agreement::Changed, Some(1), 2));
+    assert_eq!(found.distance.expect("numbers").logit, 0.0);
+    // Led along base's words it is compared everywhere.
+    head.fingerprint.as_mut().expect("there").fed = Some(vec![1, 2]);
+    assert_eq!(compare(&base, &head, TOLERANCE).positions, 3);
+}
+
+#[test]
+fn without_numbers_tokens_decide_as_far_as_both_are_known() {
+    let old = output(vec![1, 2]);
+    assert_eq!(agreement(&old, &with_logits(&[1, 2], &[1.0])), Agreement::Same, "an older file has no numbers");
+    assert_eq!(agreement(&with_logits(&[1, 2], &[1.0]), &output(vec![1, 3])), Agreement::Changed);
+    let more = |more_ids: &[u32]| Output {
+        fingerprint: Some(Fingerprint { more_ids: more_ids.to_vec(), ..Fingerprint::default() }),
+        ..output(vec![1, 2])
+    };
+    assert_eq!(agreement(&more(&[3, 4, 5]), &more(&[3, 4])), Agreement::Same);
+    let found = compare(&more(&[3, 4]), &more(&[3, 9]), TOLERANCE);
+    assert_eq!((found.agreement, found.first_difference, found.distance), (Agreement::Changed, Some(3), None));
+}
+
+/// One case of a run and of its baseline, numbers behind both; head's last logit is off by `by`.
+fn stored(by: f32, change: impl Fn(&mut Receipt, &mut Baseline)) -> Verdict {
+    let mut head = run(&[("decode/p128", &[1000; 3])]);
+    let mut base = baseline(&[head.clone()]);
+    base.exact[0].output = with_logits(&[0, 1], &[1.0, 8.0]);
+    head.cases[0].output = with_logits(&[0, 1], &[1.0, 8.0 + by]);
+    change(&mut head, &mut base);
+    judge(&head, Some(&base), &Policy::default()).expect("comparable")
+}
+
+#[test]
+fn drift_from_a_baseline_passes_and_a_larger_one_fails_where_the_platform_is_the_same() {
+    let outcome = |verdict: &Verdict| row(verdict, "decode/p128", "output").outcome;
+    assert_eq!(outcome(&stored(0.0, |_, _| ())), Outcome::Pass);
+    let drifted = stored(5e-6, |_, _| ());
+    assert_eq!((outcome(&drifted), drifted.exit_code), (Outcome::Drifted, 0));
+    assert!(note(row(&drifted, "decode/p128", "output")).contains("within the tolerance"));
+    let changed = stored(1e-3, |_, _| ());
+    assert_eq!((outcome(&changed), changed.exit_code), (Outcome::OutputChanged, 1));
+    assert!(note(row(&changed, "decode/p128", "output")).contains("beyond the tolerance"));
+    let elsewhere = stored(1e-3, |head, _| head.machine.instruction_set = Some("avx2".into()));
+    assert_eq!(outcome(&elsewhere), Outcome::Advisory, "the same tokens, and another processor rounds otherwise");
+    let quantized = stored(1e-3, |head, base| {
+        head.engine.dtype = "q4_1".into();
+        base.engine.dtype = "q4_1".into();
+    });
+    assert_eq!(outcome(&quantized), Outcome::Drifted, "the tolerance is the dtype's");
+}
+
+#[test]
+fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
+    let mut receipt = paired("decode/p128", 1000, &[0.0]);
+    receipt.cases[0].base_output = with_logits(&[0, 1], &[1.0, 8.0]);
+    receipt.cases[0].head_output = with_logits(&[0, 1], &[1.0, 8.00001]);
+    let outcome = |receipt: &PairedReceipt| {
+        let verdict = judge_pair(receipt, &PairedPolicy::default());
+        row(&verdict, "decode/p128", "output").outcome
+    };
+    assert_eq!(outcome(&receipt), Outcome::Drifted);
+    receipt.cases[0].timed = false;
+    assert_eq!(outcome(&receipt), Outcome::OutputChanged);
+    assert!(receipt.validate().is_ok(), "the ids are the same, the numbers are not");
+}

@@ -1,0 +1,189 @@
+//! A paired run judged: what is shown below the limit, and targets by what head was measured to take.
+
+use std::collections::BTreeMap;
+
+use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::receipt::{
+    BlockCase, BlockRecord, CountedCase, Counter, Outcome, PAIRED_SCHEMA, PairedCase, PairedReceipt, Shown, Side,
+    SideRecord, Verdict,
+};
+
+use crate::gate::support::{assert_near, case, note, output, row, run, time};
+
+/// Blocks in which base takes `base_ns`, and head more by each fraction of `slower` in turn.
+pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
+    let receipt = run(&[]);
+    let side = SideRecord {
+        tool: receipt.tool,
+        build: receipt.build,
+        engine: receipt.engine,
+        counted: Vec::new(),
+        unmatched: Vec::new(),
+    };
+    let said = output((0..case(id).output_tokens() as u32).collect());
+    let suite = PairedCase {
+        id: case(id),
+        threshold: 1.02,
+        pairs: 1,
+        iterations_per_sample: 1,
+        base_output: said.clone(),
+        head_output: said,
+        timed: true,
+        expected_std: None,
+        mean: None,
+        layout_std: None,
+        throughput: None,
+        load: None,
+    };
+    let block = |slower: &f64| BlockRecord {
+        started_first: Side::Base,
+        ran_first: Side::Base,
+        anchor_place: None,
+        layouts: None,
+        cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
+        windows: Vec::new(),
+    };
+    PairedReceipt {
+        code: None,
+        terms: None,
+        notes: Vec::new(),
+        resumed: Vec::new(),
+        schema: PAIRED_SCHEMA.into(),
+        created: receipt.created,
+        partial: false,
+        out_of_time: false,
+        invalid: Vec::new(),
+        tool: side.tool.clone(),
+        machine: receipt.machine,
+        base: side.clone(),
+        head: side,
+        threads: 2,
+        seed: 0,
+        cases: vec![suite],
+        blocks: slower.iter().map(block).collect(),
+        memory: None,
+        anchor: None,
+        servers: None,
+        layouts: None,
+    }
+}
+
+fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
+    judge(receipt, &PairedPolicy { targets: vec![target.parse().expect(target)], ..PairedPolicy::default() })
+}
+
+#[test]
+fn slower_below_the_limit_is_said_and_passes() {
+    // Around +1.5 %, from 0.5 to 2.5: it is shown to be slower before it is shown to be below 2 %.
+    let slower: Vec<f64> = [0.025, 0.005, 0.024, 0.006, 0.023, 0.007, 0.025, 0.005].into_iter().collect();
+    let settled = [0.015; 16];
+    let receipt = measured("decode/p8", 10_000_000, &[slower, settled.to_vec()].concat());
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    let row = row(&verdict, "decode/p8", "itl_ns");
+    assert_eq!((row.outcome, verdict.exit_code), (Outcome::WithinLimit, 0), "{row:?}");
+    assert_eq!(time(row).shown, Some(Shown::Slower), "{row:?}");
+    assert!(time(row).p_adjusted.expect("a p") <= 0.01 && time(row).ratio.expect("a ratio") < 1.02, "{row:?}");
+    assert!(note(row).starts_with("slower (p < 0.0001), by less than the limit"), "{}", note(row));
+    assert_near(time(row).interval.map(|interval| interval.level), 0.95);
+
+    let faster: Vec<f64> = receipt.blocks.iter().map(|_| -0.015).collect();
+    let wild = [-0.04, 0.01, -0.04, 0.01, -0.035, 0.005, -0.04, 0.01];
+    let verdict = judge(&measured("decode/p8", 10_000_000, &[&wild[..], &faster].concat()), &PairedPolicy::default());
+    assert_eq!(verdict.exit_code, 0);
+}
+
+#[test]
+fn an_unchanged_case_is_shown_to_be_nothing() {
+    let noise: Vec<f64> = (0..24).map(|at| if at % 2 == 0 { 0.004 } else { -0.004 }).collect();
+    let verdict = judge(&measured("decode/p8", 10_000_000, &noise), &PairedPolicy::default());
+    let row = row(&verdict, "decode/p8", "itl_ns");
+    assert_eq!((row.outcome, time(row).shown, &*note(row)), (Outcome::WithinLimit, None, ""));
+}
+
+#[test]
+fn targets_are_judged_by_what_head_took() {
+    let decode = measured("decode/p8", 10_000_000, &[0.0; 8]);
+    let prefill = measured("prefill/p8", 10_000_000, &[0.0; 8]);
+    let generation = measured("generate/p8-o5", 100_000_000, &[0.0; 8]);
+    for (receipt, target, value, expected) in [
+        (&decode, "decode/* itl_ms <= 10", Some(10.0), Outcome::Pass),
+        (&decode, "decode/* itl_ms < 10", Some(10.0), Outcome::TargetMissed),
+        (&decode, "* tokens_per_s > 99", Some(100.0), Outcome::Pass),
+        (&decode, "* ttft_ms < 1000", None, Outcome::TargetMissed),
+        (&prefill, "* ttft_ms < 9", Some(10.0), Outcome::TargetMissed),
+        (&prefill, "* e2e_ms < 11", Some(10.0), Outcome::Pass),
+        (&prefill, "* output_tokens_per_s > 99", Some(100.0), Outcome::Pass),
+        (&prefill, "* itl_ms < 1000", None, Outcome::TargetMissed),
+        (&generation, "* e2e_ms < 101", Some(100.0), Outcome::Pass),
+        (&generation, "* output_tokens_per_s > 51", Some(50.0), Outcome::TargetMissed),
+        // Whole generations were timed, and not their tokens.
+        (&generation, "* ttft_ms < 1000", None, Outcome::Inconclusive),
+        (&generation, "* allocations_per_token < 1000", None, Outcome::Inconclusive),
+    ] {
+        let verdict = against(receipt, target);
+        let id = receipt.cases[0].id.to_string();
+        let row = row(&verdict, &id, target.split(' ').nth(1).expect("a metric"));
+        assert_eq!((row.outcome, verdict.exit_code), (expected, expected.exit_code()), "{target}: {row:?}");
+        let cargo_infergate::receipt::Evidence::Target(found) = &row.evidence else { panic!("{row:?}") };
+        assert_eq!(found.value.map(f64::round), value, "{target}");
+    }
+    let mut grouped = decode.clone();
+    grouped.cases[0].iterations_per_sample = 5;
+    assert_eq!(against(&grouped, "decode/* itl_ms <= 2").verdict, Outcome::Pass, "a time is the sum of five");
+    let said = against(&generation, "* ttft_ms < 1000");
+    let said = note(row(&said, "generate/p8-o5", "ttft_ms"));
+    assert!(said.contains("this run did not measure ttft_ms; measure head alone"), "{said}");
+}
+
+#[test]
+fn a_target_on_a_counter_is_judged_by_heads_count() {
+    let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
+    receipt.head.counted = vec![CountedCase {
+        id: case("decode/p8"),
+        output_sha256: String::new(),
+        counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 566 })]),
+    }];
+    assert_eq!(against(&receipt, "* allocations_per_token <= 566").verdict, Outcome::Pass);
+    assert_eq!(against(&receipt, "* allocations_per_token < 566").verdict, Outcome::TargetMissed);
+    assert_eq!(against(&receipt, "* peak_live_bytes < 1e12").verdict, Outcome::TargetMissed, "it was not counted");
+}
+
+#[test]
+fn a_target_that_cannot_be_judged_never_passes() {
+    let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
+    assert_eq!(against(&receipt, "prefill/* ttft_ms < 1000").verdict, Outcome::TargetMissed, "it names no case");
+    receipt.partial = true;
+    assert_eq!(against(&receipt, "* itl_ms < 1000").verdict, Outcome::Partial);
+    receipt.invalid.push("decode/p8: why".into());
+    assert_eq!(against(&receipt, "* itl_ms < 1000").verdict, Outcome::Invalid);
+}
+
+#[test]
+fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
+    let mut receipt = measured("generate/p8-o5", 100_000_000, &[0.0; 8]);
+    // Head takes 50 % more to its first token and less for the rest: the whole is the same.
+    for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
+        block.base_tokens_ns = vec![[60, 70, 80, 90, 100].map(|ms| ms * 1_000_000).to_vec()];
+        block.head_tokens_ns = vec![[90, 92, 94, 96, 100].map(|ms| ms * 1_000_000).to_vec()];
+    }
+    receipt.validate().expect("sound tokens");
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(verdict.exit_code, 0);
+    assert!(time(row(&verdict, "generate/p8-o5", "e2e_ns")).counted);
+    for (metric, base_ns, ratio) in [("ttft_ns", 60e6, 1.5), ("itl_ns", 10e6, 0.2)] {
+        let further = row(&verdict, "generate/p8-o5", metric);
+        assert_eq!((further.outcome, time(further).counted), (Outcome::Advisory, false), "{further:?}");
+        assert_near(time(further).base_ns, base_ns);
+        assert_near(time(further).ratio, ratio);
+        assert!(time(further).interval.is_some(), "{further:?}");
+    }
+    // With its tokens known, a target on them is judged.
+    assert_eq!(against(&receipt, "* ttft_ms < 90").verdict, Outcome::TargetMissed);
+    assert_eq!(against(&receipt, "* itl_ms <= 2").verdict, Outcome::Pass);
+
+    receipt.blocks[3].cases[0].head_tokens_ns[0][4] -= 1;
+    assert!(receipt.validate().expect_err("ends early").to_string().contains("end before the generation does"));
+    receipt.blocks[3].cases[0].head_tokens_ns.clear();
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(verdict.rows.iter().filter_map(|row| row.time()).count(), 1, "not of some blocks alone");
+}

@@ -1,0 +1,129 @@
+//! Servers that run already: one of each side is luck, several in turn are judged. By simulation, with fixed seeds.
+
+use cargo_infergate::gate::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, settled};
+use cargo_infergate::gate::servers::{LEAST_SERVERS, weigh};
+use cargo_infergate::receipt::{
+    Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
+};
+use cargo_infergate::stats::normal;
+
+use crate::gate::paired::measured;
+use crate::gate::support::{case, note, row, time};
+
+/// TTFT and ITL of one scenario.
+const CASES: usize = 2;
+
+/// Servers whose times differ by luck, each case by its own.
+#[derive(Clone, Copy)]
+struct World {
+    servers: usize,
+    /// Standard deviation of a server's luck, natural log.
+    luck_std: f64,
+    /// ln(head / base).
+    slower: f64,
+}
+
+impl World {
+    /// Every block that a run could take, each of which varies by 1 %.
+    fn suite(&self, seed: u64) -> Vec<Series> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut draw = |std: f64| std * normal(&mut random);
+        let mut series = || {
+            let luck: Vec<f64> = (0..self.servers).map(|_| draw(self.luck_std) - draw(self.luck_std)).collect();
+            let blocks = (0..MAX_BLOCKS).map(|at| self.slower + luck[at % self.servers] + draw(0.01));
+            Series { limit: 1.02_f64.ln(), expected_std: Some(0.01), differences: blocks.collect(), mean: None }
+        };
+        (0..CASES).map(|_| series()).collect()
+    }
+
+    /// The shares of gates that call any case slower: by blocks alone, and by servers.
+    fn called(&self, gates: u64) -> (f64, f64) {
+        let (mut by_blocks, mut by_servers) = (0, 0);
+        for suite in (0..gates).map(|seed| self.suite(seed)) {
+            let rows = suite.iter().zip(settled(&suite)).filter_map(|(series, at)| Some((series, row_of(at?))));
+            let weighed: Vec<(Outcome, Outcome)> = rows
+                .map(|(series, row)| (row.outcome, weigh(Some(self.servers), series, CASES, row).outcome))
+                .collect();
+            by_blocks += u64::from(weighed.iter().any(|(was, _)| *was == Outcome::Regressed));
+            by_servers += u64::from(weighed.iter().any(|(_, is)| *is == Outcome::Regressed));
+        }
+        (by_blocks as f64 / gates as f64, by_servers as f64 / gates as f64)
+    }
+}
+
+/// What blocks settle.
+fn row_of((outcome, blocks): (Outcome, usize)) -> VerdictRow {
+    let time = TimeEvidence { blocks: Some(blocks), ..TimeEvidence::new(Metric::ItlNs, Against::Base) };
+    VerdictRow::new(case("decode/p8"), outcome, Evidence::Time(time))
+}
+
+#[test]
+fn luck_of_servers_is_not_called_a_regression() {
+    for luck_std in [0.01, 0.025, 0.04] {
+        for servers in [1, 2, 4, 8] {
+            let world = World { servers, luck_std, slower: 0.0 };
+            let (was, is) = world.called(1000);
+            println!("unchanged, luck of {luck_std}, {servers} of each side: by blocks {was:.3}, by servers {is:.3}");
+            assert!(is <= 0.02, "{is}");
+        }
+    }
+}
+
+#[test]
+fn a_real_slowdown_is_called_from_so_many_servers_on() {
+    for (luck_std, slower) in [(0.01, 0.05), (0.01, 0.10), (0.025, 0.10)] {
+        for servers in [LEAST_SERVERS, 8] {
+            let (_, rate) = World { servers, luck_std, slower }.called(500);
+            println!("{slower} slower, luck of {luck_std}, {servers} of each side: called {rate:.3}");
+            if servers >= 8 && luck_std < 0.02 {
+                assert!(rate >= 0.95, "{rate}");
+            }
+        }
+    }
+}
+
+fn judged(servers: Option<usize>, slower: &[f64]) -> Verdict {
+    let receipt = PairedReceipt { servers, ..measured("decode/p8", 10_000_000, slower) };
+    judge(&receipt, &PairedPolicy::default())
+}
+
+#[test]
+fn one_server_of_each_side_is_shown_and_not_judged() {
+    let slower = [0.10; 12];
+    assert_eq!(judged(None, &slower).exit_code, 1);
+    let verdict = judged(Some(1), &slower);
+    let found = row(&verdict, "decode/p8", "itl_ns");
+    assert_eq!((found.outcome, verdict.exit_code), (Outcome::Advisory, 0), "{found:?}");
+    assert_eq!(found.reasons, [Reason::FewServers { servers: 1, needed: LEAST_SERVERS }]);
+    assert!(
+        note(found).starts_with("1 server of each side: the luck of a process cannot be told from a change"),
+        "{}",
+        note(found)
+    );
+    assert!(time(found).ratio.is_some_and(|ratio| ratio > 1.09), "shown: {found:?}");
+    assert_eq!((time(found).threshold, time(found).interval, time(found).shown), (None, None, None));
+    // Too noisy, or not finished: that fails no build either.
+    let wild: Vec<f64> = (0..MAX_BLOCKS).map(|at| if at % 2 == 0 { -0.4 } else { 0.6 }).collect();
+    assert_eq!((judged(None, &wild).exit_code, judged(Some(2), &wild).exit_code), (3, 0));
+}
+
+#[test]
+fn servers_that_agree_are_judged_and_those_that_do_not_say_so() {
+    let slow = judged(Some(4), &[0.10, 0.101, 0.099, 0.10].repeat(10));
+    assert_eq!((slow.verdict, slow.exit_code), (Outcome::Regressed, 1));
+    let same = judged(Some(4), &[0.001, -0.001, 0.0, 0.001].repeat(10));
+    let found = row(&same, "decode/p8", "itl_ns");
+    assert_eq!((found.outcome, same.exit_code), (Outcome::WithinLimit, 0));
+    // One pair among four is slow by luck: the blocks say slower, the servers do not.
+    let one = judged(Some(4), &[0.12, 0.03, 0.02, 0.03].repeat(10));
+    let found = row(&one, "decode/p8", "itl_ns");
+    assert_eq!((found.outcome, one.exit_code), (Outcome::Advisory, 0), "{found:?}");
+    assert!(note(found).contains("4 pairs of servers differ by"), "{}", note(found));
+    let ends = time(found).interval.expect("an interval of the pairs");
+    assert!(ends.low < 1.0 && ends.high > 1.05, "{ends:?}");
+    // A changed output fails whatever servers there are.
+    let mut changed = measured("decode/p8", 10_000_000, &[0.0; 12]);
+    changed.servers = Some(1);
+    changed.cases[0].head_output = crate::gate::support::output(vec![9]);
+    assert_eq!(judge(&changed, &PairedPolicy::default()).verdict, Outcome::OutputChanged);
+}

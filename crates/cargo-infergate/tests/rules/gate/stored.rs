@@ -1,0 +1,250 @@
+//! The stored channel: one session's time against the sessions of a baseline.
+
+use cargo_infergate::gate::{Policy, judge, stored_limit, summary_ns, variation};
+use cargo_infergate::receipt::{Interval, Outcome, Probes, ProcessSamples, VerdictRow};
+
+use crate::gate::support::{assert_near, baseline, decode_baseline, machine, note, notes, probes, row, run, time};
+
+const QUIET: [u64; 8] = [1000, 1010, 990, 1000, 1005, 995, 1000, 1000];
+
+fn judged(sessions: &[u64], head: &[u64]) -> VerdictRow {
+    let verdict = judge(&run(&[("decode/p128", head)]), Some(&decode_baseline(sessions)), &Policy::default());
+    row(&verdict.expect("a verdict"), "decode/p128", "itl_ns").clone()
+}
+
+#[track_caller]
+fn ends(row: &VerdictRow) -> Interval {
+    time(row).interval.expect("an interval")
+}
+
+#[test]
+fn a_session_is_the_median_of_process_medians() {
+    let process = |times: &[u64]| ProcessSamples {
+        samples_ns: times.iter().map(|&ns| vec![ns]).collect(),
+        ..ProcessSamples::default()
+    };
+    // Pooled, the median would be 10; the process with many fast samples counts once.
+    let processes = [process(&[10, 10, 10, 10, 10, 10]), process(&[20, 22, 90]), process(&[30])];
+    assert_eq!(summary_ns(&processes), Some(22.0));
+    assert_eq!(summary_ns(&[]), None);
+}
+
+#[test]
+fn the_limit_is_gate_mds_formula() {
+    // s = 5 %, m = 9: 28 % at K = 8, 20 % at K = 20 (gate.md); t(K - 1, 1 - 0.01 / 9) from SciPy 1.17.
+    for (sessions, t, percent) in [(8_usize, 4.694_710_851_6_f64, 28.0), (20, 3.533_042_905_2, 20.0)] {
+        let step = 0.05 * ((sessions - 1) as f64 / sessions as f64).sqrt();
+        let summaries: Vec<f64> = (0..sessions).map(|i| 1e6 * if i % 2 == 0 { step } else { -step }.exp()).collect();
+        let limit = stored_limit(&summaries, 9, &Policy::default()).expect("a limit");
+        assert!((limit.std - 0.05).abs() < 1e-9 && (limit.centre - 1e6_f64.ln()).abs() < 1e-9, "{limit:?}");
+        let by_hand = t * 0.05 * (1.0 + 1.0 / sessions as f64).sqrt();
+        assert!((limit.limit / by_hand - 1.0).abs() < 1e-8, "{limit:?}, by hand {by_hand}");
+        assert!(((limit.limit.exp() - 1.0) * 100.0 - percent).abs() < 0.6, "{limit:?}");
+    }
+}
+
+#[test]
+fn the_floor_holds_where_sessions_are_quiet() {
+    let row = judged(&QUIET, &[1099, 1099, 1099]);
+    assert_eq!(row.outcome, Outcome::WithinLimit, "{row:?}");
+    assert_near(time(&row).threshold, 1.10);
+    let row = judged(&QUIET, &[1102, 1102, 1102]);
+    assert_eq!(row.outcome, Outcome::Regressed, "{row:?}");
+    assert!(ends(&row).low > 1.0 && time(&row).p_adjusted.expect("p") < 0.01, "{row:?}");
+}
+
+#[test]
+fn faster_beyond_the_limit_is_improved() {
+    let row = judged(&QUIET, &[905, 905, 905]);
+    assert_eq!(row.outcome, Outcome::Improved, "{row:?}");
+    assert!(ends(&row).high < 1.0);
+    assert_eq!(judged(&QUIET, &[912, 912, 912]).outcome, Outcome::WithinLimit);
+}
+
+#[test]
+fn the_numbers_of_a_row_are_those_the_verdict_rests_on() {
+    let row = judged(&QUIET, &[1050, 1050, 1050]);
+    let logs: Vec<f64> = QUIET.iter().map(|&ns| (ns as f64).ln()).collect();
+    let centre = logs.iter().sum::<f64>() / 8.0;
+    let std = (logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / 7.0).sqrt();
+    // t(7, 0.99), SciPy 1.17.
+    let half_width = 2.997_951_566_868_528 * std * (1.0_f64 + 0.125).sqrt();
+    assert_near(time(&row).base_ns, centre.exp());
+    assert_near(time(&row).head_ns, 1050.0);
+    assert_near(time(&row).ratio, 1050.0 / centre.exp());
+    assert_near(Some(ends(&row).low), (1050_f64.ln() - centre - half_width).exp());
+    assert_near(Some(ends(&row).high), (1050_f64.ln() - centre + half_width).exp());
+    assert_near(time(&row).cv, 0.0);
+    // Each end stands at the one-sided level alpha / m: 0.01 of one case.
+    assert_near(Some(ends(&row).level), 0.98);
+}
+
+#[test]
+fn wide_sessions_widen_the_limit() {
+    let wide = [1000, 1100, 900, 1050, 950, 1000, 1080, 920];
+    let row = judged(&wide, &[1200, 1200, 1200]);
+    assert_eq!(row.outcome, Outcome::WithinLimit, "{row:?}");
+    assert!(time(&row).threshold.expect("a limit") > 1.2, "{row:?}");
+}
+
+#[test]
+fn sessions_without_any_spread_leave_p_undefined_and_the_floor_in_force() {
+    let row = judged(&[1000; 8], &[1050, 1050, 1050]);
+    assert_eq!((row.outcome, time(&row).p_adjusted), (Outcome::WithinLimit, None), "{row:?}");
+    assert_eq!(judged(&[1000; 8], &[1101, 1101, 1101]).outcome, Outcome::Regressed);
+}
+
+#[test]
+fn p_is_adjusted_for_every_case_of_the_run() {
+    let cases = |ns: u64| run(&[("decode/p128", &[ns, ns, ns]), ("prefill/p128", &[ns, ns, ns])]);
+    let base = baseline(&QUIET.map(cases));
+    let two = judge(&cases(1020), Some(&base), &Policy::default()).expect("a verdict");
+    let one = judged(&QUIET, &[1020, 1020, 1020]);
+    let p = time(&one).p_adjusted.expect("p");
+    assert!(p < 0.5, "{p}");
+    assert_near(time(row(&two, "decode/p128", "itl_ns")).p_adjusted, 2.0 * p);
+    assert!(ends(row(&two, "decode/p128", "itl_ns")).low < ends(&one).low, "more cases, wider interval");
+}
+
+#[test]
+fn fewer_than_eight_sessions_are_advisory_and_say_how_many_are_missing() {
+    let verdict = judge(&run(&[("decode/p128", &[5000; 3])]), Some(&decode_baseline(&QUIET[..5])), &Policy::default())
+        .expect("a verdict");
+    let row = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!((row.outcome, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
+    assert!(note(row).contains("5 sessions of 5 days: time is advisory, 3 more days needed"), "{row:?}");
+    assert_eq!((time(row).threshold, time(row).interval, time(row).p_adjusted), (None, None, None));
+    assert!(time(row).ratio.expect("the ratio is shown") > 4.9);
+}
+
+#[test]
+fn a_case_counts_only_in_the_sessions_that_ran_it() {
+    let mut sessions: Vec<_> = QUIET.iter().map(|&ns| run(&[("decode/p128", &[ns, ns, ns])])).collect();
+    sessions.push(run(&[("prefill/p128", &[500; 3])]));
+    let head = run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[500; 3]), ("prefill/p7", &[9; 3])]);
+    let verdict = judge(&head, Some(&baseline(&sessions)), &Policy::default()).expect("a verdict");
+    assert_eq!(row(&verdict, "decode/p128", "itl_ns").outcome, Outcome::WithinLimit);
+    assert!(
+        note(row(&verdict, "prefill/p128", "ttft_ns"))
+            .contains("1 session of 1 day: time is advisory, 7 more days needed")
+    );
+    let unknown = row(&verdict, "prefill/p7", "ttft_ns");
+    assert_eq!((unknown.outcome, time(unknown).base_ns, time(unknown).ratio), (Outcome::Advisory, None, None));
+    assert!(note(unknown).contains("no session of this case"), "{unknown:?}");
+}
+
+#[test]
+fn a_case_above_its_variance_limit_is_unstable() {
+    let row = judged(&QUIET, &[700, 1000, 1400]);
+    assert_eq!(row.outcome, Outcome::Unstable, "{row:?}");
+    assert_eq!(note(&row), "CV 34 % is above the limit of 20 %");
+    // A lucky median must not feign an improvement.
+    assert_eq!(judged(&QUIET, &[500, 800, 1400]).outcome, Outcome::Unstable);
+}
+
+#[test]
+fn noise_never_overrides_regressed() {
+    let row = judged(&QUIET, &[1000, 1500, 2500]);
+    assert_eq!(row.outcome, Outcome::Regressed, "{row:?}");
+    assert!(note(&row).contains("CV"), "the noise is still named: {row:?}");
+}
+
+#[test]
+fn two_processes_have_no_variation() {
+    let row = judged(&QUIET, &[1000, 1400]);
+    assert_eq!(time(&row).cv, None);
+    assert!(note(&row).contains("2 processes: too few for a CV"), "{row:?}");
+    assert_eq!(variation(&run(&[("decode/p128", &[10, 20])]).cases[0].processes), None);
+}
+
+#[test]
+fn a_session_shorter_than_the_baselines_is_named() {
+    let sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns; 5])]));
+    let note_of = |head: &[u64]| {
+        let verdict = judge(&run(&[("decode/p128", head)]), Some(&baseline(&sessions)), &Policy::default());
+        note(row(&verdict.expect("a verdict"), "decode/p128", "itl_ns"))
+    };
+    assert_eq!(note_of(&[1000; 3]), "3 processes against 5 or more in the baseline's sessions: expect more scatter");
+    assert_eq!(note_of(&[1000; 5]), "");
+}
+
+#[test]
+fn noise_decides_nothing_where_time_is_advisory() {
+    let head = run(&[("decode/p128", &[500, 1000, 3000])]);
+    let verdict = judge(&head, Some(&decode_baseline(&QUIET[..2])), &Policy::default()).expect("a verdict");
+    assert_eq!(verdict.exit_code, 0);
+    assert!(note(row(&verdict, "decode/p128", "itl_ns")).contains("above the limit of 20 %"));
+}
+
+#[test]
+fn common_movement_is_never_subtracted() {
+    let ids = ["prefill/p128", "prefill/p512", "decode/p128", "decode/p512"];
+    let suite = |ns: u64| run(&ids.map(|id| (id, [ns; 3])).each_ref().map(|(id, times)| (*id, &times[..])));
+    let verdict = judge(&suite(1300), Some(&baseline(&QUIET.map(suite))), &Policy::default()).expect("a verdict");
+    let regressed = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).count();
+    assert_eq!((regressed, verdict.verdict, verdict.exit_code), (4, Outcome::Regressed, 1));
+}
+
+#[test]
+fn probes_do_not_move_a_limit_and_their_drift_is_named() {
+    let mut head = run(&[("decode/p128", &[1300; 3])]);
+    let mut slow = probes(30e9, 200e9);
+    slow.after.as_mut().expect("after").memory_read_bytes_per_s = 15e9;
+    head.probes = Some(slow);
+    let verdict = judge(&head, Some(&decode_baseline(&QUIET)), &Policy::default()).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::Regressed);
+    assert!(notes(&verdict).iter().any(|note| note == "the machine drifted during the run: memory read -50 %"));
+}
+
+#[test]
+fn on_another_machine_class_time_is_advisory_and_normalised() {
+    let mut sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns, ns, ns])]));
+    for session in &mut sessions {
+        session.probes = Some(probes(40e9, 400e9));
+    }
+    let mut head = run(&[("decode/p128", &[2000; 3])]);
+    head.machine = machine("linux-x86_64-intel-4");
+    head.probes = Some(probes(20e9, 400e9));
+    head.cases[0].work = Some(cargo_infergate::receipt::Work { bytes: 20_000.0, ..Default::default() });
+    let policy = Policy::default();
+    let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
+    let elsewhere = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!((elsewhere.outcome, verdict.exit_code), (Outcome::Advisory, 0));
+    // Twice the time on half the bandwidth is the same program.
+    assert!((time(elsewhere).ratio.expect("normalised") - 1.0).abs() < 0.01, "{elsewhere:?}");
+    assert!(note(elsewhere).contains("normalised by the probes"), "{elsewhere:?}");
+    assert_eq!((time(elsewhere).threshold, time(elsewhere).p_adjusted), (None, None));
+    assert!(notes(&verdict).iter().any(|note| note.contains("linux-x86_64-intel-4")), "{:?}", notes(&verdict));
+
+    head.probes = None;
+    let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
+    let elsewhere = row(&verdict, "decode/p128", "itl_ns");
+    assert!(note(elsewhere).contains("not normalised") && time(elsewhere).ratio.expect("raw") > 1.9, "{elsewhere:?}");
+}
+
+#[test]
+fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
+    let mut head = run(&[("decode/p128", &[1_000_000; 3])]);
+    head.cases[0].work =
+        Some(cargo_infergate::receipt::Work { bytes: 20_000_000.0, flops: 100_000_000.0, ..Default::default() });
+    let fraction = |head: &cargo_infergate::receipt::Receipt| {
+        let verdict = judge(head, None, &Policy::default()).expect("a verdict");
+        row(&verdict, "decode/p128", "itl_ns").time().expect("a time").limit_fraction
+    };
+    assert_eq!(fraction(&head), None, "no probes");
+    let mut pair = probes(20e9, 500e9);
+    pair.after.as_mut().expect("after").memory_read_bytes_per_s = 40e9;
+    pair.before.matrix_flops_per_s = 250e9;
+    head.probes = Some(pair);
+    // 20 MB at 40 GB/s are 0.5 ms, 0.1 GFLOP at 500 GFLOP/s are 0.2 ms, of 1 ms.
+    assert_near(fraction(&head), 0.7);
+    pair.after = None;
+    head.probes = Some(pair);
+    assert_near(fraction(&head), 1.4);
+    // A probe between the cases saw more.
+    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, matrix_flops_per_s: 1e12, scalar_ops_per_s: 1e9 });
+    head.probes = Some(pair);
+    assert_near(fraction(&head), 0.35);
+    head.cases[0].work = None;
+    assert_eq!(fraction(&head), None, "no work");
+}

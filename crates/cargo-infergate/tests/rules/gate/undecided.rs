@@ -1,0 +1,110 @@
+//! What may pass although it is undecided: what noise left open, and nothing that is missing or cannot be compared.
+
+use std::collections::BTreeMap;
+
+use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::receipt::{CountedCase, Counter, Outcome, PairedReceipt, Verdict};
+
+use crate::gate::paired::measured;
+use crate::gate::support::{case, row};
+
+/// Noise alone, where `undecided = "warn"`.
+fn warned(receipt: &PairedReceipt) -> Verdict {
+    judge(receipt, &policy())
+}
+
+fn policy() -> PairedPolicy {
+    PairedPolicy { undecided_passes: true, ..PairedPolicy::default() }
+}
+
+/// Three blocks, too few to decide anything.
+fn undecided() -> PairedReceipt {
+    let receipt = measured("decode/p8", 10_000_000, &[0.0; 3]);
+    assert_eq!(judge(&receipt, &PairedPolicy::default()).exit_code, 3);
+    receipt
+}
+
+#[track_caller]
+fn assert_is(verdict: &Verdict, outcome: Outcome, exit_code: i32) {
+    assert_eq!((verdict.verdict, verdict.exit_code), (outcome, exit_code), "{:#?}", verdict.rows);
+    verdict.validate().expect("a verdict that can be reached");
+}
+
+#[test]
+fn a_time_without_enough_evidence_passes() {
+    let verdict = warned(&undecided());
+    assert_is(&verdict, Outcome::Inconclusive, 0);
+    assert!(verdict.passes_undecided());
+}
+
+#[test]
+fn a_case_that_was_never_timed_does_not_pass() {
+    assert_is(&warned(&measured("decode/p8", 10_000_000, &[])), Outcome::Inconclusive, 3);
+}
+
+#[test]
+fn a_counter_that_is_no_longer_counted_does_not_pass() {
+    for mut receipt in [measured("decode/p8", 10_000_000, &[0.0; 8]), undecided()] {
+        let before = warned(&receipt);
+        assert_eq!(before.exit_code, 0);
+        receipt.base.counted = vec![CountedCase {
+            id: case("decode/p8"),
+            output_sha256: String::new(),
+            counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 564 })]),
+        }];
+        let verdict = warned(&receipt);
+        assert_is(&verdict, Outcome::Inconclusive, 3);
+        assert_eq!(verdict.deciding(), Some(row(&verdict, "decode/p8", "allocations_per_token")));
+        let forged = Verdict { exit_code: 0, ..verdict };
+        assert!(forged.validate().expect_err("it does not pass").to_string().contains("the file was edited"));
+    }
+}
+
+#[test]
+fn weights_that_are_no_longer_said_do_not_pass() {
+    let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
+    receipt.head.engine.weight_bytes = None;
+    assert_is(&warned(&receipt), Outcome::Inconclusive, 3);
+}
+
+#[test]
+fn a_target_that_was_not_measured_does_not_pass() {
+    let targets = vec!["* allocations_per_token < 1000".parse().expect("a target")];
+    let verdict = judge(&undecided(), &PairedPolicy { targets, ..policy() });
+    assert_is(&verdict, Outcome::Inconclusive, 3);
+}
+
+#[test]
+fn what_cannot_be_compared_decides_beside_what_is_undecided() {
+    let mut receipt = undecided();
+    let mut other = measured("prefill/p8", 10_000_000, &[]).cases.remove(0);
+    other.timed = false;
+    other.base_output.prompt_sha256 = Some("one".into());
+    other.head_output.prompt_sha256 = Some("another".into());
+    other.head_output.ids = vec![99];
+    receipt.cases.push(other);
+    assert_is(&judge(&receipt, &PairedPolicy::default()), Outcome::Inconclusive, 3);
+    assert_is(&warned(&receipt), Outcome::NotComparable, 4);
+}
+
+#[test]
+fn a_run_that_was_cut_short_or_broke_an_invariant_does_not_pass() {
+    let mut receipt = undecided();
+    receipt.partial = true;
+    assert_eq!(warned(&receipt).exit_code, 3);
+    receipt.invalid.push("decode/p8: why".into());
+    assert_eq!(warned(&receipt).exit_code, 3);
+    // Open after the last block, and then cut short: nothing but the receipt says so.
+    let mut receipt = measured("decode/p8", 10_000_000, &[[-0.4, 0.5]; 20].concat());
+    assert_eq!(warned(&receipt).exit_code, 0);
+    receipt.partial = true;
+    let verdict = warned(&receipt);
+    assert!(verdict.exit_code == 3 && verdict.rows.iter().any(|row| row.is_undecided()), "{:#?}", verdict.rows);
+}
+
+#[test]
+fn what_is_worse_than_undecided_stays_what_it_is() {
+    let mut receipt = undecided();
+    receipt.cases[0].head_output.ids = vec![99];
+    assert_is(&warned(&receipt), Outcome::OutputChanged, 1);
+}

@@ -1,0 +1,199 @@
+//! Two servers under load: what a window says, and what the gate makes of servers whose faults are known.
+
+use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
+use cargo_infergate::load::window::{METRICS, case_name, of_case_name, window};
+use cargo_infergate::receipt::{
+    BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
+};
+use infergate::load::RequestRecord;
+use infergate_core::case::{BenchName, Case};
+
+use crate::gate::paired::measured;
+use crate::gate::simulated_server::Server;
+use crate::gate::support::output;
+
+const USERS: u32 = 16;
+const S: u64 = 1_000_000_000;
+const TIMES: WindowTimes =
+    WindowTimes { ramp_ns: S / 2, from_ns: S * 3 / 4, to_ns: S * 43 / 4, stop_ns: S * 23 / 2, give_up_ns: S * 20 };
+
+fn load(metric: Metric) -> LoadCase {
+    LoadCase { scenario: "chat".into(), users: USERS, metric, times: TIMES }
+}
+
+fn planned(metric: Metric, threshold: f64, expected_std: f64) -> PairedCase {
+    let name = case_name("chat", USERS, metric).expect("a name");
+    let said = output(Vec::new());
+    PairedCase {
+        id: Case::Bench(BenchName::new(&name).expect("a name")),
+        threshold,
+        pairs: 2,
+        expected_std: Some(expected_std),
+        base_output: said.clone(),
+        head_output: said,
+        load: Some(load(metric)),
+        mean: None,
+        ..measured("decode/p8", 1, &[]).cases[0].clone()
+    }
+}
+
+/// A block as a gate measures it.
+fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng) -> BlockRecord {
+    let ran_first = if random.bool() { Side::Base } else { Side::Head };
+    let other = ran_first.other();
+    let mut block = BlockRecord {
+        started_first: other,
+        ran_first,
+        anchor_place: None,
+        layouts: None,
+        cases: Vec::new(),
+        windows: Vec::new(),
+    };
+    // Both were started some seconds before.
+    let mut since_ms = 5000.0 * random.f64();
+    for side in [ran_first, other, other, ran_first] {
+        let server = servers[usize::from(side == Side::Head)];
+        let records = server.serve(USERS, TIMES.ramp_ns, TIMES.stop_ns, since_ms, random);
+        since_ms += records.iter().map(|record| record.ended_ns).max().unwrap_or(0) as f64 / 1e6;
+        let window = window(side, &load(Metric::SystemTokenNs), &records).expect("a full load");
+        block.windows.push(window);
+    }
+    for case in cases {
+        let times_ns = |side| case.load.as_ref().and_then(|load| load.times_ns(side, &block.windows)).expect("numbers");
+        block.cases.push(BlockCase::new(case.id, times_ns(Side::Base), times_ns(Side::Head)));
+    }
+    block
+}
+
+/// A whole gate: blocks until nothing is open any more.
+fn gate(head: Server, seed: u64) -> PairedReceipt {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let limits = [(1.05, 0.02), (1.10, 0.04), (1.10, 0.04), (1.5, 0.2)];
+    let plan = METRICS.iter().zip(limits).map(|((metric, _), (limit, std))| planned(*metric, limit, std));
+    let mut receipt = PairedReceipt { cases: plan.collect(), ..measured("decode/p8", 1, &[]) };
+    loop {
+        let cases = open(&receipt);
+        if cases.is_empty() {
+            break;
+        }
+        let cases: Vec<PairedCase> = receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect();
+        receipt.blocks.push(block(&cases, [Server::default(), head], &mut random));
+    }
+    receipt.validate().expect("a receipt that can be read again");
+    receipt
+}
+
+/// The outcome of each number, in the order of [`METRICS`]. A whole verdict takes a second: it says what the run can show, too.
+fn numbers(receipt: &PairedReceipt) -> Vec<Option<Outcome>> {
+    let suite: Vec<_> = series(&receipt.cases, &receipt.blocks).into_iter().map(|(_, series)| series).collect();
+    outcomes(&suite)
+}
+
+/// The rows that fail.
+fn failed(verdict: &Verdict) -> Vec<String> {
+    let rows = verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1);
+    rows.map(|row| row.subject.to_string()).collect()
+}
+
+#[test]
+fn equal_servers_pass() {
+    for seed in 0..20 {
+        let receipt = gate(Server::default(), seed);
+        assert_eq!(numbers(&receipt), [Some(Outcome::WithinLimit); 4], "seed {seed}");
+        assert!(receipt.blocks.len() <= 14, "seed {seed}: {} blocks", receipt.blocks.len());
+    }
+    let verdict = judge(&gate(Server::default(), 0), &PairedPolicy::default());
+    assert_eq!(verdict.verdict, Outcome::Pass, "{:?}", verdict.rows);
+}
+
+#[test]
+fn a_batch_that_is_decoded_row_by_row_is_called() {
+    for seed in 0..20 {
+        // 12 rows of 1 ms: 60 % more.
+        let receipt = gate(Server { row_ms: 1.0, ..Server::default() }, seed);
+        assert_eq!(numbers(&receipt)[0], Some(Outcome::Regressed), "seed {seed}");
+        assert!(receipt.blocks.len() <= 11, "seed {seed}: {} blocks", receipt.blocks.len());
+    }
+}
+
+/// 500 ms of ten seconds: the P90 of the gaps does not see it, and the throughput only just.
+#[test]
+fn a_stall_each_ten_seconds_is_called() {
+    for seed in 0..20 {
+        let receipt = gate(Server { stall_ms: 500.0, ..Server::default() }, seed);
+        let found = numbers(&receipt);
+        assert!([found[0], found[3]].contains(&Some(Outcome::Regressed)), "seed {seed}: {found:?}");
+        assert!(receipt.blocks.len() <= 10, "seed {seed}: {} blocks", receipt.blocks.len());
+    }
+}
+
+/// Requests that started within a window are served sooner then. Those that waited all the time are what is wrong.
+#[test]
+fn a_queue_that_starves_its_oldest_is_called() {
+    for seed in 0..20 {
+        let receipt = gate(Server { newest_first: true, ..Server::default() }, seed);
+        assert_eq!(receipt.blocks.len(), 1, "seed {seed}: a request that starves needs no second block");
+    }
+    let verdict = judge(&gate(Server { newest_first: true, ..Server::default() }, 0), &PairedPolicy::default());
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::CounterRegressed, 1), "{:?}", verdict.rows);
+    assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
+}
+
+#[test]
+fn requests_that_fail_on_head_alone_are_called() {
+    let receipt = gate(Server { refused_from: 200, ..Server::default() }, 1);
+    assert_eq!(receipt.blocks.len(), 1, "it needs no second block");
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
+}
+
+fn record(user: u32, scheduled_ns: u64, chunk_ns: &[u64]) -> RequestRecord {
+    RequestRecord {
+        user,
+        scheduled_ns,
+        sent_ns: scheduled_ns,
+        chunk_ns: chunk_ns.to_vec(),
+        ended_ns: chunk_ns.last().copied().unwrap_or(scheduled_ns),
+        output_tokens: Some(chunk_ns.len() as u64),
+        ..RequestRecord::default()
+    }
+}
+
+/// From 100 to 200: what came before and after does not count, what waited at the begin does.
+#[test]
+fn a_window_holds_what_ran_at_full_load() {
+    let times = WindowTimes { ramp_ns: 10, from_ns: 100, to_ns: 200, stop_ns: 220, give_up_ns: 300 };
+    let load = LoadCase { scenario: "chat".into(), users: 2, metric: Metric::SystemTokenNs, times };
+    let records = [
+        // Its third gap begins within and ends behind.
+        record(0, 0, &[50, 110, 190, 230]),
+        // It waited at the begin.
+        record(1, 80, &[120, 130]),
+        record(1, 140, &[150, 210, 240]),
+    ];
+    let seen = window(Side::Head, &load, &records).expect("full from 0 to 230");
+    assert_eq!((seen.output_tokens, seen.length_ns), (5, 100));
+    assert_eq!(seen.value_ns(Metric::SystemTokenNs), Some(20));
+    assert_eq!(seen.ttft_ns, [40, 10]);
+    assert_eq!((seen.gaps, &seen.longest_gap_ns[..]), (3, &[80, 10][..]));
+    assert_eq!((seen.starved, seen.unfinished), (0, 1));
+    assert!((seen.in_flight - 1.9).abs() < 1e-9, "{}", seen.in_flight);
+    // A user who stopped at 130 leaves half a load.
+    assert!(window(Side::Head, &load, &records[..2]).is_err());
+    // One that got nothing is no number, and is counted.
+    let silent = [records[0].clone(), record(1, 90, &[]), record(1, 205, &[240])];
+    let mut silent = silent.to_vec();
+    silent[1].ended_ns = 205;
+    assert_eq!(window(Side::Head, &load, &silent).expect("full").starved, 1);
+}
+
+#[test]
+fn a_case_is_named_after_its_load() {
+    for (metric, _) in METRICS {
+        let name = case_name("a/b", 16, metric).expect("a name");
+        assert_eq!(of_case_name(&name, 16), Some(("a/b", metric)));
+        assert_eq!(of_case_name(&name, 6), None, "{name}");
+    }
+    assert_eq!(case_name("chat", 16, Metric::TimeNs), None);
+    assert_eq!(of_case_name("chat/ttft", 16), None);
+}

@@ -1,0 +1,282 @@
+//! The looks of the paired channel decide what gate.md says, and are wrong no more often than it says.
+
+mod layouts;
+mod level;
+mod literal;
+mod stalls;
+
+use cargo_infergate::gate::paired::{
+    Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite, outcome_beside,
+    outcomes, stand,
+};
+use cargo_infergate::receipt::{Outcome, Shown};
+use cargo_infergate::stats::normal;
+use proptest::prelude::*;
+
+use crate::gate_looks::literal::{any_suite, literal};
+
+/// ln of the default threshold.
+fn limit() -> f64 {
+    1.02_f64.ln()
+}
+
+fn series(differences: &[f64]) -> Series {
+    Series { limit: limit(), expected_std: Some(0.01), differences: differences.to_vec(), mean: None }
+}
+
+/// `blocks` differences, spread evenly around `centre` by up to `half_width` in an order without a trend.
+fn spread(centre: f64, half_width: f64, blocks: usize) -> Vec<f64> {
+    (0..blocks).map(|i| centre + half_width * (((i * 7 % 24) as f64 + 0.5) / 12.0 - 1.0)).collect()
+}
+
+fn quiet(blocks: usize) -> Vec<f64> {
+    spread(0.0, 0.005, blocks)
+}
+
+/// `first` in a suite of `tests` cases of which the others are unchanged and quiet: how it stands.
+fn among_quiet(first: &[f64], tests: usize) -> Standing {
+    let mut suite = vec![series(first)];
+    suite.resize(tests, series(&quiet(first.len())));
+    stand(&suite).swap_remove(0)
+}
+
+fn settled(standing: &Standing) -> (Option<Outcome>, usize) {
+    (standing.outcome, standing.blocks)
+}
+
+fn half_width(standing: &Standing) -> f64 {
+    (standing.high.expect("a bound") - standing.low.expect("a bound")) / 2.0
+}
+
+#[test]
+fn an_unchanged_quiet_suite_is_within_its_limit_after_the_fewest_blocks_that_can_show_it() {
+    assert_eq!(fewest_to_pass(), 6);
+    for blocks in 0..6 {
+        let standing = among_quiet(&quiet(blocks), 5);
+        assert_eq!(settled(&standing), (None, blocks));
+        assert_eq!((standing.theta.is_some(), standing.p_adjusted.is_some()), (blocks > 0, blocks > 0));
+        assert_eq!(standing.high, None, "{blocks} blocks");
+    }
+    for blocks in [6, 7, 40] {
+        let standing = among_quiet(&quiet(blocks), 5);
+        assert_eq!(settled(&standing), (Some(Outcome::WithinLimit), 6));
+        assert!(standing.high.expect("a bound") < limit());
+        assert_eq!(standing.shown, None);
+    }
+}
+
+#[test]
+fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
+    let slow = spread(0.1, 0.02, MAX_BLOCKS);
+    assert_eq!(fewest_to_fail(5), 10);
+    for blocks in 6..10 {
+        assert_eq!(settled(&among_quiet(&slow[..blocks], 5)), (None, blocks));
+    }
+    for blocks in [10, 11, 40] {
+        let standing = among_quiet(&slow[..blocks], 5);
+        assert_eq!(settled(&standing), (Some(Outcome::Regressed), 10));
+        assert!(standing.shown == Some(Shown::Slower) && standing.low.expect("a bound") > 0.0);
+        // Each block won the whole stake; the four others stay in the suite with the little they have.
+        let p = standing.p_adjusted.expect("a p value");
+        assert!(p <= LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
+    }
+    // All five at once: each stands for the others, and none needs as many blocks.
+    let all = stand(&vec![series(&slow); 5]);
+    assert!(all.iter().all(|standing| settled(standing) == (Some(Outcome::Regressed), 8)), "{all:?}");
+    let noisy = Series { expected_std: Some(0.15), ..series(&spread(0.3, 0.25, MAX_BLOCKS)) };
+    let noisy = stand(&[noisy]).swap_remove(0);
+    assert_eq!((noisy.outcome, half_width(&noisy) > limit()), (Some(Outcome::Regressed), true), "{noisy:?}");
+}
+
+#[test]
+fn an_improvement_is_the_mirror_image() {
+    let slow = spread(0.1, 0.02, MAX_BLOCKS);
+    let fast: Vec<f64> = slow.iter().map(|d| -d).collect();
+    // Far below its limit after six blocks, and yet open: four more may show that it is faster.
+    for blocks in 6..10 {
+        assert_eq!(settled(&among_quiet(&fast[..blocks], 5)), (None, blocks));
+    }
+    let (slower, faster) = (among_quiet(&slow, 5), among_quiet(&fast, 5));
+    assert_eq!(settled(&faster), (Some(Outcome::Improved), 10));
+    assert_eq!((slower.shown, faster.shown), (Some(Shown::Slower), Some(Shown::Faster)));
+    // The quiet cases beside it are not their own mirror image, so the two are near each other and not the same.
+    let p = |standing: &Standing| standing.p_adjusted.expect("a p");
+    assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
+    assert_eq!(faster.theta, slower.theta.map(|theta| -theta));
+    assert_eq!((faster.low, faster.high), (slower.high.map(|high| -high), slower.low.map(|low| -low)));
+    // Looks faster, and is not shown to be: it passes in the end.
+    let noisy = Series { expected_std: Some(0.06), ..series(&spread(-0.021, 0.1, MAX_BLOCKS)) };
+    assert_eq!(settled(&stand(&[noisy])[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
+}
+
+#[test]
+fn a_slowdown_below_the_limit_is_never_regressed() {
+    // Certainly slower, and neither shown to be above the limit nor below it.
+    let standing = among_quiet(&spread(0.95 * limit(), 0.4 * limit(), MAX_BLOCKS), 5);
+    assert!(standing.shown == Some(Shown::Slower) && standing.p_adjusted.is_some_and(|p| p <= LEVEL));
+    assert!(standing.high.expect("a bound") > limit() && standing.low.expect("a bound") > 0.0);
+    assert_eq!(settled(&standing), (Some(Outcome::Inconclusive), MAX_BLOCKS));
+    let half = among_quiet(&spread(0.5 * limit(), 0.004, MAX_BLOCKS), 5);
+    assert_eq!(half.outcome, Some(Outcome::WithinLimit));
+    // At the limit to the last bit it is a regression.
+    assert_eq!(settled(&among_quiet(&[limit(); MAX_BLOCKS], 5)), (Some(Outcome::Regressed), 10));
+}
+
+#[test]
+fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
+    use Outcome::{Inconclusive, Unstable};
+    for (centre, noise, expected) in [(0.0, 0.4, Unstable), (0.019, 0.02, Inconclusive)] {
+        let differences = spread(centre, noise, MAX_BLOCKS);
+        let noisy = |blocks: usize| {
+            let noisy = Series { expected_std: Some(noise / 1.7), ..series(&differences[..blocks]) };
+            stand(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }]).swap_remove(0)
+        };
+        assert_eq!(settled(&noisy(MAX_BLOCKS - 1)), (None, MAX_BLOCKS - 1), "{noise}");
+        let standing = noisy(MAX_BLOCKS);
+        assert_eq!(settled(&standing), (Some(expected), MAX_BLOCKS), "{noise}");
+        assert_eq!(half_width(&standing) > limit(), expected == Unstable, "{standing:?}");
+    }
+    let mut broken = quiet(MAX_BLOCKS);
+    broken[3] = f64::NAN;
+    let broken = among_quiet(&broken, 5);
+    assert_eq!((settled(&broken), broken.high), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
+}
+
+#[test]
+fn the_evidence_of_a_case_is_the_least_mean_of_any_group_that_holds_it() {
+    // By hand: alone 600, with the three smallest (0.5 + 1 + 3 + 600) / 4.
+    let suite = [600.0, 1.0, 0.5, 3.0];
+    let worth = in_suite(&suite, &[1.0; 4]);
+    assert!((worth[0] - 604.5 / 4.0).abs() < 1e-9, "{worth:?}");
+    assert_eq!(worth[2], 0.5);
+    // Every group, one by one.
+    let mut random = fastrand::Rng::with_seed(5);
+    for _ in 0..50 {
+        let evidence: Vec<f64> = (0..6).map(|_| (6.0 * normal(&mut random)).exp()).collect();
+        let weights: Vec<f64> = (0..6).map(|_| 0.1 + random.f64()).collect();
+        for (at, got) in in_suite(&evidence, &weights).into_iter().enumerate() {
+            let groups = (1_u32..64).filter(|group| group & (1 << at) != 0);
+            let means = groups.map(|group| {
+                let members = || (0..6).filter(|i| group & (1 << i) != 0);
+                members().map(|i| weights[i] * evidence[i]).sum::<f64>() / members().map(|i| weights[i]).sum::<f64>()
+            });
+            let least = means.fold(f64::INFINITY, f64::min);
+            assert!((got / least - 1.0).abs() < 1e-12, "{got} for {least} in {evidence:?}");
+        }
+    }
+    assert_eq!(in_suite(&[], &[]), Vec::<f64>::new());
+}
+
+#[test]
+fn a_factor_is_fair_against_every_symmetric_block() {
+    for std in [None, Some(0.0), Some(0.004), Some(0.05), Some(f64::NAN)] {
+        let scale = Bet::new(limit(), std).scale(&[]);
+        for below in [0.0, 0.001, 0.02] {
+            for half in [0.0, 1e-4, 0.003, 0.01, 0.3] {
+                // Two mirror images about a point at or below zero: together no more than they were put in.
+                let sum = Bet::factor(scale, half - below) + Bet::factor(scale, -half - below);
+                assert!(sum <= 2.0 + 1e-12, "{std:?}: {sum}");
+            }
+        }
+        let factor = |above| Bet::factor(scale, above);
+        assert!(factor(0.5) > 1.89 && factor(-0.5) < 0.11 && factor(0.0) == 1.0);
+        assert_eq!((factor(f64::NAN), factor(f64::INFINITY)), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn what_blocks_vary_by_takes_the_place_of_what_was_expected() {
+    let quiet = spread(0.0, 0.01, MAX_BLOCKS);
+    // A pilot in a noisy second expects eight times what comes: 40 blocks by that alone show nothing.
+    let far_off = Series { expected_std: Some(0.08), ..series(&quiet) };
+    let (outcome, blocks) = settled(&stand(&vec![far_off; 5])[0]);
+    assert!(outcome == Some(Outcome::WithinLimit) && blocks <= 16, "{outcome:?} after {blocks} blocks");
+    let slow = Series { expected_std: Some(0.08), ..series(&spread(0.035, 0.01, MAX_BLOCKS)) };
+    let (outcome, blocks) = settled(&stand(&vec![slow; 5])[0]);
+    assert!(outcome == Some(Outcome::Regressed) && blocks <= 16, "{outcome:?} after {blocks} blocks");
+
+    let bet = Bet::new(limit(), Some(0.02));
+    let expected = limit() / 0.02_f64.powi(2);
+    assert_eq!((bet.scale(&[]), bet.scale(&quiet[..2])), (expected, expected));
+    // Blocks that vary as expected change nothing, and a wild one among many little.
+    let mad = 0.02 / 1.4826;
+    let as_expected = [-mad, 0.0, mad, -mad, 0.0, mad, 0.0, -2.0 * mad, 2.0 * mad];
+    assert!((bet.scale(&as_expected) / expected - 1.0).abs() < 1e-9);
+    assert_eq!(bet.scale(&[&as_expected[..8], &[9.0]].concat()), bet.scale(&as_expected));
+}
+
+#[test]
+fn bounds_are_where_the_evidence_begins() {
+    let mut random = fastrand::Rng::with_seed(9);
+    for _ in 0..20 {
+        let differences: Vec<f64> = (0..20).map(|_| 0.01 + 0.01 * normal(&mut random)).collect();
+        let bet = Bet::new(limit(), Some(0.01));
+        let low = bet.lower_bound(&differences, 40.0).expect("a bound");
+        let wealth = |shift: f64| -> f64 {
+            let factor = |(at, d): (usize, &f64)| Bet::factor(bet.scale(&differences[..at]), d - shift);
+            differences.iter().enumerate().map(factor).product()
+        };
+        assert!(wealth(low - 1e-6) >= 40.0 && wealth(low + 1e-6) < 40.0, "{}", wealth(low));
+        let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
+        assert_eq!(bet.upper_bound(&mirrored, 40.0), Some(-low));
+    }
+    let bet = Bet::new(limit(), Some(0.01));
+    assert_eq!((bet.lower_bound(&[0.1; 5], 40.0), bet.lower_bound(&[], 40.0)), (None, None));
+    assert!(bet.lower_bound(&[0.1; 6], 40.0).is_some());
+    assert_eq!((fewest_blocks(40.0), fewest_blocks(500.0), fewest_blocks(1.0)), (6, 10, 0));
+}
+
+/// The median.
+
+#[test]
+fn the_looks_decide_what_gate_md_says() {
+    let mut seen = std::collections::BTreeMap::new();
+    for suite in (0..150).map(any_suite) {
+        let got = outcomes(&suite);
+        assert_eq!(got, literal(&suite), "{suite:?}");
+        assert_eq!(got, stand(&suite).into_iter().map(|standing| standing.outcome).collect::<Vec<_>>());
+        got.into_iter().flatten().for_each(|outcome| *seen.entry(outcome.words()).or_insert(0) += 1);
+    }
+    assert!(seen.len() == 4 + 1 && seen.values().all(|count| *count >= 5), "not every verdict was met: {seen:?}");
+}
+
+proptest! {
+    /// So the power of a suite of hundreds takes no longer than that of two.
+    #[test]
+    fn cases_that_are_alike_are_as_good_as_one_that_counts_as_often(
+        differences in proptest::collection::vec(-0.01..0.05, 0..=MAX_BLOCKS),
+        centre in -0.01..0.02,
+        others in 0..40_usize,
+    ) {
+        let with_mean = |series: Series| Series { mean: Some(Box::new(series.clone())), ..series };
+        let first = with_mean(series(&differences));
+        let other = with_mean(series(&spread(centre, 0.005, differences.len())));
+        let mut suite = vec![first.clone()];
+        suite.resize(others + 1, other.clone());
+        prop_assert_eq!(outcome_beside(&first, &other, others), outcomes(&suite)[0]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn more_blocks_change_no_verdict(seed in any::<u64>(), wild in -1.0f64..1.0) {
+        let suite = any_suite(seed);
+        let full = stand(&suite);
+        let with = |series: &Series, differences: Vec<f64>| Series { differences, ..series.clone() };
+        for blocks in 0..MAX_BLOCKS {
+            let cut: Vec<Series> = suite.iter().map(|s| with(s, s.differences[..blocks].to_vec())).collect();
+            for (early, late) in outcomes(&cut).into_iter().zip(&full) {
+                prop_assert_eq!(early, late.outcome.filter(|_| late.blocks <= blocks));
+            }
+        }
+        prop_assert!(full.iter().all(|standing| standing.outcome.is_some()));
+        // Settled cases are not measured any more; whatever would have come does not matter.
+        let ended: Vec<Series> =
+            suite.iter().zip(&full).map(|(s, at)| with(s, s.differences[..at.blocks].to_vec())).collect();
+        prop_assert_eq!(&stand(&ended), &full);
+        let longer: Vec<Series> =
+            ended.iter().map(|s| with(s, [&s.differences[..], &[wild; 40][..]].concat())).collect();
+        prop_assert_eq!(&stand(&longer), &full);
+    }
+}

@@ -1,0 +1,29 @@
+//! Load on a server, by scripted servers in memory and on loopback. Time is tokio's own and paused wherever it matters.
+
+mod audit;
+mod client;
+mod command;
+mod coverage;
+mod events;
+mod faults;
+mod http2;
+#[cfg(target_os = "linux")]
+mod kernel_time;
+mod merge;
+mod merge_command;
+mod queue;
+mod ramp;
+mod receipt;
+mod repeats;
+mod runner;
+mod scenario;
+mod script;
+mod search;
+mod shard;
+mod slo;
+mod steady;
+mod stream;
+mod summary;
+mod targets;
+mod token_counts;
+mod url;

@@ -1,0 +1,210 @@
+//! One request: its times, its connection, its attempts, its limits.
+
+use std::time::Duration;
+
+use cargo_infergate::load::client::Limits;
+use cargo_infergate::load::connection::Connection;
+use cargo_infergate::load::live::Live;
+use cargo_infergate::load::stamped::RunClock;
+use infergate::load::{Failure, FailureClass, RequestRecord};
+
+use crate::load::script::{
+    Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, token, wait_ms,
+};
+
+const MS: u64 = 1_000_000;
+
+/// What `count` requests of 4 tokens on one connection do, one after the other.
+fn requests(script: &Script, count: usize, limits: Limits) -> Vec<(RequestRecord, Result<(), Failure>)> {
+    in_made_up_time(async {
+        let endpoint = endpoint(script, limits);
+        let (clock, live) = (RunClock::start(), Live::default());
+        let mut connection: Option<Connection> = None;
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let now_ns = clock.now_ns();
+            let mut record = RequestRecord { scheduled_ns: now_ns, sent_ns: now_ns, ..RequestRecord::default() };
+            let body = endpoint.wanted.body("1", 4);
+            let outcome = endpoint.request(body, 4, &mut connection, &mut record, (clock, &live)).await;
+            all.push((record, outcome));
+        }
+        all
+    })
+}
+
+fn one(acts: Vec<Act>) -> (RequestRecord, Result<(), Failure>) {
+    requests(&Script::new([acts]), 1, Limits::default()).remove(0)
+}
+
+/// The class of the failure, and the record; the server's words are in neither.
+#[track_caller]
+fn failure(acts: Vec<Act>) -> (RequestRecord, FailureClass) {
+    let (record, outcome) = one(acts);
+    let failure = outcome.expect_err("it failed");
+    assert!(!failure.detail.contains("SECRET") && !failure.detail.ends_with('.'), "{}", failure.detail);
+    (record, failure.class)
+}
+
+#[test]
+fn tokens_have_the_times_at_which_they_were_sent() {
+    let (record, outcome) = one(answer(200, 20, 4));
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(record.chunk_ns, [200 * MS, 220 * MS, 240 * MS, 260 * MS]);
+    assert_eq!((record.connected_ns, record.first_byte_ns, record.ended_ns), (Some(0), Some(0), 260 * MS));
+    assert_eq!((record.input_tokens, record.output_tokens, record.retries), (Some(5), Some(4), 0));
+    assert_eq!(record.output_sha256.as_deref().map(str::len), Some(64));
+}
+
+#[test]
+fn tokens_of_one_read_have_one_time_and_all_are_counted() {
+    let piece = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+    let acts = vec![send(HEAD), wait_ms(10), send(chunk(piece) + &chunk(piece) + &chunk(&piece.repeat(2))), done(4)];
+    let (record, outcome) = one(acts);
+    assert_eq!((record.chunk_ns, outcome), (vec![10 * MS; 4], Ok(())));
+}
+
+#[test]
+fn a_token_split_over_reads_has_the_time_of_its_end() {
+    let whole = chunk("data: {\"choices\":[{\"text\":\"\u{e9}\"}]}\n\n").into_bytes();
+    let within = whole.iter().position(|byte| *byte == 0xc3).expect("the first byte of the character") + 1;
+    let (first, rest) = whole.split_at(within);
+    let acts = vec![send(HEAD), wait_ms(5), Act::Send(first.into()), wait_ms(5), Act::Send(rest.into()), done(1)];
+    let (record, outcome) = one(acts);
+    assert_eq!((record.chunk_ns, outcome), (vec![10 * MS], Ok(())));
+}
+
+#[test]
+fn a_slow_head_is_apart_from_the_first_token() {
+    let mut acts: Vec<Act> = HEAD.bytes().flat_map(|byte| [wait_ms(10), Act::Send(vec![byte])]).collect();
+    acts.extend([wait_ms(100), token(), done(1)]);
+    let (record, outcome) = one(acts);
+    assert_eq!(outcome, Ok(()));
+    let head_ns = HEAD.len() as u64 * 10 * MS;
+    assert_eq!((record.first_byte_ns, record.chunk_ns), (Some(10 * MS), vec![head_ns + 100 * MS]));
+}
+
+#[test]
+fn a_connection_is_used_again_and_a_closed_one_is_made_anew() {
+    let script = Script::new([answer(1, 1, 2)]);
+    let all = requests(&script, 3, Limits::default());
+    let connected: Vec<bool> = all.iter().map(|(record, _)| record.connected_ns.is_some()).collect();
+    assert_eq!((connected, script.dials.get()), (vec![true, false, false], 1));
+
+    let head = HEAD.replace("Transfer", "Connection: close\r\nTransfer");
+    let closing = vec![send(head), token(), done(1), Act::Close];
+    let script = Script::new([closing]);
+    let all = requests(&script, 3, Limits::default());
+    assert!(all.iter().all(|(record, outcome)| outcome.is_ok() && record.connected_ns.is_some()));
+    assert_eq!(script.dials.get(), 3);
+}
+
+#[test]
+fn a_connection_that_is_closed_as_it_is_used_again_is_no_failure() {
+    let script = Script::new([answer(1, 1, 2), vec![Act::Close], answer(1, 1, 2)]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(record, outcome)| outcome.is_ok() && record.retries == 0), "{all:?}");
+    assert_eq!(script.dials.get(), 2);
+    let (_, class) = failure(vec![Act::Close]);
+    assert_eq!(class, FailureClass::CutStream, "a new connection that is closed is one");
+}
+
+#[test]
+fn an_answer_that_does_not_end_behind_done_costs_its_connection_alone() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let script = Script::new([vec![send(HEAD), send(last), Act::Hang]]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    assert_eq!((all[0].0.ended_ns, script.dials.get()), (0, 2));
+}
+
+#[test]
+fn what_goes_on_behind_done_is_not_waited_for_either() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let mut acts = vec![send(HEAD), send(last)];
+    acts.extend((0..100).flat_map(|_| [wait_ms(100), send(chunk("\n"))]));
+    let script = Script::new([acts]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    assert_eq!((all[1].0.scheduled_ns, script.dials.get()), (500 * MS, 2));
+}
+
+#[test]
+fn retry_after_is_kept_to_and_the_start_does_not_move() {
+    let full = send("HTTP/1.1 429 Too Many\r\nRetry-After: 2\r\nContent-Length: 6\r\n\r\nSECRET");
+    let script = Script::new([vec![full], answer(10, 10, 4)]);
+    let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+    assert_eq!((outcome, record.retries, record.scheduled_ns), (Ok(()), 1, 0));
+    assert_eq!(record.chunk_ns.first(), Some(&(2_010 * MS)));
+    assert_eq!(script.dials.get(), 1, "the connection is used again");
+}
+
+#[test]
+fn a_server_that_stays_full_or_broken_is_asked_so_often_and_no_more() {
+    for (status, class) in
+        [(429, FailureClass::Status429), (500, FailureClass::Status5xx), (503, FailureClass::Status5xx)]
+    {
+        let script = Script::new([vec![send(format!("HTTP/1.1 {status} No\r\nContent-Length: 6\r\n\r\nSECRET"))]]);
+        let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+        let failure = outcome.expect_err("it failed");
+        assert_eq!((failure.class, failure.status, record.retries), (class, Some(status), 2));
+        assert_eq!(script.requests.borrow().len(), 3);
+        assert!(!failure.detail.contains("SECRET"), "{}", failure.detail);
+    }
+}
+
+#[test]
+fn a_refused_request_is_not_sent_again() {
+    let script = Script::new([vec![send("HTTP/1.1 404 No\r\nContent-Length: 6\r\n\r\nSECRET")]]);
+    let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+    assert_eq!(outcome.expect_err("it failed").class, FailureClass::Status4xx);
+    assert_eq!((record.retries, script.requests.borrow().len()), (0, 1));
+}
+
+#[test]
+fn what_is_no_stream_is_named() {
+    let json = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    let large = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(100 << 10));
+    for text in [
+        json,
+        "SECRET, no HTTP\r\n\r\n",
+        &large,
+        "HTTP/1.1 302 Found\r\nLocation: /SECRET\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let (_, class) = failure(vec![send(text)]);
+        assert_eq!(class, FailureClass::MalformedStream, "{:.40}", text);
+    }
+}
+
+#[test]
+fn a_cut_stream_keeps_the_tokens_that_came() {
+    let (record, class) = failure(vec![send(HEAD), wait_ms(5), token(), wait_ms(5), token(), Act::Close]);
+    assert_eq!((record.chunk_ns, class), (vec![5 * MS, 10 * MS], FailureClass::CutStream));
+    let (_, class) = failure(vec![send(HEAD), token(), send(END)]);
+    assert_eq!(class, FailureClass::CutStream, "whole HTTP, and no [DONE]");
+}
+
+#[test]
+fn whatever_hangs_is_ended_by_the_time_limit() {
+    let limits = Limits { request: Duration::from_secs(3), ..Limits::default() };
+    for acts in [vec![Act::Hang], vec![send(HEAD), Act::Hang], vec![send(HEAD), token(), Act::Hang]] {
+        let (record, outcome) = requests(&Script::new([acts.clone()]), 1, limits).remove(0);
+        assert_eq!(outcome.expect_err("it failed").class, FailureClass::Timeout);
+        assert_eq!(record.chunk_ns.len(), acts.len() / 3);
+    }
+}
+
+#[test]
+fn the_key_is_in_the_head_of_the_request_and_the_prompt_in_its_body() {
+    let script = Script::new([answer(1, 1, 1)]);
+    requests(&script, 1, Limits::default());
+    let request = script.requests.borrow()[0].clone();
+    let (head, body) = request.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("POST /v1/completions HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: Bearer SECRET") && head.contains("host: server"), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let expected = serde_json::json!({
+        "model": "m", "prompt": "1", "max_tokens": 4, "stream": true, "temperature": 0.0,
+        "stream_options": { "include_usage": true },
+    });
+    assert_eq!(body, expected, "and nothing that not every server knows");
+}

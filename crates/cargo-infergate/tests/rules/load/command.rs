@@ -1,0 +1,238 @@
+//! `cargo infergate load`, as a user runs it.
+
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+
+use cargo_infergate::receipt::{LoadReceipt, read};
+use infergate::load::FailureClass;
+use tempfile::TempDir;
+
+use crate::load::faults::{answer, next_request, server};
+use crate::load::script::HEAD;
+
+pub struct Place {
+    pub folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        std::fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
+        Self { folder }
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
+        command
+            .current_dir(self.folder.path())
+            .args(["infergate", "load"])
+            .args(arguments)
+            .env_remove("CARGO_TARGET_DIR")
+            // It waits for nobody else on this machine.
+            .env("INFERGATE_LOCK", self.folder.path().join(".git/lock"));
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = self.command(arguments).output().expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (status.code(), text(stdout), text(stderr))
+    }
+
+    pub fn receipt(&self, name: &str) -> LoadReceipt {
+        read(&self.folder.path().join(name)).expect("a receipt")
+    }
+
+    #[track_caller]
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let (code, said, error) = self.run(arguments);
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{error}");
+        assert!(error.starts_with("error: "), "{error}");
+        error
+    }
+}
+
+pub fn polite() -> String {
+    let port = server(|_, connection| {
+        while let Some(request) = next_request(connection) {
+            let known = request.contains("authorization: Bearer SECRET");
+            let refused = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n".to_owned();
+            let _ = connection.write_all(if known { answer(4) } else { refused }.as_bytes());
+        }
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+const SMALL: [&str; 6] =
+    ["--model=m", "--users=1,2", "--requests=40", "--input-tokens=8", "--output-tokens=4", "--seed=3"];
+
+/// The server answers at once, so that the run is not to be used.
+#[test]
+fn json_stands_alone_on_stdout_and_quiet_leaves_the_verdict() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET\n").expect("a file");
+    let url = polite();
+    let run = |flag: &str| place.run(&[&["--target", &url, "--api-key-file=key", flag], &SMALL[..]].concat());
+    let (code, said, error) = run("--json=-");
+    assert_eq!(code, Some(3), "{said}{error}");
+    let verdict: serde_json::Value = serde_json::from_str(&said).expect("JSON alone");
+    assert_eq!((&verdict["verdict"], verdict["exit_code"].as_i64()), (&"invalid".into(), Some(3)), "{verdict}");
+    assert!(error.contains("time to first token") && error.matches("verdict: ").count() == 1, "{error}");
+    let (code, said, error) = run("--quiet");
+    assert_eq!((code, error.as_str(), said.lines().count()), (Some(3), "", 1), "{said}");
+    assert!(said.starts_with("verdict: invalid (exit 3): "), "{said}");
+}
+
+/// The server answers at once: its gaps are below what the client can see, and the run says so.
+#[test]
+fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET\n").expect("a file");
+    let url = polite();
+    let (code, said, error) =
+        place.run(&[&["--target", &url, "--api-key-file=key", "--out=load.json"], &SMALL[..]].concat());
+    assert_eq!(code, Some(3), "{said}{error}");
+    let receipt = place.receipt("load.json");
+    assert!(!receipt.partial && !receipt.invalid.is_empty(), "{:?}", receipt.invalid);
+    assert_eq!((receipt.levels.len(), receipt.audits.len(), receipt.seed), (2, 2, 3));
+    for level in &receipt.levels {
+        assert_eq!(level.requests.iter().filter(|record| record.measured).count(), 40);
+        assert!(level.issued > 40, "warm-up");
+        assert!(level.requests.iter().all(|record| record.failure.is_none() && record.chunk_ns.len() == 4));
+    }
+    for words in ["time to first token", "self-audit", "1 user", "2 users", "40 of 40", "verdict: invalid (exit 3)"] {
+        assert!(said.contains(words), "{words} is not in {said}");
+    }
+    let text = std::fs::read_to_string(place.folder.path().join("load.json")).expect("a receipt");
+    for shown in [&said, &error, &text] {
+        assert!(!shown.contains("SECRET"), "{shown}");
+    }
+    assert!(error.contains("plain, 1 user") && error.contains("receipt: load.json"), "{error}");
+}
+
+#[test]
+fn a_server_that_refuses_is_named_and_never_passes() {
+    let place = Place::new();
+    let (code, said, _) = place.run(&[&["--target", &polite()], &SMALL[..]].concat());
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("failed: 41 with a 4xx status (most: status 401"), "{said}");
+    assert!(said.contains("no request completed"), "{said}");
+    let receipt = place.receipt("target/infergate/load.json");
+    assert_eq!(receipt.levels[0].issued, 41);
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_in_one_line() {
+    let place = Place::new();
+    let with = |arguments: &[&'static str]| [&["--model=m"][..], arguments].concat();
+    let error = place.refused(&with(&["--target=http://me:SECRET@h"]));
+    assert!(error.contains("--api-key-env") && !error.contains("SECRET"), "{error}");
+    assert!(place.refused(&with(&["--target=h:80"])).contains("http://"));
+    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--api-key-env=NO_SUCH_KEY"]));
+    assert!(error.contains("NO_SUCH_KEY is not set"), "{error}");
+    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--scenario=chat"]));
+    assert!(error.contains("only chatbot, retrieval, code, agent"), "{error}");
+    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--rate=1", "--arrivals=gamma:x"]));
+    assert!(error.contains("gamma:0.5"), "{error}");
+    assert!(place.refused(&with(&["--target=http://127.0.0.1:1", "--price=1"])).contains("for example 0.15,0.60"));
+    let error = place.refused(&with(&["--target=A=http://127.0.0.1:1", "--price=B=1,2"]));
+    assert!(error.contains("it belongs to no target"), "{error}");
+    std::fs::write(place.folder.path().join("data.jsonl"), "{\"prompt\": \"a\"}\n{\"text\": \"SECRET\"}\n")
+        .expect("a file");
+    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--dataset=data.jsonl"]));
+    assert!(error.contains("data.jsonl:2: not of the form") && !error.contains("SECRET"), "{error}");
+}
+
+/// 192.0.2.1 is an address of documentation: nothing is asked there, because the key is refused first, or it cannot be reached.
+#[test]
+fn a_key_goes_over_plain_http_to_this_machine_alone() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let other =
+        ["--target=http://192.0.2.1:9/v1?key=SECRET", "--model=m", "--api-key-file=key", "--users=1", "--requests=1"];
+    let error = place.refused(&other);
+    assert!(
+        error.trim_end().ends_with(
+            "--target http://192.0.2.1:9/v1/chat/completions: over plain http everybody on the way could read the API key; \
+             write https://, or say --key-over-http"
+        ),
+        "{error}"
+    );
+    let (code, said, error) =
+        place.run(&[&other[..], &["--key-over-http", "--connect-timeout=100ms", "--attempts=1"]].concat());
+    assert_eq!(code, Some(3), "{said}{error}");
+}
+
+#[test]
+fn a_key_goes_to_its_target_alone() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let (with_key, without) = (format!("--target=A={}", polite()), format!("--target=B={}", polite()));
+    let both = [&with_key, &without, "--model=m", "--input-tokens=8", "--output-tokens=4"];
+    let error = place.refused(&[&both[..], &["--api-key-file=key"]].concat());
+    assert!(error.contains("write NAME=... for the one the key belongs to"), "{error}");
+    assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
+    assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
+    let (code, said, _) = place.run(
+        &[&both[..], &["--api-key-file=A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
+            .concat(),
+    );
+    assert!(code.is_some_and(|code| code != 2), "{said}");
+    let prices: Vec<Option<f64>> =
+        place.receipt("o.json").targets.iter().map(|target| Some(target.price()?.output_per_million)).collect();
+    assert_eq!(prices, [None, Some(2.5)], "a price belongs to one target too");
+    for record in &place.receipt("o.json").levels[0].requests {
+        assert_eq!(record.failure.as_ref().and_then(|failure| failure.status), (record.target == 1).then_some(401));
+    }
+}
+
+#[test]
+fn scenarios_come_from_infergate_toml() {
+    let place = Place::new();
+    let file = place.folder.path().join("infergate.toml");
+    let target = ["--model=m", "--target=http://127.0.0.1:1", "--scenario=mine"];
+    std::fs::write(&file, "[[scenario]]\nname = 'other'\ninput_tokens = 3\noutput_tokens = 4\n").expect("a file");
+    assert!(place.refused(&target).contains("only other"));
+    std::fs::write(&file, "[[scenario]]\nname = 'mine'\ninput = 3\n").expect("a file");
+    let error = place.refused(&target);
+    assert!(error.contains("infergate.toml:3: unknown field `input`"), "{error}");
+    std::fs::write(&file, "[[scenario]]\nname = 'mine'\ninput_tokens = 0\noutput_tokens = 4\n").expect("a file");
+    assert!(place.refused(&target).contains("scenario mine: tokens are numbers from 1"));
+}
+
+/// A server that never answers, and Ctrl-C while all users wait for it.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_a_partial_receipt_and_never_passes() {
+    let place = Place::new();
+    let (waits, waiting) = mpsc::channel();
+    let port = server(move |_, connection| {
+        if next_request(connection).is_some_and(|request| request.contains("\"m\"")) {
+            let _ = connection.write_all(HEAD.as_bytes());
+            let _ = waits.send(());
+        }
+        while next_request(connection).is_some() {}
+    });
+    let url = format!("http://127.0.0.1:{port}");
+    let mut command =
+        place.command(&["--target", &url, "--model=m", "--users=20", "--input-tokens=8", "--output-tokens=4"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    for _ in 0..20 {
+        waiting.recv().expect("every user waits");
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("readable");
+    let mut report = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut report).expect("readable");
+    assert_eq!(child.wait().expect("it ends").code(), Some(3), "{said}{report}");
+    assert!(report.contains("verdict: partial (exit 3)"), "{report}");
+    let receipt = place.receipt("target/infergate/load.json");
+    assert!(receipt.partial);
+    let level = &receipt.levels[0];
+    assert_eq!((level.issued, level.requests.len()), (20, 20));
+    let cancelled = |class: FailureClass| class == FailureClass::Cancelled;
+    assert!(level.requests.iter().all(|r| r.failure.as_ref().is_some_and(|failure| cancelled(failure.class))));
+}

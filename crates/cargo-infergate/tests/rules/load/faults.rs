@@ -1,0 +1,210 @@
+//! Servers on loopback that fail in every way.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cargo_infergate::load::body::Api;
+use cargo_infergate::load::client::{Endpoint, Limits};
+use cargo_infergate::load::connection::Http;
+use cargo_infergate::load::dial::Network;
+use cargo_infergate::load::endpoint::Client;
+use cargo_infergate::load::live::Live;
+use cargo_infergate::load::plan::{LevelPlan, Prompts};
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
+use cargo_infergate::load::url::Url;
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
+
+use crate::load::script::{END, HEAD, chunk, wanted};
+
+/// Reads one request; `None` at the end of the connection.
+pub fn next_request(connection: &mut TcpStream) -> Option<String> {
+    let mut kept = Vec::new();
+    let mut byte = [0; 1];
+    while !kept.ends_with(b"\r\n\r\n") {
+        if connection.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        kept.push(byte[0]);
+    }
+    let head = String::from_utf8(kept).ok()?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().ok()?;
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body).ok()?;
+    Some(head + &String::from_utf8(body).ok()?)
+}
+
+/// A server that does `act` with each connection, the number of which it is given. It ends with the test.
+pub fn server(act: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let act = Arc::new(act);
+    thread::spawn(move || {
+        for (number, connection) in listener.incoming().flatten().enumerate() {
+            let (act, mut connection) = (act.clone(), connection);
+            thread::spawn(move || act(number, &mut connection));
+        }
+    });
+    port
+}
+
+/// A whole answer of `tokens` tokens, at once.
+pub fn answer(tokens: usize) -> String {
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(tokens);
+    let usage =
+        format!("data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":5,\"completion_tokens\":{tokens}}}}}\n\n");
+    HEAD.to_owned() + &chunk(&(piece + &usage + "data: [DONE]\n\n")) + END
+}
+
+/// `count` requests of 4 tokens by `users` users.
+fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord> {
+    let url = Url::parse(url, Api::Completions).expect("a URL");
+    let dial = Box::new(Network::new(&url, Http::One).expect("an address"));
+    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted(), limits).expect("an endpoint");
+    let plan = LevelPlan {
+        scenario: 0,
+        shape: Scenario::plain("plain", 8, 4),
+        arrivals: Arrivals::Closed { users },
+        stop: Stop::Requests { count },
+        warm_up_requests: 0,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
+        seed: 1,
+        prompts: Prompts::Words { seed: 1, shared: 0 },
+        max_kept: u64::MAX,
+    };
+    let client = Client::new(vec![endpoint]).expect("a client");
+    let level = client.run_level(&plan, &Arc::new(Live::default())).level;
+    let measured: Vec<RequestRecord> = level.requests.into_iter().filter(|record| record.measured).collect();
+    assert_eq!(measured.len() as u64, count, "and others behind them");
+    measured
+}
+
+fn at(port: u16, count: u64) -> Vec<RequestRecord> {
+    load(&format!("http://127.0.0.1:{port}"), 1, count, Limits { attempts: 1, ..Limits::default() })
+}
+
+#[track_caller]
+fn class(records: &[RequestRecord]) -> FailureClass {
+    records[0].failure.as_ref().expect("it failed").class
+}
+
+#[test]
+fn no_server_is_no_connection() {
+    let closed = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
+    assert_eq!(class(&at(closed, 1)), FailureClass::Connect);
+}
+
+#[test]
+fn a_reset_within_the_stream_is_a_cut_stream() {
+    let port = server(|_, connection| {
+        // What is not read makes the close a reset.
+        let _ = connection.read(&mut [0; 10]);
+        let _ =
+            connection.write_all((HEAD.to_owned() + &chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n")).as_bytes());
+    });
+    assert_eq!(class(&at(port, 1)), FailureClass::CutStream);
+}
+
+#[test]
+fn a_server_that_is_gone_after_some_requests_fails_the_others() {
+    let port = server(|number, connection| {
+        while number == 0 && next_request(connection).is_some() {
+            let _ = connection.write_all(answer(4).as_bytes());
+        }
+    });
+    let records = load(&format!("http://127.0.0.1:{port}"), 2, 20, Limits { attempts: 1, ..Limits::default() });
+    let (failed, completed): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.failure.is_some());
+    assert!(!failed.is_empty() && !completed.is_empty(), "{} and {}", failed.len(), completed.len());
+    assert!(failed.iter().all(|record| record.user != completed[0].user));
+}
+
+#[test]
+fn a_half_open_connection_is_ended_by_the_time_limit() {
+    let port = server(|_, connection| while next_request(connection).is_some() {});
+    let limits = Limits { request: Duration::from_millis(200), ..Limits::default() };
+    let records = load(&format!("http://127.0.0.1:{port}"), 3, 6, limits);
+    assert!(records.iter().all(|record| record.failure.as_ref().is_some_and(|f| f.class == FailureClass::Timeout)));
+}
+
+#[test]
+fn an_event_of_100_mb_is_refused_early() {
+    let port = server(|_, connection| {
+        next_request(connection);
+        let _ = connection.write_all((HEAD.to_owned() + &chunk("data: ")).as_bytes());
+        let piece = chunk(&"x".repeat(1 << 20));
+        let written = (0..100).take_while(|_| connection.write_all(piece.as_bytes()).is_ok()).count();
+        assert!(written < 100, "all of it was taken");
+    });
+    assert_eq!(class(&at(port, 1)), FailureClass::MalformedStream);
+}
+
+#[test]
+fn a_stream_without_end_is_ended() {
+    let port = server(|_, connection| {
+        next_request(connection);
+        let _ = connection.write_all(HEAD.as_bytes());
+        let piece = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n");
+        while connection.write_all(piece.as_bytes()).is_ok() {}
+    });
+    assert_eq!(class(&at(port, 1)), FailureClass::WrongLength);
+}
+
+#[test]
+fn one_percent_of_errors_is_one_percent_of_failures() {
+    let port = server(|_, connection| {
+        let mut number = 0;
+        while next_request(connection).is_some() {
+            number += 1;
+            let broken = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_owned();
+            let text = if number % 100 == 7 { broken } else { answer(4) };
+            let _ = connection.write_all(text.as_bytes());
+        }
+    });
+    let records = at(port, 300);
+    let failed: Vec<u64> = records.iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
+    assert_eq!(failed, [6, 106, 206]);
+    assert!(records.iter().all(|record| record.failure.is_some() || record.output_tokens == Some(4)));
+}
+
+#[test]
+fn a_storm_of_429_is_lived_through() {
+    let port = server(|_, connection| {
+        let mut number = 0;
+        while next_request(connection).is_some() {
+            number += 1;
+            let full = "HTTP/1.1 429 Full\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n".to_owned();
+            let text = if number % 3 == 0 { answer(4) } else { full };
+            let _ = connection.write_all(text.as_bytes());
+        }
+    });
+    let records = load(&format!("http://127.0.0.1:{port}"), 4, 40, Limits::default());
+    assert!(records.iter().all(|record| record.failure.is_none() && record.retries == 2));
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn a_server_without_tls_is_no_tls_session() {
+    let port = server(|_, connection| {
+        let _ = connection.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let _ = connection.read(&mut [0; 1000]);
+    });
+    let records = load(&format!("https://127.0.0.1:{port}"), 1, 1, Limits { attempts: 1, ..Limits::default() });
+    assert_eq!(class(&records), FailureClass::Tls);
+}
+
+#[test]
+fn users_share_nothing_but_the_server() {
+    let port = server(|_, connection| {
+        while next_request(connection).is_some() {
+            let _ = connection.write_all(answer(4).as_bytes());
+        }
+    });
+    let records = load(&format!("http://127.0.0.1:{port}"), 50, 500, Limits::default());
+    assert!(records.iter().all(|record| record.failure.is_none() && record.chunk_ns.len() == 4));
+    let connections = records.iter().filter(|record| record.connected_ns.is_some()).count();
+    assert_eq!(connections, 50);
+}

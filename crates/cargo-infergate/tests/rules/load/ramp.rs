@@ -1,0 +1,86 @@
+//! A level that begins slowly: who starts when, and that none of it is in the steady window.
+
+use cargo_infergate::load::plan::LevelPlan;
+use cargo_infergate::load::ramp::{ramped_ns, user_start_ns};
+use cargo_infergate::load::runner::Ran;
+use cargo_infergate::load::shard::Shard;
+use cargo_infergate::load::summary::{Window, steady_window};
+use cargo_infergate::receipt::LevelRecord;
+use infergate::load::{Arrivals, Spacing, Stop};
+
+use crate::load::runner::{plan, run};
+use crate::load::script::{Script, answer};
+use crate::load::summary::level;
+
+const MS: u64 = 1_000_000;
+
+fn ramped(arrivals: Arrivals, stop: Stop, ramp_ms: u64) -> LevelPlan {
+    LevelPlan { ramp_ns: ramp_ms * MS, ..plan(arrivals, stop) }
+}
+
+fn record(plan: &LevelPlan, ran: Ran) -> LevelRecord {
+    LevelRecord {
+        arrivals: plan.arrivals,
+        stop: plan.stop,
+        ramp_ns: plan.ramp_ns,
+        steady: ran.steady,
+        began_ns: ran.began_ns,
+        wall_ns: ran.wall_ns,
+        issued: ran.records.len() as u64,
+        requests: ran.records,
+        ..level(1, 1)
+    }
+}
+
+#[test]
+fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
+    // An answer takes 100 ms.
+    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 2_000 * MS }, 1_000);
+    let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan.clone(), None);
+    for user in 0..4 {
+        let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
+        assert_eq!(first, Some(u64::from(user) * 250 * MS));
+    }
+    let level = record(&plan, ran);
+    assert_eq!(steady_window(&level).map(|window| window.from_ns), Some(1_000 * MS), "750 + 100 is within the ramp");
+    let late = LevelPlan { warm_up_requests: 4, ..plan };
+    let (ran, _) = run(&Script::new([answer(40, 20, 4)]), late.clone(), None);
+    let from_ns = steady_window(&self::record(&late, ran)).map(|window| window.from_ns);
+    assert_eq!(from_ns, Some(1_150 * MS), "750 and four times 100");
+}
+
+#[test]
+fn a_rate_rises_in_a_straight_line() {
+    let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
+    let plan = ramped(arrivals, Stop::Duration { ns: 3_000 * MS }, 2_000);
+    let (ran, _) = run(&Script::new([answer(4, 2, 4)]), plan.clone(), None);
+    let within = |from_ms: u64, to_ms: u64| {
+        let starts = ran.records.iter().map(|record| record.scheduled_ns / MS);
+        starts.filter(|ms| (from_ms..to_ms).contains(ms)).count()
+    };
+    // A quarter of the ramp's requests in its first half, then as many as without a ramp.
+    assert_eq!((within(0, 1_000), within(1_000, 2_000), within(2_000, 3_000)), (25, 75, 100));
+    let starts: Vec<u64> = ran.records.iter().map(|record| record.scheduled_ns).collect();
+    assert!(starts.is_sorted());
+    let level = record(&plan, ran);
+    assert_eq!(steady_window(&level), Some(Window { from_ns: 2_000 * MS, to_ns: 3_000 * MS }));
+}
+
+#[test]
+fn shards_ramp_as_one_client_does() {
+    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 1_500 * MS }, 1_000);
+    let plan = LevelPlan { shard: Shard::new(1, 2).expect("a shard"), ..plan };
+    let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan, None);
+    for user in [1, 3] {
+        let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
+        assert_eq!(first, Some(u64::from(user) * 250 * MS));
+    }
+}
+
+#[test]
+fn without_a_ramp_nothing_moves() {
+    assert_eq!((ramped_ns(123, 0), user_start_ns(3, 4, 0)), (123, 0));
+    // Both pieces meet at the end of the ramp.
+    assert_eq!((ramped_ns(500, 1_000), ramped_ns(501, 1_000)), (1_000, 1_001));
+    assert_eq!(ramped_ns(u64::MAX, u64::MAX), u64::MAX);
+}

@@ -1,0 +1,183 @@
+//! The file of a load run: read as it was written, refused where no run could have written it.
+
+use std::path::Path;
+
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::{
+    AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
+};
+use cargo_infergate::report;
+use infergate::load::{Arrivals, Failure, FailureClass, Spacing};
+use serde_json::{Value, json, to_value};
+use tempfile::TempDir;
+
+use crate::load::summary::level;
+
+/// A run of one scenario with two users.
+pub fn sound() -> LoadReceipt {
+    let error = ErrorNs { p50: Some(50e3), p99: Some(200e3), max: Some(900e3) };
+    LoadReceipt {
+        schema: LOAD_SCHEMA.into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        partial: false,
+        invalid: Vec::new(),
+        notes: vec!["a note".into()],
+        tool: "0.1.0".into(),
+        machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), ..Machine::default() },
+        targets: vec![TargetRecord::Endpoint {
+            name: String::new(),
+            url: "http://127.0.0.1:8000/v1/chat/completions".into(),
+            api: "chat".into(),
+            model: "m".into(),
+            http: "HTTP/1.1".into(),
+            extensions: vec!["ignore_eos".into()],
+            shared_prefix_tokens: 0,
+            price: None,
+        }],
+        seed: 1,
+        prompt_seed: 1,
+        limits: Vec::new(),
+        scenarios: vec![Scenario::plain("chatbot", 256, 4)],
+        dataset_prompts: None,
+        shards: Vec::new(),
+        audits: vec![AuditRecord {
+            shard: None,
+            arrivals: Arrivals::Closed { users: 2 },
+            ttft_ns: 20_000_000,
+            itl_ns: 5_000_000,
+            output_tokens: 32,
+            requests: 12,
+            wrong_requests: 0,
+            tokens: 384,
+            stamp_error_ns: error,
+            gap_error_ns: error,
+            client_cpu_share: Some(0.03),
+        }],
+        levels: vec![level(2, 20)],
+    }
+}
+
+/// What reading `receipt` with `change` gives.
+fn after(change: impl FnOnce(&mut Value)) -> Result<LoadReceipt, String> {
+    let mut value = to_value(sound()).expect("JSON");
+    change(&mut value);
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("load.json");
+    std::fs::write(&path, value.to_string()).expect("a file");
+    read::<LoadReceipt>(&path).map_err(|error| format!("{error:#}"))
+}
+
+#[test]
+fn what_is_written_is_read_the_same() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("load.json");
+    write_json(&path, &sound()).expect("a file");
+    assert_eq!(read::<LoadReceipt>(&path).expect("a receipt"), sound());
+    assert_eq!(after(|value| value["later"] = json!(3)).expect("unknown fields do no harm"), sound());
+}
+
+#[test]
+fn what_no_run_could_have_written_is_refused() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 15] = [
+        ("infergate.load/2", |v| v["schema"] = "infergate.load/2".into()),
+        ("there are no levels", |v| v["levels"] = json!([])),
+        ("40 requests were issued", |v| {
+            v["levels"][0]["requests"].as_array_mut().into_iter().for_each(|r| drop(r.pop()))
+        }),
+        ("its scenario is not in the file", |v| v["levels"][0]["scenario"] = 3.into()),
+        ("times decrease", |v| v["levels"][0]["requests"][3]["chunk_ns"][1] = 0.into()),
+        ("times decrease", |v| v["levels"][0]["requests"][3]["ended_ns"] = 0.into()),
+        ("completed and has no output", |v| v["levels"][0]["requests"][3]["chunk_ns"] = json!([])),
+        ("2 counts of tokens for 4 pieces", |v| v["levels"][0]["requests"][3]["chunk_tokens"] = json!([1, 2])),
+        ("which no run gives", |v| v["levels"][0]["requests"][3]["output_tokens"] = u64::MAX.into()),
+        ("request 3: it is measured and did not run at full load", |v| {
+            v["levels"][0]["requests"][3]["scheduled_ns"] = 0.into()
+        }),
+        ("did not run at full load", |v| v["levels"][0]["steady"] = Value::Null),
+        ("0 users", |v| v["levels"][0]["arrivals"]["users"] = 0.into()),
+        ("a rate or a shape", |v| {
+            v["levels"][0]["arrivals"] =
+                json!({ "kind": "open", "requests_per_s": 0.0, "spacing": { "kind": "poisson" } });
+        }),
+        ("more tokens or turns", |v| v["scenarios"][0]["turns"] = 0.into()),
+        ("a price is no number", |v| {
+            v["targets"][0]["price"] = json!({ "input_per_million": -1.0, "output_per_million": 1.0 });
+        }),
+    ];
+    for (expected, change) in changes {
+        let error = after(change).expect_err(expected);
+        assert!(error.contains(expected), "'{expected}' is not in: {error}");
+    }
+}
+
+#[test]
+fn a_price_is_two_numbers_and_makes_a_cost() {
+    let price: Price = "0.5, 2".parse().expect("a price");
+    assert_eq!((price.input_per_million, price.output_per_million), (0.5, 2.0));
+    for text in ["", "1", "1,x", "1,-1", "inf,1", "NaN,1", "1,2,3"] {
+        let error = text.parse::<Price>().expect_err(text).to_string();
+        assert!(error.contains("price") || error.contains("for example 0.15,0.60"), "{text}: {error}");
+    }
+    let mut receipt = sound();
+    for record in receipt.levels.iter_mut().flat_map(|level| &mut level.requests) {
+        record.input_tokens = Some(100);
+    }
+    let TargetRecord::Endpoint { price: own, .. } = &mut receipt.targets[0] else { panic!("a server") };
+    *own = Some(price);
+    // 100 tokens in for 0.5 and 4 out for 2 a million.
+    let text = report::load::text(&receipt);
+    assert!(text.contains("2 users: 0.0000580 a request, 14.50 a million output tokens"), "{text}");
+}
+
+#[test]
+fn a_report_has_a_row_for_each_level_and_says_what_is_missing() {
+    let text = report::load::text(&sound());
+    for words in [
+        "http://127.0.0.1:8000/v1/chat/completions (chat, HTTP/1.1), model m",
+        "chatbot",
+        "38 of 38",
+        "time to first token",
+        "inter-token latency",
+        "end-to-end latency",
+        "output throughput of a request",
+        "acceptable",
+        "self-audit",
+        "note: a note",
+        "50.0 tok/s",
+    ] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(text.contains('—'), "a p99 of 38 requests is none: {text}");
+    assert!(!text.contains("verdict"), "{text}");
+}
+
+#[test]
+fn a_report_names_failures_and_never_passes_what_was_cut_short() {
+    let mut receipt = sound();
+    for (record, class) in receipt.levels[0].requests.iter_mut().zip([FailureClass::Timeout, FailureClass::Cancelled]) {
+        record.failure = Some(Failure { class, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
+    }
+    receipt.partial = true;
+    receipt.invalid = vec!["why".into()];
+    let text = report::load::text(&receipt);
+    assert!(text.contains("failed: 1 by timeout (most: no end after 3 s"), "{text}");
+    assert!(text.contains("1 requests were given up"), "{text}");
+    // As the gate says: whatever else there is, numbers of an invalid run are none.
+    assert!(text.contains("invalid:") && text.contains("verdict: invalid (exit 3)"), "{text}");
+    assert!(!text.contains("\u{1b}[2A"));
+    receipt.invalid.clear();
+    assert!(report::load::text(&receipt).contains("verdict: partial (exit 3)"));
+    receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 2.5, spacing: Spacing::Poisson };
+    assert!(report::load::text(&receipt).contains("2.5 requests/s"));
+}
+
+#[test]
+fn a_failure_is_named_in_the_row_of_its_target_alone() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/load-1.json");
+    let receipt: LoadReceipt = read(Path::new(golden)).expect("a golden file");
+    let text = report::load::text(&receipt);
+    let failed: Vec<&str> = text.lines().filter(|line| line.contains("failed: ")).collect();
+    assert_eq!(failed.len(), 1, "{text}");
+    assert!(failed[0].starts_with("2 users, B: failed: 1 with a stream that was cut"), "{text}");
+}

@@ -1,0 +1,192 @@
+//! Levels in made-up time: who starts when, what is counted, how a run ends.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cargo_infergate::load::client::Limits;
+use cargo_infergate::load::live::Live;
+use cargo_infergate::load::plan::{LevelPlan, Prompts};
+use cargo_infergate::load::runner::{Ran, run_level};
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
+use cargo_infergate::load::stamped::RunClock;
+use infergate::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
+use tokio::task::spawn_local;
+use tokio::time::sleep;
+
+use crate::load::script::{Act, HEAD, Script, answer, endpoint, in_made_up_time, send, token};
+
+const MS: u64 = 1_000_000;
+
+pub fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
+    LevelPlan {
+        scenario: 0,
+        shape: Scenario::plain("plain", 8, 4),
+        arrivals,
+        stop,
+        warm_up_requests: 1,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
+        seed: 1,
+        prompts: Prompts::Words { seed: 7, shared: 0 },
+        max_kept: u64::MAX,
+    }
+}
+
+/// Runs `plan`, interrupted after `cancel_after` where that is given.
+pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Ran, Arc<Live>) {
+    in_made_up_time(async {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let live = Arc::new(Live::new(cancelled.clone()));
+        if let Some(after) = cancel_after {
+            spawn_local(async move {
+                sleep(after).await;
+                cancelled.store(true, Ordering::Relaxed);
+            });
+        }
+        let endpoints = Rc::new([endpoint(script, Limits::default())]);
+        (run_level(endpoints, plan, RunClock::start(), live.clone()).await, live)
+    })
+}
+
+fn closed(users: u32, count: u64) -> LevelPlan {
+    plan(Arrivals::Closed { users }, Stop::Requests { count })
+}
+
+#[test]
+fn users_have_one_request_in_flight_each_and_the_next_when_it_ends() {
+    let script = Script::new([answer(40, 20, 4)]);
+    let (ran, live) = run(&script, closed(3, 9), None);
+    let measured: Vec<&RequestRecord> = ran.records.iter().filter(|record| record.measured).collect();
+    assert_eq!(measured.len(), 9);
+    assert_eq!(script.dials.get(), 3, "a connection a user");
+    for (index, record) in (0..).zip(&ran.records) {
+        assert_eq!((record.request, record.failure.clone()), (index, None));
+        assert_eq!(record.scheduled_ns, index / 3 * 100 * MS, "each takes 100 ms");
+        assert_eq!(record.ended_ns - record.scheduled_ns, 100 * MS);
+    }
+    let users: Vec<u32> = ran.records.iter().map(|record| record.user).collect();
+    assert!((0..3).all(|user| users.iter().filter(|other| **other == user).count() >= 5), "{users:?}");
+    let (seen, sent) = (live.seen(), ran.records.len() as u64);
+    assert_eq!((seen.issued, seen.ended, seen.failed, seen.pieces), (sent, sent, 0, 4 * sent));
+}
+
+#[test]
+fn prompts_are_unlike_each_other_and_a_conversation_goes_on() {
+    let script = Script::new([answer(1, 1, 4)]);
+    let mut turns = closed(1, 6);
+    turns.shape = Scenario { turns: 3, turn_tokens: 5, ..Scenario::plain("agent", 20, 4) };
+    run(&script, turns, None);
+    let prompts: Vec<String> = script.requests.borrow().iter().map(|request| prompt_of(request)).collect();
+    for (turn, prompt) in prompts.iter().enumerate() {
+        assert_eq!(prompt.split(' ').count(), 20 + 5 * (turn % 3), "{prompt}");
+    }
+    assert!(prompts[1].starts_with(&prompts[0]) && prompts[2].starts_with(&prompts[1]));
+    assert!(prompts[4].starts_with(&prompts[3]) && !prompts[3].starts_with(&prompts[0][..40]));
+}
+
+pub fn prompt_of(request: &str) -> String {
+    let (_, body) = request.split_once("\r\n\r\n").expect("a body");
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    body["prompt"].as_str().expect("a prompt").to_owned()
+}
+
+#[test]
+fn a_shared_prefix_is_shared_and_nothing_else_is() {
+    let script = Script::new([answer(1, 1, 4)]);
+    let mut shared = closed(2, 4);
+    shared.prompts = Prompts::Words { seed: 7, shared: 5 };
+    run(&script, shared, None);
+    let prompts: Vec<Vec<String>> = script
+        .requests
+        .borrow()
+        .iter()
+        .map(|request| prompt_of(request).split(' ').map(str::to_owned).collect())
+        .collect();
+    for pair in prompts.windows(2) {
+        assert_eq!(pair[0][..5], pair[1][..5]);
+        assert_ne!(pair[0][5..], pair[1][5..]);
+    }
+}
+
+#[test]
+fn an_open_loop_counts_from_the_schedule() {
+    // Each answer takes 400 ms; requests start every 100 ms whatever the server does.
+    let script = Script::new([answer(100, 100, 4)]);
+    let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
+    let (ran, _) = run(&script, plan(arrivals, Stop::Requests { count: 8 }), None);
+    let measured = ran.records.iter().filter(|record| record.measured);
+    let scheduled: Vec<u64> = measured.map(|record| record.scheduled_ns / MS).collect();
+    assert_eq!(scheduled, [100, 200, 300, 400, 500, 600, 700, 800], "behind one of warm-up");
+    let last = ran.records.last().map(|record| record.scheduled_ns / MS);
+    assert_eq!(last, Some(1_200), "the rate is kept until the eighth has ended");
+    assert!(ran.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
+    assert!(script.dials.get() <= 5, "idle connections are used again: {}", script.dials.get());
+}
+
+#[test]
+fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
+    let script = Script::new([answer(40, 20, 4)]);
+    let stop = Stop::Duration { ns: 250 * MS };
+    let (ran, _) = run(&script, plan(Arrivals::Closed { users: 2 }, stop), None);
+    let measured = |ran: &Ran| ran.records.iter().filter(|record| record.measured).count();
+    assert_eq!(measured(&ran), 3, "one began when both were warm, at 100 ms, and two at 200");
+    assert_eq!((ran.steady, ran.wall_ns), (Some(Window { from_ns: 100 * MS, to_ns: 300 * MS }), 400 * MS));
+    assert!(ran.records.iter().all(|record| record.failure.is_none()));
+    let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
+    let (ran, _) = run(&script, plan(arrivals, stop), None);
+    assert_eq!(measured(&ran), 2, "at 100 and 200 ms");
+}
+
+#[test]
+fn what_is_in_flight_when_a_run_is_interrupted_is_cancelled_and_counted() {
+    let endless = vec![send(HEAD), token(), Act::Hang];
+    for arrivals in [Arrivals::Closed { users: 5 }, Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Poisson }]
+    {
+        let script = Script::new([endless.clone()]);
+        let (ran, live) = run(&script, plan(arrivals, Stop::Requests { count: 1_000 }), Some(Duration::from_secs(1)));
+        let cancelled = |record: &infergate::load::RequestRecord| {
+            record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
+        };
+        assert!(!ran.records.is_empty() && ran.records.iter().all(cancelled));
+        let early = ran.records.iter().filter(|record| record.sent_ns < 900 * MS);
+        assert!(
+            early.clone().count() > 0 && early.clone().all(|record| record.chunk_ns.len() == 1),
+            "what came is kept"
+        );
+        assert!(ran.wall_ns <= 1_100 * MS, "{}", ran.wall_ns);
+        let numbers: Vec<u64> = ran.records.iter().map(|record| record.request).collect();
+        assert_eq!(numbers, (0..ran.records.len() as u64).collect::<Vec<_>>());
+        assert_eq!(live.seen().issued, ran.records.len() as u64);
+    }
+}
+
+#[test]
+fn a_server_that_refuses_everything_is_not_asked_without_pause() {
+    let script = Script::new([vec![Act::Close]]);
+    let (ran, live) = run(&script, plan(Arrivals::Closed { users: 2 }, Stop::Duration { ns: 1_000 * MS }), None);
+    assert_eq!(ran.records.len(), 20);
+    assert_eq!(live.seen().failed, 20);
+}
+
+#[test]
+fn a_level_that_keeps_too_much_ends_early_and_says_so() {
+    let script = Script::new([answer(1, 1, 4)]);
+    let mut bounded = closed(1, 100);
+    bounded.max_kept = 100;
+    let (ran, _) = run(&script, bounded, None);
+    assert_eq!((ran.records.len(), ran.is_full), (3, true));
+}
+
+#[test]
+fn every_tenth_answer_broken_is_every_tenth_request_failed() {
+    let mut answers = vec![answer(10, 10, 4); 9];
+    answers.push(vec![send(HEAD), token(), Act::Close]);
+    let script = Script::new(answers.iter().cycle().take(100).cloned());
+    let (ran, _) = run(&script, closed(1, 100), None);
+    let failed: Vec<u64> =
+        ran.records[..100].iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
+    assert_eq!(failed, (0..10).map(|tens| 10 * tens + 9).collect::<Vec<_>>());
+}

@@ -1,0 +1,85 @@
+//! Limits: of levels, and of each request.
+
+use cargo_infergate::load::slo::{Limit, goodput, meets};
+use cargo_infergate::load::summary::summarise;
+use cargo_infergate::report;
+use infergate::load::{Failure, FailureClass};
+
+use crate::load::summary::level;
+
+const MS: u64 = 1_000_000;
+
+fn limit(text: &str) -> Limit {
+    text.parse().expect("a limit")
+}
+
+#[test]
+fn limits_are_read_and_written_the_same() {
+    for text in ["ttft_p95=500ms", "itl_p99.9=70ms", "tpot=50ms", "e2e=10s"] {
+        assert_eq!(limit(text).to_string(), text);
+    }
+    for text in ["ttft", "ttft=", "ttft=5", "speed=5s", "ttft_p0=1s", "ttft_p100=1s", "ttft_px=1s", "=1s", ""] {
+        assert!(text.parse::<Limit>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_level_meets_its_limits_or_cannot_say() {
+    let summary = summarise(&level(2, 200));
+    assert_eq!(meets(&summary, &[limit("ttft_p95=100ms"), limit("itl_p50=20ms")]), Some(true));
+    assert_eq!(meets(&summary, &[limit("ttft_p95=100ms"), limit("itl_p50=19ms")]), Some(false));
+    assert_eq!(meets(&summarise(&level(2, 40)), &[limit("ttft_p99=1s")]), None, "78 requests have no p99");
+    assert_eq!(
+        meets(&summarise(&level(2, 40)), &[limit("ttft_p95=1s")]),
+        None,
+        "they have a p95, and no interval of it"
+    );
+}
+
+/// A request without an end is slower than any limit.
+#[test]
+fn failed_requests_are_infinitely_slow() {
+    let mut failed = level(2, 600);
+    for record in failed.requests.iter_mut().skip(7).step_by(33) {
+        record.failure = Some(Failure { class: FailureClass::Timeout, status: None, detail: "why".into() });
+    }
+    let summary = summarise(&failed);
+    assert_eq!((summary.ttft_ns.at(0.99), summary.itl_ns.at(0.99)), (None, None));
+    assert_eq!(summary.e2e_ns.with_failures(0.99), Some(f64::INFINITY));
+    assert_eq!((summary.e2e_ns.at(0.9), summary.output_tokens_per_s.at(0.01)), (Some(160e6), Some(0.0)));
+    assert_eq!(meets(&summary, &[limit("ttft_p99=1h")]), Some(false));
+    assert_eq!(meets(&summary, &[limit("ttft_p90=100ms")]), Some(true));
+}
+
+#[test]
+fn goodput_counts_requests_that_meet_every_limit() {
+    let mut level = level(1, 101);
+    for record in level.requests.iter_mut().step_by(4) {
+        record.chunk_ns.last_mut().into_iter().for_each(|last| *last += 1);
+    }
+    let found = |texts: &[&str]| {
+        let limits: Vec<Limit> = texts.iter().map(|text| limit(text)).collect();
+        goodput(&level, &summarise(&level), &limits).expect("a goodput")
+    };
+    assert_eq!((found(&["ttft=100ms"]).good, found(&["ttft=100ms"]).all), (100, 100));
+    assert_eq!(found(&["ttft=100ms", "e2e=160ms"]).good, 75);
+    assert_eq!((found(&["itl=20ms"]).good, found(&["ttft=99ms"]).good), (75, 0));
+    let good = found(&["e2e=160ms"]);
+    let (per_s, (low, high)) = (good.requests_per_s, good.within.expect("an interval"));
+    assert!((per_s - 75.0 / 16.0).abs() < 1e-3 && low < per_s && per_s < high, "{per_s} in {low} to {high}");
+    assert_eq!(level.wall_ns / MS, 16_160);
+}
+
+#[test]
+fn the_report_says_both() {
+    let mut receipt = crate::load::receipt::sound();
+    receipt.limits = vec![limit("e2e=1s"), limit("ttft_p50=100ms")];
+    receipt.validate().expect("a sound receipt");
+    let text = report::load::text(&receipt);
+    assert!(text.contains("38 of 38") && text.contains("limits of each request: e2e=1s"), "{text}");
+    assert!(text.contains("2 users meet ttft_p50=100ms, and more were not tried"), "{text}");
+    receipt.limits = vec![limit("ttft_p50=99ms")];
+    assert!(report::load::text(&receipt).contains("ttft_p50=99ms is not met by 2 already"));
+    receipt.limits[0].percentile = Some(2.0);
+    assert!(receipt.validate().is_err());
+}

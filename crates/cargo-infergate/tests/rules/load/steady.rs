@@ -1,0 +1,135 @@
+//! A level on a server that shares itself among the requests in flight: what it says is the truth of full load, or that it has too
+//! few requests to say it.
+
+use cargo_infergate::load::judge;
+use cargo_infergate::load::plan::LevelPlan;
+use cargo_infergate::load::runner::Ran;
+use cargo_infergate::load::summary::{LevelSummary, summarise};
+use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
+use cargo_infergate::report;
+use infergate::load::{Arrivals, Spacing, Stop};
+
+use crate::load::receipt::sound;
+use crate::load::runner::{plan, run};
+use crate::load::script::{Act, HEAD, Script, answer, done, send};
+use crate::load::summary::level;
+
+const MS: u64 = 1_000_000;
+/// A token takes 4 ms for each request in flight.
+const SHARE_MS: u64 = 4;
+
+fn sharing() -> Vec<Act> {
+    vec![send(HEAD), Act::Share(20, SHARE_MS), done(20)]
+}
+
+fn measure(script: &Script, plan: &LevelPlan) -> LevelRecord {
+    let (Ran { records, steady, began_ns, wall_ns, .. }, _) = run(script, plan.clone(), None);
+    LevelRecord {
+        arrivals: plan.arrivals,
+        stop: plan.stop,
+        warm_up_requests: plan.warm_up_requests,
+        steady,
+        began_ns,
+        wall_ns,
+        client_cpu_ns: None,
+        issued: records.len() as u64,
+        requests: records,
+        ..level(1, 1)
+    }
+}
+
+fn plan_of(arrivals: Arrivals, stop: Stop) -> LevelPlan {
+    let mut plan = plan(arrivals, stop);
+    plan.shape.output_tokens = 20;
+    plan
+}
+
+/// Each reason why the numbers of `level` alone are not to be used, and its report.
+fn said(level: &LevelRecord) -> (Vec<String>, String) {
+    let receipt = LoadReceipt { audits: Vec::new(), levels: vec![level.clone()], ..sound() };
+    receipt.validate().expect("a sound receipt");
+    (judge::reasons(&receipt), report::load::text(&receipt))
+}
+
+#[track_caller]
+fn assert_near(value: Option<f64>, truth: f64) {
+    let ratio = value.expect("enough requests") / truth;
+    assert!((0.97..=1.03).contains(&ratio), "{value:?} is not {truth}");
+}
+
+#[test]
+fn the_medians_are_those_of_full_load() {
+    for users in [1, 8, 32] {
+        let script = Script::new([sharing()]);
+        let level = measure(&script, &plan_of(Arrivals::Closed { users }, Stop::Requests { count: 80 }));
+        let LevelSummary { measured, in_flight, ttft_ns, itl_ns, e2e_ns, system_tokens_per_s, .. } = summarise(&level);
+        assert_eq!(measured, 80);
+        let gap_ns = (SHARE_MS * MS * u64::from(users)) as f64;
+        assert_near(ttft_ns.at(0.5), gap_ns);
+        assert_near(itl_ns.at(0.5), gap_ns);
+        assert_near(e2e_ns.at(0.5), 20.0 * gap_ns);
+        assert_near(system_tokens_per_s, 250.0);
+        assert_near(in_flight, f64::from(users));
+        assert_eq!(said(&level).0, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_receipt_of_before_says_nothing_that_ran_beside_fewer_users() {
+    let script = Script::new([sharing()]);
+    let mut old = measure(&script, &plan_of(Arrivals::Closed { users: 32 }, Stop::Requests { count: 80 }));
+    // As it was: 80 requests in all, and users stopped when these were given out.
+    old.steady = None;
+    old.requests.truncate(80);
+    old.requests.iter_mut().for_each(|record| record.measured = false);
+    old.issued = 80;
+    let summary = summarise(&old);
+    assert!(summary.e2e_ns.values.iter().all(|e2e_ns| *e2e_ns > 2_480e6), "{:?}", summary.e2e_ns);
+    assert!(
+        said(&old).1.contains("80 requests ran at full load to their ends: the receipt is of before"),
+        "{}",
+        said(&old).1
+    );
+}
+
+#[test]
+fn a_time_that_is_too_short_shows_no_percentile() {
+    let script = Script::new([sharing()]);
+    let level = measure(&script, &plan_of(Arrivals::Closed { users: 32 }, Stop::Duration { ns: 1_000 * MS }));
+    let summary = summarise(&level);
+    assert_eq!((summary.started, summary.itl_ns.at(0.5), summary.system_tokens_per_s), (0, None, None));
+    let (_, text) = said(&level);
+    assert!(text.contains("32 users: no request ran at full load to its end; give a longer --duration"), "{text}");
+    // Warm after 160 ms, and then one each 160 ms.
+    let level = measure(&script, &plan_of(Arrivals::Closed { users: 2 }, Stop::Duration { ns: 400 * MS }));
+    let summary = summarise(&level);
+    assert!((1..6).contains(&summary.measured) && summary.e2e_ns.at(0.5).is_none());
+    assert!(said(&level).1.contains("measured requests completed, and a percentile takes 6"), "{}", said(&level).1);
+}
+
+#[test]
+fn a_server_that_dies_leaves_the_requests_it_answered_and_a_load_that_was_none() {
+    let answers = (0..30).map(|_| sharing()).chain([vec![Act::Close]]);
+    let level = measure(&Script::new(answers), &plan_of(Arrivals::Closed { users: 8 }, Stop::Requests { count: 80 }));
+    let summary = summarise(&level);
+    assert_eq!(summary.started, 80);
+    assert!(summary.measured < 30 && summary.e2e_ns.requests == summary.measured);
+    let (reasons, text) = said(&level);
+    assert!(text.contains(&format!("{} of 80", summary.measured)), "{text}");
+    assert!(reasons.iter().any(|reason| reason.contains("requests were in flight in the mean while")), "{reasons:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_for_every_measured_request() {
+    // Each takes 480 ms alone, and five start a second.
+    let arrivals = Arrivals::Open { requests_per_s: 5.0, spacing: Spacing::Constant };
+    let level = measure(&Script::new([answer(100, 20, 20)]), &plan_of(arrivals, Stop::Requests { count: 40 }));
+    let summary = summarise(&level);
+    assert_eq!((summary.measured, summary.requests_per_s.map(f64::round)), (40, Some(5.0)));
+    let window = summary.window.expect("steady");
+    let last_ns = level.requests.iter().filter(|record| record.measured).map(|record| record.ended_ns).max();
+    assert!(last_ns.is_some_and(|last_ns| last_ns <= window.to_ns));
+    let starts = level.requests.iter().filter(|record| record.scheduled_ns <= window.to_ns).count() as u64;
+    assert_eq!(starts, window.to_ns / (200 * MS) + 1, "the schedule, to the end");
+    assert_eq!(said(&level).0, Vec::<String>::new());
+}

@@ -1,0 +1,248 @@
+//! Every number is derived from the records, and none from too few.
+
+use cargo_infergate::load::judge;
+use cargo_infergate::load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
+use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
+use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+
+const MS: u64 = 1_000_000;
+
+/// A request that starts at `start_ms` and gives a token after 100 ms and three more 20 ms apart.
+pub fn request(number: u64, user: u32, start_ms: u64) -> RequestRecord {
+    let start_ns = start_ms * MS;
+    let chunk_ns: Vec<u64> = [100, 120, 140, 160].map(|ms| start_ns + ms * MS).into();
+    RequestRecord {
+        request: number,
+        user,
+        scheduled_ns: start_ns,
+        sent_ns: start_ns,
+        ended_ns: start_ns + 160 * MS,
+        chunk_ns,
+        output_tokens: Some(4),
+        ..RequestRecord::default()
+    }
+}
+
+/// `users` users who send `each` requests, one directly after the other, all measured but the first one.
+pub fn level(users: u32, each: u64) -> LevelRecord {
+    let numbers = (0..each).flat_map(|round| (0..users).map(move |user| (round, user)));
+    let requests = numbers.enumerate().map(|(number, (round, user))| request(number as u64, user, 160 * round));
+    let mut level = of(Arrivals::Closed { users }, requests.collect());
+    let to_ns = level.wall_ns;
+    level.steady = (each > 1).then_some(Window { from_ns: 160 * MS, to_ns });
+    level.requests.iter_mut().for_each(|record| record.measured = record.scheduled_ns >= 160 * MS);
+    level.stop = Stop::Requests { count: level.requests.iter().filter(|record| record.measured).count() as u64 };
+    level
+}
+
+fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
+    LevelRecord {
+        batch: None,
+        scenario: 0,
+        arrivals,
+        whole: None,
+        stop: Stop::Requests { count: requests.len() as u64 },
+        warm_up_requests: 1,
+        ramp_ns: 0,
+        steady: None,
+        began_ns: 0,
+        wall_ns: requests.iter().map(|record| record.ended_ns).max().unwrap_or(0),
+        client_cpu_ns: Some(MS),
+        received: None,
+        issued: requests.len() as u64,
+        requests,
+    }
+}
+
+fn fail(record: &mut RequestRecord, class: FailureClass) {
+    record.failure = Some(Failure { class, status: None, detail: "why".into() });
+}
+
+#[test]
+fn numbers_of_a_known_level() {
+    let summary = summarise(&level(2, 30));
+    assert_eq!(summary.window, Some(Window { from_ns: 160 * MS, to_ns: 4800 * MS }));
+    assert_eq!((summary.issued, summary.completed, summary.measured, summary.cancelled), (60, 60, 58, 0));
+    assert_eq!(summary.ttft_ns.at(0.5), Some(100e6));
+    assert_eq!(summary.itl_ns.at(0.5), Some(20e6));
+    assert_eq!(summary.e2e_ns.at(0.9), Some(160e6));
+    assert_eq!(summary.tpot_ns.at(0.5), Some(20e6));
+    assert_eq!(summary.decode_tokens_per_s.at(0.5), Some(50.0));
+    assert_eq!(summary.output_tokens_per_s.at(0.5), Some(25.0));
+    assert_eq!(summary.ttft_ns.at(0.99), None, "58 requests have no p99");
+    assert_eq!(summary.system_tokens_per_s, Some(50.0), "2 users, 4 tokens each 160 ms");
+    assert_eq!(summary.in_flight, Some(2.0));
+    assert_eq!((summary.asked, summary.started, summary.requests_per_s), (Some(58), 58, Some(12.5)));
+    assert_eq!(summary.little, None, "the users are in flight, and the law says nothing more");
+    assert_eq!(summary.counted, Some(Counted::Usage));
+    let single = summarise(&level(1, 30));
+    assert_eq!(scaling_efficiency(&summary, &single), Some(1.0));
+    assert_eq!(scaling_efficiency(&single, &summary), None, "two users are nobody alone");
+}
+
+/// 368 requests are needed, however many gaps they have.
+#[test]
+fn a_p99_of_gaps_needs_requests_and_not_gaps() {
+    assert_eq!(summarise(&level(1, 368)).itl_ns.at(0.99), None);
+    assert_eq!(summarise(&level(1, 369)).itl_ns.at(0.99), Some(20e6));
+}
+
+/// What averages over a request would hide.
+#[test]
+fn one_stall_in_each_request_is_seen_in_the_gaps() {
+    let mut stalled = level(1, 400);
+    stalled.steady = Some(Window { from_ns: 160 * MS, to_ns: stalled.wall_ns + 500 * MS });
+    for record in &mut stalled.requests {
+        record.chunk_ns.last_mut().into_iter().for_each(|last| *last += 500 * MS);
+        record.ended_ns += 500 * MS;
+    }
+    assert_eq!(summarise(&stalled).itl_ns.at(0.99), Some(520e6));
+}
+
+#[test]
+fn failed_and_cancelled_requests_are_counted_and_in_no_latency() {
+    let mut level = level(2, 30);
+    for (record, class) in level.requests.iter_mut().skip(20).zip([
+        FailureClass::Timeout,
+        FailureClass::Timeout,
+        FailureClass::Status429,
+        FailureClass::Cancelled,
+    ]) {
+        fail(record, class);
+        record.chunk_ns.truncate(1);
+    }
+    level.requests[0].retries = 2;
+    let summary = summarise(&level);
+    assert_eq!((summary.issued, summary.completed, summary.cancelled, summary.retries), (60, 56, 1, 2));
+    assert_eq!(summary.failures.get(&FailureClass::Timeout), Some(&2));
+    assert_eq!(summary.failures.values().sum::<u64>() + summary.completed + summary.cancelled, summary.issued);
+    assert_eq!((summary.measured, summary.ttft_ns.values.len()), (54, 54));
+}
+
+#[test]
+fn without_a_steady_window_nothing_is_said() {
+    for level in [level(4, 1), level(1, 1), of(Arrivals::Closed { users: 3 }, vec![request(0, 0, 0)]), level(0, 0)] {
+        assert_eq!(steady_window(&level), None);
+        let summary = summarise(&level);
+        assert_eq!((summary.measured, summary.ttft_ns.at(0.5), summary.system_tokens_per_s), (0, None, None));
+        assert_eq!((summary.in_flight, summary.little, summary.counted), (None, None, None));
+    }
+}
+
+/// A receipt of before the load was kept: each user stops after its share, and the last requests run beside fewer and fewer.
+#[test]
+fn of_an_old_receipt_only_what_ran_at_full_load_counts() {
+    // Gaps of 20 ms for each request in flight; user 1 has no more to send after its third request, at 960 ms.
+    let request = |number, user, start_ms, ms: &[u64]| RequestRecord {
+        ended_ns: (start_ms + ms.iter().sum::<u64>()) * MS,
+        chunk_ns: ms
+            .iter()
+            .scan(start_ms, |at, gap| {
+                *at += gap;
+                Some(*at * MS)
+            })
+            .collect(),
+        ..request(number, user, start_ms)
+    };
+    let gaps = [80, 80, 80, 80];
+    let mut requests: Vec<RequestRecord> =
+        (0..6).map(|number| request(number, number as u32 % 2, 320 * (number / 2), &gaps)).collect();
+    requests.push(request(6, 0, 960, &[40, 40, 40, 40]));
+    requests.push(request(7, 0, 1_120, &[40, 40, 40, 40]));
+    let level = of(Arrivals::Closed { users: 2 }, requests);
+    assert_eq!(steady_window(&level), Some(Window { from_ns: 320 * MS, to_ns: 960 * MS }));
+    let summary = summarise(&level);
+    assert_eq!((summary.started, summary.asked), (4, None));
+    assert!(summary.itl_ns.values.iter().all(|gap_ns| *gap_ns == 80e6), "no gap of one user alone");
+    assert_eq!(summary.in_flight, Some(2.0));
+    // A long one that began early takes what began with or after it along: what is chosen by its end leaves out long answers.
+    let mut longer = level;
+    longer.requests[5].ended_ns = 2_000 * MS;
+    longer.requests[5].scheduled_ns = 700 * MS;
+    assert_eq!(summarise(&longer).started, 3);
+}
+
+#[test]
+fn an_open_loop_is_steady_from_the_first_start_behind_the_warm_up_to_the_last() {
+    let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
+    let requests = (0..20).map(|number| request(number, 0, 10 * number)).collect();
+    let level = of(arrivals, requests);
+    assert_eq!(steady_window(&level), Some(Window { from_ns: 10 * MS, to_ns: 190 * MS }));
+    let summary = summarise(&level);
+    assert_eq!((summary.users, summary.measured), (None, 3), "those that were over when the last one started");
+}
+
+#[test]
+fn tokens_are_counted_by_what_there_is() {
+    let mut level = level(1, 10);
+    for record in &mut level.requests {
+        record.output_tokens = None;
+    }
+    let summary = summarise(&level);
+    assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Pieces), Some(20e6)));
+    for record in &mut level.requests {
+        record.chunk_tokens = vec![1, 1, 3, 3];
+    }
+    let summary = summarise(&level);
+    assert_eq!(summary.counted, Some(Counted::Usage));
+    assert_eq!(summary.tpot_ns.at(0.5), Some(60e6 / 7.0));
+    assert_eq!(summary.system_tokens_per_s, Some(50.0), "8 tokens each 160 ms");
+}
+
+#[test]
+fn one_token_has_no_gap_and_no_decode_speed() {
+    let mut level = level(1, 10);
+    for record in &mut level.requests {
+        record.chunk_ns.truncate(1);
+        record.output_tokens = Some(1);
+    }
+    let summary = summarise(&level);
+    assert_eq!(
+        (summary.itl_ns.at(0.5), summary.tpot_ns.at(0.5), summary.decode_tokens_per_s.at(0.5)),
+        (None, None, None)
+    );
+    assert_eq!(summary.e2e_ns.at(0.5), Some(100e6));
+}
+
+fn judged(level: LevelRecord, change: impl FnOnce(&mut LoadReceipt)) -> Vec<String> {
+    let mut receipt = crate::load::receipt::sound();
+    receipt.levels = vec![level];
+    change(&mut receipt);
+    judge::reasons(&receipt)
+}
+
+#[test]
+fn a_sound_run_is_valid() {
+    assert_eq!(judged(level(2, 30), |_| {}), Vec::<String>::new());
+}
+
+#[test]
+fn what_makes_numbers_useless_is_named_with_what_to_change() {
+    let inaccurate = judged(level(2, 30), |receipt| receipt.audits[0].gap_error_ns.p99 = Some(2.1e6));
+    assert_eq!(
+        inaccurate,
+        [
+            "chatbot, 2 users: the client is off by 2.10 ms (p99 of the self-audit), which is above 10 % of the median gap of \
+          20.00 ms; give the client an idle core, or fewer users"
+        ]
+    );
+    let mut busy = level(2, 30);
+    busy.client_cpu_ns = Some(busy.wall_ns * 95 / 100);
+    assert!(judged(busy, |_| {})[0].contains("the client used 95 % of its core"));
+
+    let mut idle = level(2, 30);
+    for record in &mut idle.requests {
+        record.ended_ns -= 20 * MS;
+        record.chunk_ns.truncate(2);
+    }
+    assert!(
+        judged(idle, |_| {})[0].contains("1.75 requests were in flight in the mean while it was measured, not 2 users")
+    );
+
+    let mut failed = level(2, 30);
+    for record in &mut failed.requests {
+        fail(record, FailureClass::Connect);
+    }
+    assert!(judged(failed, |_| {})[0].contains("no request completed"));
+    assert!(judged(level(2, 30), |receipt| receipt.audits[0].wrong_requests = 1)[0].contains("1 of 12 answers"));
+}

@@ -1,0 +1,118 @@
+//! Several targets in one run: asked in turn, told apart, compared.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cargo_infergate::load::client::Limits;
+use cargo_infergate::load::crossing::{Faster, compare};
+use cargo_infergate::load::live::Live;
+use cargo_infergate::load::plan::{LevelPlan, Prompts};
+use cargo_infergate::load::runner::run_level;
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::load::shard::Shard;
+use cargo_infergate::load::stamped::RunClock;
+use cargo_infergate::load::summary::{summarise, summarise_target};
+use cargo_infergate::receipt::LevelRecord;
+use cargo_infergate::report;
+use infergate::load::{Arrivals, Spacing, Stop};
+
+use crate::load::receipt::sound;
+use crate::load::script::{Script, answer, endpoint, in_made_up_time};
+
+/// A level of two targets: the first has a short TTFT (20 ms) and long gaps (20 ms), the second 100 and 10 ms.
+fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
+    let (first, second) = (Script::new([answer(20, 20, 4)]), Script::new([answer(100, 10, 4)]));
+    let plan = LevelPlan {
+        scenario: 0,
+        shape: Scenario { turns, ..Scenario::plain("chatbot", 8, 4) },
+        arrivals,
+        stop: Stop::Requests { count },
+        warm_up_requests: 2,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
+        seed: 1,
+        prompts: Prompts::Words { seed: 7, shared: 0 },
+        max_kept: u64::MAX,
+    };
+    let endpoints = Rc::new([endpoint(&first, Limits::default()), endpoint(&second, Limits::default())]);
+    let ran = in_made_up_time(async {
+        run_level(endpoints, plan.clone(), RunClock::start(), Arc::new(Live::default())).await
+    });
+    LevelRecord {
+        batch: None,
+        scenario: 0,
+        arrivals,
+        whole: None,
+        stop: plan.stop,
+        warm_up_requests: 2,
+        ramp_ns: 0,
+        steady: ran.steady,
+        began_ns: 0,
+        wall_ns: ran.wall_ns,
+        client_cpu_ns: None,
+        received: None,
+        issued: ran.records.len() as u64,
+        requests: ran.records,
+    }
+}
+
+#[test]
+fn each_user_goes_from_one_to_the_other_and_both_are_busy_at_any_moment() {
+    let level = level(Arrivals::Closed { users: 2 }, 40, 1);
+    for user in [0, 1] {
+        let targets: Vec<u32> = level.requests.iter().filter(|r| r.user == user).map(|r| r.target).collect();
+        assert!(targets.iter().zip(&targets[1..]).all(|(one, next)| one != next), "{targets:?}");
+        assert_eq!(targets[0], user);
+    }
+    let (first, second) = (summarise_target(&level, 0), summarise_target(&level, 1));
+    assert_eq!((first.started + second.started, first.issued + second.issued), (40, level.issued));
+    assert_eq!((first.ttft_ns.at(0.5), second.ttft_ns.at(0.5)), (Some(20e6), Some(100e6)));
+    assert_eq!((first.itl_ns.at(0.5), second.itl_ns.at(0.5)), (Some(20e6), Some(10e6)));
+    assert_eq!(summarise(&level).in_flight.map(f64::round), Some(2.0));
+}
+
+#[test]
+fn a_conversation_stays_with_its_target() {
+    let open = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
+    for arrivals in [Arrivals::Closed { users: 1 }, open] {
+        let targets: Vec<u32> = level(arrivals, 12, 3).requests.iter().map(|record| record.target).collect();
+        assert_eq!(targets[..14], [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0]);
+    }
+}
+
+#[test]
+fn the_length_from_which_on_the_other_is_faster() {
+    let level = level(Arrivals::Closed { users: 2 }, 80, 1);
+    let (first, second) = (summarise_target(&level, 0), summarise_target(&level, 1));
+    // 20 + 20 n and 100 + 10 n meet at 8.
+    let expected = Faster::UpTo { first: true, tokens: 8.0, interval: Some((8.0, 8.0)) };
+    assert_eq!(compare(&first, &second, 1), Some(expected));
+    let mirrored = Faster::UpTo { first: false, tokens: 8.0, interval: Some((8.0, 8.0)) };
+    assert_eq!(compare(&second, &first, 1), Some(mirrored));
+    assert_eq!(compare(&first, &first, 1), Some(Faster::Always(true)));
+    let nothing = summarise_target(&level, 7);
+    assert_eq!(compare(&first, &nothing, 1), None);
+}
+
+#[test]
+fn the_report_has_a_row_for_each_and_says_who_is_faster() {
+    let mut receipt = sound();
+    let named = |name: &str| {
+        let mut target = receipt.targets[0].clone();
+        match &mut target {
+            cargo_infergate::receipt::TargetRecord::Endpoint { name: own, .. }
+            | cargo_infergate::receipt::TargetRecord::Local { name: own, .. } => *own = name.into(),
+        }
+        target
+    };
+    receipt.targets = vec![named("near"), named("far")];
+    receipt.levels = vec![level(Arrivals::Closed { users: 2 }, 80, 1)];
+    receipt.validate().expect("a sound receipt");
+    let text = report::load::text(&receipt);
+    assert!(
+        text.contains("2 users: near is faster up to 8 tokens of answer (95 % interval 8 to 8), far beyond"),
+        "{text}"
+    );
+    receipt.targets.pop();
+    assert!(receipt.validate().is_err(), "a request of a target that is not there");
+}

@@ -1,0 +1,142 @@
+//! A level with prompts of its own, and outputs that are compared.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use infergate::clock::VirtualClock;
+use infergate::engine::fake::FakeScript;
+use infergate::engine::{Engine, FakeEngine};
+use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, run_level};
+use infergate::measure::InvariantBroken;
+
+use crate::local_load::engines::{BatchEngine, MS, plan, script};
+
+fn closed(users: u32, count: u64) -> LevelPlan {
+    plan(Arrivals::Closed { users }, Stop::Requests { count }, users)
+}
+
+fn run(engine: &mut dyn Engine, clock: &VirtualClock, plan: &LevelPlan) -> anyhow::Result<LoadLevel> {
+    run_level(engine, clock, plan, &AtomicBool::new(false))
+}
+
+fn measured(level: &LoadLevel) -> usize {
+    level.records.iter().filter(|record| record.measured).count()
+}
+
+fn batch(changes: bool) -> (BatchEngine, VirtualClock) {
+    let clock = VirtualClock::default();
+    (BatchEngine { fake: FakeEngine::new(script(), clock.clone()), clock: clock.clone(), changes }, clock)
+}
+
+#[test]
+fn a_level_says_how_many_outputs_were_computed_again() {
+    let clock = VirtualClock::default();
+    let mut engine = FakeEngine::new(script(), clock.clone());
+    let level = run(&mut engine, &clock, &closed(2, 8)).expect("runs");
+    assert_eq!((measured(&level), level.compared, level.slots, level.largest_batch), (8, 3, 2, 2));
+    assert_eq!((level.batches, level.kv_bytes_per_request, level.cut_short), (Some(false), None, None));
+    let (mut engine, clock) = batch(false);
+    let level = run(&mut engine, &clock, &LevelPlan { compared: 100, ..closed(4, 8) }).expect("runs");
+    assert_eq!((level.records.len(), level.compared, level.batches), (8, 8, None), "no more than there are");
+    // Two steps of 10 ms for each of two rounds, whatever is computed alone afterwards.
+    assert!(level.records.iter().all(|record| record.ended_ns <= 40 * MS));
+}
+
+#[test]
+fn a_batch_that_changes_an_answer_is_called() {
+    let (mut engine, clock) = batch(true);
+    let error = run(&mut engine, &clock, &closed(3, 6)).expect_err("called");
+    assert!(error.is::<InvariantBroken>(), "{error:#}");
+    assert!(error.to_string().contains("output token 1 beside other requests"), "{error:#}");
+    // Alone it says what it says alone.
+    let (mut engine, clock) = batch(true);
+    assert_eq!(run(&mut engine, &clock, &closed(1, 3)).expect("runs").compared, 3);
+}
+
+#[test]
+fn prompts_are_unique_unless_a_prefix_is_shared() {
+    let shape = RequestShape { prompt_tokens: 16, output_tokens: 2, shared_prefix_tokens: 0 };
+    let mut plan = LevelPlan { scenarios: vec![shape], ..closed(1, 1) };
+    let prompts: BTreeSet<_> = (0..1000).map(|request| plan.prompt(request, 50_000)[..2].to_vec()).collect();
+    assert_eq!(prompts.len(), 1000, "not even their beginnings");
+    assert_eq!(plan.prompt(3, 50_000), plan.prompt(3, 50_000));
+    let other = LevelPlan { seed: 2, ..plan.clone() };
+    assert_ne!(plan.prompt(3, 50_000), other.prompt(3, 50_000));
+
+    plan.scenarios = vec![RequestShape { shared_prefix_tokens: 10, ..shape }, shape];
+    let (first, third) = (plan.prompt(0, 50_000), plan.prompt(2, 50_000));
+    assert_eq!(first[..10], third[..10]);
+    assert_ne!(first[10..], third[10..]);
+    assert_ne!(first[..10], plan.prompt(1, 50_000)[..10]);
+    assert!((0..50).all(|request| plan.prompt(request, 9).iter().all(|id| *id < 9)));
+}
+
+#[test]
+fn scenarios_are_taken_in_turn() {
+    let shape = |prompt_tokens, output_tokens| RequestShape { prompt_tokens, output_tokens, shared_prefix_tokens: 0 };
+    let plan = LevelPlan { scenarios: vec![shape(4, 2), shape(8, 1), shape(2, 3)], ..closed(2, 8) };
+    assert_eq!(plan.work_tokens(), Some(4 * 6 + 3 * 9 + 3 * 5), "eight, and one of each user behind them");
+    let clock = VirtualClock::default();
+    let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
+    let seen: Vec<_> =
+        level.records.iter().map(|record| (record.scenario, record.input_tokens, record.output_tokens)).collect();
+    assert_eq!(seen[..4], [(0, Some(4), Some(2)), (1, Some(8), Some(1)), (2, Some(2), Some(3)), (0, Some(4), Some(2))]);
+}
+
+#[test]
+fn a_plan_that_cannot_be_run_is_refused_before_anything_is() {
+    let refused = |plan: &LevelPlan| plan.validate(1024).expect_err("refused").to_string();
+    let sound = closed(2, 4);
+    sound.validate(1024).expect("sound");
+    assert!(refused(&LevelPlan { slots: 0, ..sound.clone() }).contains("room for 0 requests"));
+    assert!(refused(&LevelPlan { scenarios: Vec::new(), ..sound.clone() }).contains("without scenarios"));
+    let shape = |prompt_tokens, output_tokens, shared_prefix_tokens| LevelPlan {
+        scenarios: vec![RequestShape { prompt_tokens, output_tokens, shared_prefix_tokens }],
+        ..sound.clone()
+    };
+    assert!(refused(&shape(0, 1, 0)).contains("a prompt of zero tokens"));
+    assert!(refused(&shape(1, 0, 0)).contains("zero output tokens"));
+    assert!(refused(&shape(4, 1, 4)).contains("leaves nothing of a prompt of 4"));
+    assert!(refused(&shape(1000, 25, 0)).contains("1025 tokens do not fit"));
+    assert!(refused(&shape(usize::MAX, usize::MAX, 0)).contains("do not fit"));
+    let long = LevelPlan { stop: Stop::Requests { count: u64::MAX }, ..sound };
+    assert!(refused(&long).contains("too many for one level; ask for at most"));
+}
+
+#[test]
+fn a_level_by_time_ends_before_its_answer_is_too_long() {
+    let clock = VirtualClock::default();
+    // A request takes a nanosecond a token, so that an hour would hold billions of them.
+    let fast = FakeScript { prefill_ns_per_token: 1, step_ns: 1, first_sample_ns: 0, ..FakeScript::default() };
+    let shape = RequestShape { prompt_tokens: 1, output_tokens: 1000, shared_prefix_tokens: 0 };
+    let stop = Stop::Duration { ns: 3_600_000 * MS };
+    let plan = LevelPlan { scenarios: vec![shape], compared: 0, ..plan(Arrivals::Closed { users: 1 }, stop, 1) };
+    let fast = FakeScript { context_tokens: 2048, ..fast };
+    let level = run(&mut FakeEngine::new(fast, clock.clone()), &clock, &plan).expect("runs");
+    assert!(level.cut_short.as_deref().is_some_and(|why| why.contains("15 MiB")), "{:?}", level.cut_short);
+    let bytes = serde_json::to_string(&level).expect("JSON").len() as u64;
+    assert!(bytes < infergate::load::MOST_ANSWER_BYTES, "{bytes}");
+    assert!(level.records.len() > 500);
+}
+
+#[test]
+fn an_engine_that_fails_under_load_is_a_part_of_the_answer() {
+    let clock = VirtualClock::default();
+    let script = FakeScript { fails_at_step: Some(2), ..script() };
+    let level = run(&mut FakeEngine::new(script, clock.clone()), &clock, &closed(2, 10)).expect("answers");
+    assert_eq!(level.cut_short.as_deref(), Some("the fake engine failed at step 2"));
+    assert_eq!(level.compared, 0);
+    assert!(level.records.iter().any(|record| record.failure.is_some()));
+}
+
+#[test]
+fn an_open_loop_is_a_level_too() {
+    let clock = VirtualClock::default();
+    let arrivals = Arrivals::Open { requests_per_s: 5.0, spacing: Spacing::Poisson };
+    let plan = plan(arrivals, Stop::Requests { count: 50 }, 4);
+    let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
+    let starts: Vec<u64> = arrivals.starts(plan.seed).expect("open").take(50).collect();
+    let measured = level.records.iter().filter(|record| record.measured);
+    assert_eq!(measured.map(|record| record.scheduled_ns).collect::<Vec<_>>(), starts);
+    assert!(level.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
+}

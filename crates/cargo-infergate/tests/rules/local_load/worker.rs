@@ -1,0 +1,242 @@
+//! Levels from a worker process, and answers that cannot be.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use cargo_infergate::receipt::{
+    LevelRecord, LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json,
+};
+use infergate::clock::VirtualClock;
+use infergate::engine::fake::FakeScript;
+use infergate::engine::{FakeEngine, LoadRequest};
+use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, Window, run_level};
+use infergate::worker::{Client, Patience, Request, WorkerError, WorkerFile};
+
+use crate::local_load::engines::{NEVER, plan};
+use crate::support;
+
+const SHAPE: RequestShape = RequestShape { prompt_tokens: 8, output_tokens: 4, shared_prefix_tokens: 0 };
+
+/// `load --target local:MODEL` on the fake that serves, in an empty folder.
+fn load(folder: &Path, model: &str, worker: &Path, more: &[&str]) -> Assert {
+    fs::create_dir_all(folder.join(".git")).expect("the search for infergate.toml ends here");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
+    command.current_dir(folder).args([
+        "infergate",
+        "load",
+        "--target",
+        &format!("local:{model}"),
+        "--out",
+        "load.json",
+    ]);
+    command.arg("--worker").arg(worker).args(["--input-tokens=8", "--output-tokens=4"]).args(more);
+    // An engine of these tests takes no time.
+    command.env("INFERGATE_VIRTUAL_CLOCK", "1").env("INFERGATE_LOCK", folder.join(".git/lock")).assert()
+}
+
+fn stdout(assert: &Assert) -> String {
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+fn error(assert: Assert) -> String {
+    let stderr = String::from_utf8_lossy(&assert.code(2).get_output().stderr).into_owned();
+    stderr.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn every_level_is_run_in_turn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = load(folder.path(), "fake", &support::example("fake_load"), &["--users=1,4", "--requests=20"]).success();
+    let text = stdout(&said);
+    assert!(text.contains("local: fake"), "{text}");
+    assert!(text.contains("4 users: requests took turns; 3 outputs computed alone were the same"), "{text}");
+    let receipt = read::<LoadReceipt>(&folder.path().join("load.json")).expect("a receipt");
+    assert!(!receipt.partial && receipt.invalid.is_empty() && receipt.audits.is_empty(), "{:?}", receipt.invalid);
+    assert!(matches!(&receipt.targets[..], [TargetRecord::Local { engine, .. }] if engine.name == "fake"));
+    let batches: Vec<_> = receipt.levels.iter().map(|level| level.batch.clone().expect("a local engine")).collect();
+    let seen: Vec<_> = batches.iter().map(|batch| (batch.slots, batch.largest_batch, batch.compared)).collect();
+    assert_eq!(seen, [(1, 1, 3), (4, 4, 3)]);
+    let measured = |level: &LevelRecord| level.requests.iter().filter(|request| request.measured).count();
+    assert!(receipt.levels.iter().all(|level| measured(level) == 20));
+    let (first, second) = (&receipt.levels[0].requests[0], &receipt.levels[1].requests[0]);
+    assert_ne!(first.output_sha256, second.output_sha256, "no level measures what another one left in a cache");
+}
+
+/// Runs on the fake are the same to the nanosecond.
+#[test]
+fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    let run = |more: &[&str]| {
+        load(folder, "fake", &support::example("fake_load"), &[&["--users=4", "--requests=40"], more].concat())
+    };
+    let last = |said: &Assert| stdout(said).lines().last().unwrap_or_default().to_owned();
+    let verdict = |name: &str| read::<Verdict>(&folder.join(name)).expect("a verdict");
+    assert!(!stdout(&run(&[]).success()).contains("verdict"), "nothing to judge by");
+    let alone = run(&["--require-baseline", "--json=verdict.json"]).code(4);
+    assert!(last(&alone).contains("not comparable (exit 4)"), "{alone}");
+    assert_eq!(verdict("verdict.json").verdict, Outcome::NotComparable);
+
+    let mut session = read::<LoadReceipt>(&folder.join("load.json")).expect("a receipt");
+    let mut baseline = LoadBaseline::from_receipt(&session);
+    for day in 2..=8 {
+        session.created = format!("2026-01-{day:02}T00:00:00Z");
+        baseline.append(&session);
+    }
+    let usual = folder.join("baselines").join(LoadBaseline::file_name(&session));
+    write_json(&usual, &baseline).expect("a file");
+    let same = run(&["--json=verdict.json"]).success();
+    assert!(
+        last(&same).starts_with("verdict: pass (exit 0): 1 load level, none slower by more than "),
+        "{}",
+        last(&same)
+    );
+    let tables = stdout(&same);
+    assert!(tables.contains("time to first token") && tables.contains("within limit"), "{tables}");
+
+    for level in baseline.sessions.iter_mut().flat_map(|session| &mut session.levels) {
+        level.ttft_p50_ns = level.ttft_p50_ns.map(|ns| ns / 2.0);
+    }
+    write_json(&folder.join("faster.json"), &baseline).expect("a file");
+    let slower = run(&["--baseline=faster.json", "--json=verdict.json"]).code(1);
+    let expected = "verdict: regressed (exit 1): TTFT of plain/4 users 100 % longer (";
+    assert!(last(&slower).starts_with(expected), "{}", last(&slower));
+    assert_eq!(verdict("verdict.json").exit_code, 1);
+}
+
+#[test]
+fn a_baseline_that_cannot_be_used_is_refused_before_anything_is_measured() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path();
+    fs::write(folder.join("bad.json"), "{\"schema\": \"infergate.load-baseline/1\", \"sessions\": 3}").expect("a file");
+    let failed = |more: &[&str]| error(load(folder, "fake", &support::example("fake_load"), more));
+    assert!(failed(&["--baseline=bad.json"]).contains("bad.json: not a usable file"));
+    assert!(failed(&["--baseline=missing.json"]).contains("missing.json: cannot be read"));
+    assert!(
+        failed(&["--baseline=bad.json", "--json=bad.json"]).contains("--json: bad.json is what --baseline names too")
+    );
+    assert!(!folder.join("load.json").exists());
+}
+
+#[test]
+fn what_cannot_be_served_is_said_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = support::example("fake_load");
+    let failed = |model: &str, more: &[&str]| error(load(folder.path(), model, &fake, more));
+    let changed = failed("fake:changes", &["--users=3"]);
+    assert!(changed.contains("request") && changed.contains("a batch must not change the answer"), "{changed}");
+    assert!(failed("fake:alone", &["--users=3"]).contains("room for one sequence"));
+    let broken = load(folder.path(), "fake:fails", &fake, &["--users=3"]).code(3);
+    assert!(
+        stdout(&broken).contains("the engine was cut short: the fake engine failed at step 4"),
+        "{}",
+        stdout(&broken)
+    );
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/protocol-2.sh");
+    assert!(error(load(folder.path(), "m", &old, &[])).contains("build it with a newer infergate"));
+    assert!(failed("fake", &["--model=x"]).contains("stands behind local:"));
+    assert!(failed("fake", &["--target=other=http://127.0.0.1:1"]).contains("told apart by names"));
+}
+
+/// A plan, and an answer to it that takes a microsecond: six measured requests and one behind them.
+fn sound() -> (LevelPlan, LoadLevel) {
+    let clock = VirtualClock::default();
+    let script = FakeScript { prefill_ns_per_token: 1, step_ns: 1, first_sample_ns: 1, ..FakeScript::default() };
+    let plan = plan(Arrivals::Closed { users: 2 }, Stop::Requests { count: 6 }, 2);
+    let mut engine = FakeEngine::new(script, clock.clone());
+    let level = run_level(&mut engine, &clock, &plan, &NEVER).expect("runs");
+    (plan, level)
+}
+
+/// What the asking side says of a worker that answers `level`.
+fn ask(plan: &LevelPlan, level: &LoadLevel) -> Result<LoadLevel, WorkerError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = folder.path().join("answer.json");
+    let line = serde_json::json!({ "ok": level }).to_string();
+    fs::write(&answer, format!("{line}\n")).expect("writable");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/level.sh");
+    let load = LoadRequest { model: answer.display().to_string(), ..LoadRequest::default() };
+    let (mut client, _) = Client::spawn(&WorkerFile::open(&script)?, &load, Patience::default(), &NEVER)?;
+    client.load(&load, None)?;
+    client.load_level(plan)
+}
+
+#[test]
+fn a_sound_answer_is_taken_as_it_is() {
+    let (plan, level) = sound();
+    assert_eq!(ask(&plan, &level).expect("taken"), level);
+}
+
+#[test]
+fn answers_that_cannot_be_are_refused() {
+    let (plan, good) = sound();
+    let refused = |change: &dyn Fn(&mut LoadLevel), why: &str| {
+        let mut level = good.clone();
+        change(&mut level);
+        let error = ask(&plan, &level).expect_err(why);
+        let text = error.to_string();
+        assert!(matches!(error, WorkerError::Protocol(_)) && text.contains(why), "{error:?} where {why}");
+        assert!(!text.chars().any(char::is_control), "{text:?}");
+    };
+    refused(&|level| level.slots = 3, "3 slots where 2 were asked for");
+    refused(&|level| level.largest_batch = 3, "a batch of 3 in 2 slots");
+    refused(&|level| level.records.truncate(5), "5 requests where 6 were asked for");
+    refused(&|level| level.records.push(level.records[5].clone()), "7 requests where 6 were asked for");
+    refused(&|level| level.steady = Some(Window { from_ns: 0, to_ns: 30 }), "is measured and did not run at full load");
+    refused(&|level| level.compared = 2, "2 outputs compared of 6");
+    refused(&|level| level.compared = 7, "7 outputs compared of 6");
+    refused(&|level| level.cut_short = Some("\u{1b}[2J".into()), "control characters");
+    refused(&|level| level.records[1].request = 2, "request 1 says that it is number 2");
+    refused(&|level| level.records[1].scenario = 1, "request 1 is of another scenario");
+    refused(&|level| level.records[1].user = 2, "is of user 2 of 2");
+    refused(&|level| level.records[1].input_tokens = None, "has another prompt");
+    refused(&|level| level.records[1].output_tokens = Some(3), "another number of tokens");
+    refused(&|level| level.records[1].chunk_ns.truncate(1), "another number of tokens");
+    refused(&|level| level.records[1].chunk_tokens = vec![1, 1], "another number of tokens");
+    refused(
+        &|level| {
+            level.records[1].chunk_ns.pop();
+            level.records[1].output_tokens = Some(1);
+        },
+        "has 1 tokens where 2 were asked for",
+    );
+    refused(&|level| level.records[1].output_sha256 = Some("ABC".into()), "no SHA-256");
+    refused(&|level| level.records[1].chunk_ns.reverse(), "times that go back");
+    refused(&|level| level.records[1].sent_ns = u64::MAX, "times that go back");
+    refused(&|level| level.records[5].scheduled_ns = 0, "begins before its user was free");
+    refused(&|level| level.records[1].first_byte_ns = Some(1), "times of a network");
+}
+
+#[test]
+fn a_level_that_took_longer_than_the_wait_cannot_be_true() {
+    let (plan, mut level) = sound();
+    level.records[5].ended_ns = u64::MAX;
+    level.steady = Some(Window { from_ns: 0, to_ns: u64::MAX });
+    let error = ask(&plan, &level).expect_err("cannot be true");
+    assert!(matches!(error, WorkerError::Invalid(_)) && error.to_string().contains("clock"), "{error:?}");
+}
+
+#[test]
+fn the_wait_for_a_level_follows_its_plan_and_the_levels_before() {
+    let level = |users, count| LevelPlan {
+        compared: 0,
+        scenarios: vec![SHAPE],
+        ..plan(Arrivals::Closed { users }, Stop::Requests { count }, users)
+    };
+    let asked = |plan: LevelPlan| Request::LoadLevel { plan };
+    let mut patience = Patience::default();
+    let first = patience.limit(&asked(level(8, 1000)));
+    assert_eq!(first, Duration::from_secs(30 * 60), "nothing is known yet");
+    // 12 tokens in 12 seconds.
+    patience.saw(&asked(level(1, 1)), Duration::from_secs(12));
+    assert_eq!(patience.limit(&asked(level(8, 1000))), Duration::from_secs(120_960), "ten times 12,096 tokens");
+    assert_eq!(patience.limit(&asked(LevelPlan { compared: 10, ..level(8, 1000) })), Duration::from_secs(122_160));
+    let open =
+        LevelPlan { arrivals: Arrivals::Open { requests_per_s: 0.5, spacing: Spacing::Constant }, ..level(1, 10) };
+    assert_eq!(patience.limit(&asked(open)), Duration::from_secs(1200 + 20));
+    let by_time = LevelPlan { stop: Stop::Duration { ns: 60_000_000_000 }, ..level(2, 1) };
+    assert_eq!(patience.limit(&asked(by_time)), Duration::from_secs(240 + 60));
+}

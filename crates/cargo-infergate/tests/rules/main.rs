@@ -1,0 +1,24 @@
+//! What the command decides, derives, reads and writes.
+
+mod beta;
+mod calibration;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod code;
+mod config;
+mod gate;
+mod gate_looks;
+mod load;
+mod load_formats;
+mod local_load;
+mod machine;
+mod measuring_properties;
+mod packaging;
+mod rank_tests;
+mod receipt;
+mod report;
+mod report_command;
+mod report_formats;
+mod stats;
+mod suite;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;

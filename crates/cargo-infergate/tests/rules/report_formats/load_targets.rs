@@ -1,0 +1,152 @@
+//! Several targets in one report: beside each other, who wins, and where nothing is shown.
+
+use cargo_infergate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
+use infergate::load::{Arrivals, FailureClass};
+
+use crate::report_formats::load::{cell, finding, number, of, table};
+use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
+use cargo_infergate::load::scenario::Scenario;
+
+/// Two servers at one user, by turns.
+fn two(first: Answers, second: Answers) -> LoadReceipt {
+    let level: LevelRecord = in_turn(level(0, 1, 80, |number| if number % 2 == 0 { first } else { second }), 2);
+    let targets = vec![server("near", None), server("far", None)];
+    receipt(targets, vec![Scenario::plain("chatbot", 20, 4)], vec![level])
+}
+
+#[test]
+fn each_target_has_a_line_with_intervals() {
+    let report = of(runs::targets());
+    let table = table(&report, "load_targets", "targets");
+    assert_eq!([0, 1].map(|at| cell(table, at, "target").shown()), ["near", "far"]);
+    assert_eq!([0, 1].map(|at| number(table, at, "ttft")), [Some(20e6), Some(100e6)]);
+    assert_eq!([0, 1].map(|at| number(table, at, "decode_speed")), [Some(50.0), Some(100.0)]);
+    assert_eq!(cell(table, 0, "e2e").quantity().and_then(|e2e| e2e.interval), Some((80e6, 80e6)));
+    assert_eq!(number(table, 0, "failed"), Some(0.0));
+    assert!(number(table, 1, "failed").is_some_and(|share| share > 0.0 && share < 0.05));
+    assert!(report.section("load_scaling").is_none(), "targets share the users");
+}
+
+#[test]
+fn who_wins_by_the_length_of_the_answer() {
+    let report = of(runs::targets());
+    let pairs = table(&report, "load_winners", "pairs");
+    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "far"]);
+    // 20 + 20 n and 100 + 10 n meet at 8.
+    let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
+    assert_eq!((tokens.value, tokens.interval), (8.0, Some((8.0, 8.0))));
+    let ids: Vec<&str> =
+        report.section("load_winners").expect("it is there").charts().map(|chart| &*chart.id).collect();
+    assert_eq!(ids, ["load-winners-chatbot-1"]);
+
+    let always = of(two(Answers::new(20, 10, 4), Answers::new(100, 20, 4)));
+    let pairs = table(&always, "load_winners", "pairs");
+    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "near"]);
+    assert_eq!(cell(pairs, 0, "tokens").why().as_deref(), Some("one of the two is faster for every length"));
+}
+
+#[test]
+fn each_use_has_its_best_target_or_none() {
+    let report = of(runs::targets());
+    let uses = table(&report, "load_uses", "uses");
+    // Search by TTFT, agents by tokens a second, voice by E2E: 80 ms against 130.
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "best").shown()), ["near", "far", "near"]);
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "next").shown()), ["far", "near", "far"]);
+
+    let same = of(two(Answers::new(20, 10, 4), Answers::new(20, 10, 4)));
+    let uses = table(&same, "load_uses", "uses");
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "best").shown()), ["none: intervals overlap"; 3]);
+    let pairs = table(&same, "load_winners", "pairs");
+    assert_eq!(cell(pairs, 0, "short").shown(), "neither: intervals overlap");
+    assert_eq!(cell(pairs, 0, "tokens").why().as_deref(), Some("it is not shown that the two cross"));
+}
+
+#[test]
+fn answers_of_different_lengths_are_not_compared_without_a_word() {
+    assert!(finding(&of(runs::targets()), "Answers differ").is_none());
+    let report = of(two(Answers::new(20, 10, 8), Answers::new(20, 10, 4)));
+    assert!(finding(&report, "Answers differ in length: 8 tokens (near, 1 user) and 4 (far, 1 user)").is_some());
+}
+
+#[test]
+fn what_is_not_alike_is_said_before_it_is_compared() {
+    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(20, 10, 4));
+    receipt.machine.logical_cores = 2;
+    let shared = "2 targets and the client shared the 2 cores of one machine";
+    let report = of(receipt.clone());
+    assert!(finding(&report, "Not the same model everywhere, or not in one format: modelfar, modelnear").is_some());
+    assert!(finding(&report, shared).is_some());
+    for target in &mut receipt.targets {
+        let TargetRecord::Endpoint { url, model, .. } = target else { continue };
+        (*url, *model) = ("http://10.0.0.7:8000/v1/completions".into(), "m".into());
+    }
+    let report = of(receipt);
+    assert!(finding(&report, "Not the same model").is_none() && finding(&report, shared).is_none());
+}
+
+/// Requests are numbered from 0, and 41 prompts come in turn: each of the first 39 goes to one target, and 41 requests later to the
+/// other one.
+#[test]
+fn answers_to_the_same_prompts_are_compared() {
+    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    assert!(of(receipt.clone()).section("load_agreement").is_none(), "no prompt was sent twice");
+    receipt.dataset_prompts = Some(41);
+    for request in &mut receipt.levels[0].requests {
+        let prompt = request.request % 41;
+        let other = request.target == 1 && prompt < 10;
+        request.output_sha256 = Some(if other { format!("other {prompt}") } else { prompt.to_string() });
+    }
+    let report = of(receipt.clone());
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["first", "second"].map(|id| cell(agreement, 0, id).shown()), ["near", "far"]);
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(39.0), Some(29.0)]);
+    let share = cell(agreement, 0, "share").quantity().copied().expect("a share");
+    let (low, high) = share.interval.expect("its interval");
+    assert_eq!(share.value, 29.0 / 39.0);
+    assert!(low < share.value && share.value < high && high < 0.9, "{share:?}");
+
+    // A failed answer is none, and a target that says one thing now and another then agrees with nobody.
+    let requests = &mut receipt.levels[0].requests;
+    fail(&mut requests[20], FailureClass::Timeout);
+    receipt.levels.push(receipt.levels[0].clone());
+    for request in &mut receipt.levels[1].requests {
+        request.output_sha256 = request.output_sha256.take().map(|hash| hash + " again");
+    }
+    let report = of(receipt);
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(38.0), Some(0.0)]);
+}
+
+#[test]
+fn a_target_without_a_price_says_so() {
+    let report = of(runs::targets());
+    let cost = table(&report, "load_cost", "cost");
+    assert!(number(cost, 0, "request").is_some());
+    assert_eq!(cell(cost, 1, "request").why().as_deref(), Some("no price was given"));
+}
+
+#[test]
+fn quarters_are_of_each_target() {
+    let report = of(runs::targets());
+    let quarters = table(&report, "load_stability", "quarters");
+    assert_eq!(quarters.rows.len(), 7, "three figures of each, and the failures of one");
+    let at = (0..7).find(|at| cell(quarters, *at, "figure").shown() == "failed").expect("a row");
+    assert!(quarters.parts().0.len() > at, "it is not folded");
+    let failed: Vec<f64> =
+        ["first", "second", "third", "fourth"].map(|id| number(quarters, at, id).expect("a share")).into();
+    assert_eq!(failed.iter().filter(|share| **share > 0.0).count(), 1, "{failed:?}");
+}
+
+/// Every two of a hundred targets at many levels would be compared for hours.
+#[test]
+fn pairs_are_bounded() {
+    let level = in_turn(level(0, 1, 1 + 40 * 8, |_| Answers::new(20, 10, 4)), 40);
+    let mut other = level.clone();
+    other.arrivals = Arrivals::Closed { users: 1 };
+    let names = (0..40).map(|number| server(&format!("t{number}"), None));
+    let report = of(receipt(names.collect(), vec![Scenario::plain("chatbot", 20, 4)], vec![level, other]));
+    let section = report.section("load_winners").expect("it is there");
+    assert_eq!(section.tables().map(|table| table.rows.len()).sum::<usize>(), 200);
+    let said = format!("{:?}", section.blocks);
+    assert!(said.contains("1360 more pairs of targets were not compared"), "40 x 39 / 2 at 2 levels");
+}

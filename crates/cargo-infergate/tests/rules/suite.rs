@@ -1,0 +1,137 @@
+//! A suite runs fresh worker processes and says in a receipt, or in one line, what came of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cargo_infergate::receipt::Receipt;
+use cargo_infergate::suite::{self, SuiteRequest};
+use infergate::engine::LoadRequest;
+use infergate::worker;
+use infergate_core::progress::Progress;
+use infergate_core::worker::Program;
+
+fn request(worker: &str, model: &str) -> SuiteRequest {
+    SuiteRequest {
+        worker: Program::new(crate::support::example(worker), None, None),
+        prober: Some(env!("CARGO_BIN_EXE_cargo-infergate").into()),
+        load: LoadRequest { model: model.into(), ..LoadRequest::default() },
+        cases: vec!["prefill/p128".into(), "decode/p128".into(), "generate/p128-o8".into()],
+        runs: 2,
+        seconds_per_case: 0.0,
+        prompt_text: None,
+        memory_case: None,
+        keep_text: false,
+    }
+}
+
+fn run(request: &SuiteRequest) -> anyhow::Result<Receipt> {
+    worker::trust_virtual_clocks();
+    Ok(suite::run(request, &mut |_| {}, &mut |_| {}, &AtomicBool::new(false))?)
+}
+
+#[test]
+fn every_case_is_measured_in_every_process() {
+    let receipt = run(&request("fake_engine", "fake")).expect("runs");
+    assert!(!receipt.partial);
+    assert_eq!(receipt.cases.len(), 3);
+    for case in &receipt.cases {
+        assert_eq!(case.processes.len(), 2, "{}", case.id);
+        assert!(case.processes.iter().all(|process| process.samples_ns.len() == 3), "{}", case.id);
+        assert_eq!(case.output.ids.len(), case.id.output_tokens());
+    }
+    assert_eq!((receipt.cold.len(), receipt.warm.len()), (2, 2));
+    assert!(receipt.cold.iter().all(|parts| parts.load_ns == Some(1_000_000_000)));
+    assert!(receipt.warm.iter().all(|parts| parts.load_ns.is_none()));
+    assert!(receipt.probes.is_some_and(|probes| probes.after.is_some()));
+}
+
+#[test]
+fn the_default_is_the_gate_suite() {
+    let mut request = request("own_engine", "bytes");
+    request.cases = Vec::new();
+    request.runs = 1;
+    let receipt = run(&request).expect("runs");
+    let ids: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
+    assert_eq!(ids, ["prefill/p128", "prefill/p512", "decode/p128", "decode/p512", "generate/p128-o64"]);
+}
+
+#[test]
+fn a_broken_invariant_is_kept_as_the_reason() {
+    let receipt = run(&request("fake_engine", "fake:unrepeatable")).expect("runs");
+    assert!(receipt.cases.is_empty());
+    assert_eq!(receipt.invalid.len(), 3);
+    assert!(receipt.invalid[0].starts_with("prefill/p128: output token 1 is not the same"), "{}", receipt.invalid[0]);
+}
+
+#[test]
+fn an_interrupted_suite_keeps_what_it_has_and_is_partial() {
+    let cancelled = AtomicBool::new(false);
+    let mut cancel_at_third_step = |progress: &Progress| {
+        if progress.label.contains("process 1 of 2: generate") {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+    };
+    worker::trust_virtual_clocks();
+    let receipt = suite::run(&request("fake_engine", "fake"), &mut |_| {}, &mut cancel_at_third_step, &cancelled);
+    let receipt = receipt.expect("keeps");
+    assert!(receipt.partial);
+    assert!(receipt.cases.len() >= 2 && receipt.cases.iter().all(|case| case.processes.len() == 1));
+}
+
+/// Whoever ends a run does not wait for its probes, whatever became of them.
+#[cfg(unix)]
+#[test]
+fn probes_that_hang_hold_nothing_up() {
+    let hangs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/silent.sh");
+    let request = SuiteRequest { prober: Some(hangs), ..request("fake_engine", "fake") };
+    let cancelled = AtomicBool::new(false);
+    let mut cancel = |_: &Progress| cancelled.store(true, Ordering::Relaxed);
+    let error = suite::run(&request, &mut |_| {}, &mut cancel, &cancelled).expect_err("interrupted");
+    assert!(error.to_string().contains("nothing was measured"), "{error}");
+}
+
+#[test]
+fn faults_are_one_line_with_a_remedy() {
+    let error = |model: &str| format!("{:#}", run(&request("fake_engine", model)).expect_err("fails"));
+    assert!(error("fake:dies").contains("the worker ended early"), "{}", error("fake:dies"));
+    assert!(error("fake:fails").contains("failed at step 30"), "{}", error("fake:fails"));
+    assert!(error("fake:garbage").contains("nothing but answers may go to stdout"));
+    assert!(error("fake:new-protocol").contains("build both with the same infergate"));
+    assert!(error("fake:nonsense").contains("unknown fake 'nonsense'"));
+
+    let mut missing = request("fake_engine", "fake");
+    missing.worker.path = "/no/such/worker".into();
+    assert!(format!("{:#}", run(&missing).expect_err("fails")).contains("cargo bench --no-run"));
+}
+
+#[test]
+fn bad_cases_are_refused_before_time_is_taken() {
+    let error = |case: &str| {
+        let mut request = request("fake_engine", "fake");
+        request.cases = vec![case.into()];
+        format!("{:#}", run(&request).expect_err("refuses"))
+    };
+    assert!(error("prefill/p0").contains("zero tokens"), "{}", error("prefill/p0"));
+    assert!(error("generate/p1000-o256").contains("needs 1256 tokens"));
+    assert!(error("embed/p8").contains("not a case id"), "{}", error("embed/p8"));
+    assert!(error("nothing*").contains("no case matches"));
+}
+
+#[test]
+fn a_memory_case_beyond_the_context_is_refused_before_anything_is_measured() {
+    let long = "generate/p100000-o64".parse().expect("a case");
+    let error = run(&SuiteRequest { memory_case: Some(long), ..request("fake_engine", "fake") }).expect_err("too long");
+    let line = format!("{error:#}");
+    assert!(line.contains("memory.case cannot be repeated") && line.contains("generate/p100000-o64 needs"), "{line}");
+}
+
+#[test]
+fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
+    let asked = |keep_text| run(&SuiteRequest { keep_text, ..request("fake_engine", "fake:speaks") }).expect("runs");
+    for case in asked(true).cases {
+        let words: String = case.output.ids.iter().map(|id| format!("<{id}>")).collect();
+        assert_eq!(case.text, Some(words), "{}", case.id);
+    }
+    assert!(asked(false).cases.iter().all(|case| case.text.is_none()));
+    let silent = run(&SuiteRequest { keep_text: true, ..request("fake_engine", "fake") }).expect("runs");
+    assert!(silent.cases.iter().all(|case| case.text.is_none()), "it has no tokenizer");
+}

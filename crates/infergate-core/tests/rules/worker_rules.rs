@@ -1,0 +1,78 @@
+//! How long an answer may take, and which times can be true: rules over numbers, without any process.
+
+use std::time::Duration;
+
+use infergate_core::case::Case;
+use infergate_core::worker::{Honesty, Patience, Request, ensure_waited_for};
+
+const S: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
+
+fn case() -> Case {
+    "decode/p8".parse().expect("a case id")
+}
+
+fn prepare() -> Request {
+    Request::Prepare { case: case(), known: None, feed: None }
+}
+
+fn sample(count: usize, iterations: usize, slowdown: f64) -> Request {
+    Request::Sample { case: case(), count, iterations, slowdown }
+}
+
+#[test]
+fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
+    let mut patience = Patience::default();
+    assert_eq!(patience.limit(&Request::Hello), 60 * S);
+    assert_eq!(patience.limit(&prepare()), 1800 * S);
+    patience.saw(&prepare(), 3 * S);
+    patience.saw(&prepare(), S);
+    assert_eq!(patience.limit(&prepare()), 30 * S, "the longest counts");
+    assert_eq!(patience.limit(&sample(2, 5, 1.0)), 600 * S, "10 iterations at half the speed");
+    assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
+    assert_eq!(patience.limit(&Request::Memory { case: None }), 60 * S);
+}
+
+#[test]
+fn a_limit_is_never_short_and_never_overflows() {
+    let mut patience = Patience::default();
+    patience.saw(&prepare(), MS);
+    assert_eq!(patience.limit(&sample(1, 1, 0.0)), 10 * S);
+    assert_eq!(patience.limit(&sample(0, 0, 0.0)), 10 * S);
+    for slowdown in [0.0, f64::INFINITY, f64::NAN] {
+        assert!(patience.limit(&sample(usize::MAX, usize::MAX, slowdown)) >= 10 * S);
+    }
+}
+
+#[test]
+fn times_longer_than_the_wait_cannot_be_true() {
+    assert!(ensure_waited_for(1_000_000, Duration::ZERO).is_ok(), "two clocks may differ by a millisecond");
+    assert!(ensure_waited_for(1_009_000_000, S).is_ok());
+    assert!(ensure_waited_for(1_100_000_000, S).is_err());
+    assert!(ensure_waited_for(u128::from(u64::MAX) * 1000, S).is_err());
+}
+
+#[test]
+fn a_worker_that_mostly_hides_more_than_half_of_its_time_is_found() {
+    let mut honesty = Honesty::default();
+    let mut note = |reported_ms: u128| honesty.note(case(), reported_ms * 1_000_000, 400 * MS, Duration::ZERO);
+    for _ in 0..7 {
+        note(100).expect("fewer than eight may be a burst");
+    }
+    let error = note(100).expect_err("eight are none");
+    assert!(error.contains("decode/p8") && error.contains("8 of 8"), "{error}");
+}
+
+#[test]
+fn slow_pipes_stalls_and_set_up_are_no_lies() {
+    let mut honesty = Honesty::default();
+    for request in 0..1000_u128 {
+        // Each second answer comes a second late; 15 ms turns through pipes that take 90 ms.
+        let waited = if request % 2 == 0 { 105 * MS } else { 1105 * MS };
+        honesty.note(case(), 15_000_000, waited, Duration::ZERO).expect("at most half are late");
+    }
+    let mut honesty = Honesty::default();
+    for _ in 0..1000 {
+        honesty.note(case(), 20_000_000, 900 * MS, 800 * MS).expect("the prompt is read anew before each step");
+    }
+}

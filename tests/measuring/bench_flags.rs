@@ -1,0 +1,143 @@
+//! A bench target understands criterion's flags, and keeps the raw samples criterion does not give away.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use infergate_core::receipt::{MemoryReceipt, Receipt, read};
+
+/// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
+fn bench(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(crate::support::example("own_engine"));
+    command.current_dir(folder).env_remove("CARGO_TARGET_DIR").env_remove("CRITERION_HOME");
+    command.arg("--bench").args(arguments).output().expect("the bench starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn list_names_the_whole_grid_and_measures_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--list"]));
+    for id in ["prefill/p128", "prefill/p768", "decode/p512", "generate/p128-o64", "generate/p1024-o256"] {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{id}:"))), "{id} is missing in {text}");
+    }
+    assert!(!folder.path().join("target/infergate/bench.json").exists());
+}
+
+#[test]
+fn a_filter_measures_what_it_names_and_the_receipt_has_every_sample() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--measurement-time", "0.01", "--nresamples", "1000", "decode/p128"]));
+    assert!(text.contains("decode/p128") && !text.contains("prefill/"), "{text}");
+    let receipt = read::<Receipt>(&folder.path().join("target/infergate/bench.json")).expect("a receipt");
+    assert_eq!(receipt.cases.len(), 1);
+    assert_eq!(receipt.cases[0].id.to_string(), "decode/p128");
+    let process = &receipt.cases[0].processes[0];
+    assert!(process.samples_ns.len() >= 10, "criterion takes ten samples or more");
+    assert!(process.iterations_per_sample > 1, "a byte is summed faster than the clock is read");
+    assert_eq!((receipt.cold.len(), receipt.warm.len()), (1, 1));
+}
+
+#[test]
+fn test_mode_runs_each_bench_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = stdout(&bench(folder.path(), &["--test", "prefill"]));
+    assert_eq!(text.matches("Success").count(), 3, "{text}");
+}
+
+#[test]
+fn save_baseline_is_criterions_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--measurement-time", "0.01", "--nresamples", "1000", "--save-baseline", "before", "prefill/p128"];
+    stdout(&bench(folder.path(), &arguments));
+    assert!(folder.path().join("target/criterion/prefill/p128/before").is_dir());
+}
+
+#[test]
+fn a_case_beyond_the_context_is_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("infergate.toml"), "cases = [\"generate/p2000-o256\"]\n").expect("written");
+    let output = bench(folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains("generate/p2000-o256 needs 2256 tokens"), "{error}");
+}
+
+#[test]
+fn a_worker_reads_no_settings_of_the_folder_it_runs_in() {
+    // Base of a paired gate runs in head's folder, whose infergate.toml may have keys that base does not know.
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("infergate.toml"), "a_key_of_tomorrow = 1\n").expect("a file");
+    let mut worker = Command::new(crate::support::example("own_engine"));
+    let output =
+        worker.current_dir(folder.path()).arg("--infergate-worker").stdin(std::process::Stdio::null()).output();
+    let output = output.expect("the worker starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The memory bench of a control, as cargo would start it.
+fn memory_bench(folder: &Path, control: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(crate::support::example("leaky_engine"));
+    command.current_dir(folder).env_remove("CARGO_TARGET_DIR").env("INFERGATE_MODEL", format!("control:{control}"));
+    command.env("INFERGATE_CASES", "prefill/p8").arg("--bench").args(arguments).output().expect("the bench starts")
+}
+
+/// As on a full disk: a pass that cannot be kept is none, and a leak is a leak.
+#[cfg(unix)]
+#[test]
+fn a_memory_bench_that_can_write_nothing_says_its_verdict() {
+    for (control, code) in [("heap", 1), ("steady", 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -f 0; exec \"$@\"", "sh"]).arg(crate::support::example("leaky_engine"));
+        limited.current_dir(folder.path()).env_remove("CARGO_TARGET_DIR").env("INFERGATE_CASES", "prefill/p8");
+        limited.env("INFERGATE_MODEL", format!("control:{control}")).args(["--bench", "memory"]);
+        let said = limited.output().expect("starts");
+        let (words, verdict) = (String::from_utf8_lossy(&said.stderr), String::from_utf8_lossy(&said.stdout));
+        assert_eq!(said.status.code(), Some(code), "{words}");
+        assert!(verdict.contains("verdict: "), "{verdict}");
+        let error = words.lines().last().unwrap_or_default();
+        assert!(error.starts_with("error: ") && error.contains("memory.json: cannot be written"), "{words}");
+        assert_eq!(words.matches("not kept yet: ").count(), 1, "{words}");
+    }
+}
+
+#[test]
+fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let receipt = folder.path().join("target/infergate/memory.json");
+    assert_eq!(stdout(&memory_bench(folder.path(), "heap", &["--list"])), "memory: benchmark\n");
+    for skipped in [["decode"].as_slice(), &["--load-baseline", "before"]] {
+        assert_eq!(stdout(&memory_bench(folder.path(), "heap", skipped)), "");
+    }
+    assert!(!receipt.exists(), "nothing ran");
+    assert_eq!(stdout(&memory_bench(folder.path(), "heap", &["--test"])), "", "one run gives no verdict");
+
+    let leaks = memory_bench(folder.path(), "heap", &["memory"]);
+    assert_eq!(leaks.status.code(), Some(1), "{}", String::from_utf8_lossy(&leaks.stderr));
+    let said = String::from_utf8(leaks.stdout).expect("UTF-8");
+    assert!(said.contains("verdict: leak") && !said.contains('\u{1b}'), "no colours in a pipe: {said}");
+    assert_eq!(
+        read::<MemoryReceipt>(&receipt).expect("a receipt").memory.runs.len(),
+        200,
+        "as many runs again confirm it"
+    );
+    assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
+}
+
+/// A folder's name is no line of a terminal or of the log of a CI.
+#[test]
+fn the_place_of_the_receipt_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bench = Command::new(crate::support::example("leaky_engine"));
+    bench.current_dir(folder.path()).env("CARGO_TARGET_DIR", "it\nverdict: pass\u{1b}[2J");
+    bench.env("INFERGATE_MODEL", "control:steady").env("INFERGATE_CASES", "prefill/p8").args(["--bench", "memory"]);
+    let said = bench.output().expect("the bench starts");
+    let words = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{words}");
+    assert!(words.lines().any(|line| line.starts_with("receipt: it verdict: pass\\u{1b}[2J/")), "{words}");
+}

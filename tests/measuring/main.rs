@@ -1,0 +1,11 @@
+//! What a bench target does: engines and their contract, what is timed, the worker's protocol.
+
+mod bench_flags;
+mod engine_contract;
+mod measure;
+mod numeric_crates;
+mod prompt;
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(unix)]
+mod worker;

@@ -1,0 +1,194 @@
+//! What a worker may do wrong is one line and an end, never a wait without end, a wrong number or a full memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use infergate::engine::LoadRequest;
+use infergate::worker::{Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
+use infergate_core::case::Case;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workers").join(format!("{name}.sh"))
+}
+
+fn case(id: &str) -> Case {
+    id.parse().expect("a case id")
+}
+
+fn spawn_at(program: &Path, model: &str, patience: Patience) -> Result<(Client<'static>, Hello), WorkerError> {
+    let load = LoadRequest { model: model.into(), ..LoadRequest::default() };
+    Client::spawn(&WorkerFile::open(program)?, &load, patience, &NEVER)
+}
+
+fn spawn(name: &str) -> Client<'static> {
+    spawn_at(&script(name), "m", Patience::default()).expect("says hello").0
+}
+
+fn load(client: &mut Client) -> Result<(), WorkerError> {
+    client.load(&LoadRequest { model: "m".into(), ..LoadRequest::default() }, None).map(|_| ())
+}
+
+/// The one line of an error that must be a broken protocol.
+#[track_caller]
+fn broken<T>(result: Result<T, WorkerError>) -> String {
+    match result {
+        Err(WorkerError::Protocol(text)) => {
+            assert!(text.lines().count() == 1 && !text.contains('\u{1b}') && !text.ends_with('.'), "{text}");
+            text
+        }
+        Err(other) => panic!("another error: {other:?}"),
+        Ok(_) => panic!("no error"),
+    }
+}
+
+#[test]
+fn a_worker_that_says_hello_and_then_nothing_is_ended_after_its_limit() {
+    let short = Patience::with_first(Duration::from_millis(50));
+    let (mut client, _) = spawn_at(&script("silent"), "m", short.clone()).expect("says hello");
+    let error = load(&mut client).expect_err("hangs");
+    assert!(matches!(error, WorkerError::Hung(_)) && error.to_string().contains("was ended"), "{error}");
+    // Nor does a request wait that is too long for the pipe of a worker that does not read.
+    let (mut client, _) = spawn_at(&script("silent"), "m", short).expect("says hello");
+    let prompt = "x".repeat(1 << 20);
+    let error = client.load(&LoadRequest::default(), Some(&prompt)).expect_err("hangs");
+    assert!(matches!(error, WorkerError::Hung(_)), "{error}");
+}
+
+/// As by Ctrl-Z, or where the machine sleeps.
+#[test]
+fn the_time_in_which_nobody_listens_is_no_silence_of_the_worker() {
+    let (mut awake, ms) = (Awake::default(), Duration::from_millis);
+    assert_eq!([100, 200, 1200].map(|passed| awake.at(ms(passed))), [100, 200, 1200].map(ms));
+    let away_ms = 3_600_000;
+    assert_eq!(awake.at(ms(1200 + away_ms)), ms(2200));
+    assert_eq!(awake.at(ms(1300 + away_ms)), ms(2300));
+}
+
+#[test]
+fn an_interruption_ends_the_wait_at_once() {
+    let cancelled = AtomicBool::new(false);
+    let file = WorkerFile::open(&script("silent")).expect("a file");
+    let (mut client, _) =
+        Client::spawn(&file, &LoadRequest::default(), Patience::default(), &cancelled).expect("says hello");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| load(&mut client));
+        cancelled.store(true, Ordering::Relaxed);
+        let error = waiting.join().expect("no panic").expect_err("cancelled");
+        assert!(matches!(error, WorkerError::Interrupted(_)), "{error}");
+    });
+}
+
+#[test]
+fn a_line_without_end_takes_no_memory() {
+    let text = broken(load(&mut spawn("endless-line")));
+    assert!(text.contains("longer than 16 MiB"), "{text}");
+}
+
+#[test]
+fn an_answer_nobody_asked_for_is_not_taken_for_the_next_one() {
+    let text = broken(spawn_at(&script("two-answers"), "m", Patience::default()));
+    assert!(text.contains("more than one line"), "{text}");
+    let text = broken(load(&mut spawn("other-request")));
+    assert!(text.contains("another request"), "{text}");
+}
+
+#[test]
+fn a_worker_that_closes_its_output_is_not_waited_for() {
+    let mut client = spawn("leaves");
+    load(&mut client).expect("loads");
+    let error = client.memory(None).expect_err("gone");
+    assert!(matches!(error, WorkerError::Died(_)), "{error:?}");
+}
+
+#[test]
+fn names_that_would_move_the_cursor_are_refused() {
+    let text = broken(load(&mut spawn("colours")));
+    assert!(text.contains("control characters"), "{text}");
+}
+
+#[test]
+fn a_worker_of_protocol_2_is_asked_for_what_protocol_2_knew() {
+    let mut client = spawn("protocol-2");
+    load(&mut client).expect("loads");
+    assert!(client.can(Capability::Turn) && !client.can(Capability::Iterations));
+    assert_eq!(client.prepare(case("decode/p1"), None).expect("prepares").output.ids, [7, 7]);
+    assert_eq!(client.sample(case("decode/p1"), 1, 1).expect("samples").samples_ns, [[100]]);
+    assert_eq!(client.turn(case("generate/p1-o2"), 2, 0.0).expect("advances"), [9, 8]);
+    let error = client.sample(case("decode/p1"), 1, 2).expect_err("protocol 2 cannot");
+    assert!(matches!(error, WorkerError::Refused(_)) && error.to_string().contains("`iterations`"), "{error}");
+}
+
+#[test]
+fn a_newer_worker_is_asked_for_what_both_know() {
+    let mut client = spawn("newer");
+    load(&mut client).expect("loads");
+    assert_eq!(client.prepare(case("decode/p1"), None).expect("prepares").output.ids, [7, 7]);
+    assert_eq!(client.sample(case("decode/p1"), 1, 1).expect("samples").samples_ns, [[100]]);
+    let error = client.turn(case("generate/p1-o2"), 2, 0.0).expect_err("it does not list that");
+    assert!(matches!(error, WorkerError::Refused(_)) && error.to_string().contains("`turn`"), "{error}");
+}
+
+#[test]
+fn answers_of_another_size_or_shape_are_refused() {
+    let mut client = spawn("unsound");
+    load(&mut client).expect("loads");
+    assert!(broken(client.prepare(case("decode/p1"), None)).contains("3 output tokens"));
+    assert!(broken(client.prepare(case("decode/p2"), None)).contains("SHA-256"));
+    assert!(broken(client.sample(case("decode/p1"), 3, 1)).contains("4 samples"));
+    assert!(broken(client.sample(case("decode/p1"), 4, 1)).contains("with 0 times"));
+    assert!(broken(client.turn(case("generate/p1-o2"), 2, 0.0)).contains("0 tokens"));
+    assert!(broken(client.memory(None)).contains("one of `ok`, `error` and `invalid`"));
+}
+
+#[test]
+fn times_that_nobody_waited_for_are_invalid() {
+    let mut client = spawn("unsound");
+    load(&mut client).expect("loads");
+    for error in [
+        client.sample(case("decode/p1"), 1, 1).map(drop),
+        client.sample(case("decode/p1"), 2, 1).map(drop),
+        client.ttft(1).map(drop),
+    ] {
+        let error = error.expect_err("cannot be true");
+        assert!(matches!(error, WorkerError::Invalid(_)) && error.to_string().contains("clock"), "{error:?}");
+    }
+}
+
+#[test]
+fn an_engine_may_print() {
+    trust_virtual_clocks();
+    let (mut client, _) =
+        spawn_at(&crate::support::example("fake_engine"), "fake:prints", Patience::default()).expect("says hello");
+    let load = LoadRequest { model: "fake:prints".into(), ..LoadRequest::default() };
+    client.load(&load, None).expect("loads");
+    client.prepare(case("generate/p8-o8"), None).expect("prepares");
+    let samples = client.sample(case("decode/p8"), 2, 1).expect_err("was not prepared");
+    assert!(matches!(samples, WorkerError::Refused(_)), "{samples}");
+    assert_eq!(client.sample(case("generate/p8-o8"), 2, 3).expect("samples").samples_ns.len(), 2);
+}
+
+#[test]
+fn a_file_that_is_rebuilt_shows_and_one_that_is_touched_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("worker");
+    fs::write(&path, "one build").expect("writable");
+    let file = WorkerFile::open(&path).expect("a file");
+    assert_eq!(file.sha256().len(), 64);
+    file.ensure_unchanged().expect("the same");
+    fs::remove_file(&path).expect("removable");
+    assert!(file.ensure_unchanged().is_err(), "it is gone");
+    fs::write(&path, "one build").expect("writable");
+    file.ensure_unchanged().expect("the same bytes");
+    fs::write(&path, "two build").expect("writable");
+    let error = file.ensure_unchanged().expect_err("as long, and other bytes").to_string();
+    assert!(error.contains("rebuilt"), "{error}");
+    for (bad, why) in [(folder.path().join("none"), "cargo bench --no-run"), (folder.path().into(), "no regular file")]
+    {
+        let error = WorkerFile::open(&bad).expect_err("no file").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
