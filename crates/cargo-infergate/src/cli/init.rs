@@ -21,7 +21,7 @@ use crate::report::init;
 use crate::report::words::command;
 use ci::CiFile;
 use infergate_core::text_file::read_text;
-use manifest::Manifest;
+use manifest::{Manifest, new_lines};
 
 /// No file that is added to is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -155,9 +155,9 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     );
     let was = read_text(&path, MAX_FILE_BYTES)?;
     let manifest = Manifest::parse(&was)?;
-    let grown = manifest.with_benches(&from.value)?;
+    let text = manifest.with_benches(&from.value)?;
     let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
-    let mut files = vec![File::grown("Cargo.toml", path, grown.added, grown.text)];
+    let mut files = vec![File::grown("Cargo.toml", path, new_lines(&was, &text), text)];
     for (path, text, call) in [
         ("benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
         ("benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -65,6 +66,79 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
     let again = stdout(&sandbox.run(&["init"]).success());
     assert!(!again.contains("new") && !again.contains('+') && again.contains("Cargo.toml: as it is"), "{again}");
     assert_eq!(files(&sandbox), after);
+}
+
+/// What cargo reads of the manifest: names of dependencies, and of bench targets.
+fn as_cargo_reads_it(sandbox: &Sandbox) -> (Vec<String>, Vec<String>) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version=1"]).current_dir(sandbox.path(""));
+    let output = cargo.output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let package = serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["packages"][0].clone();
+    let names = |list: &Value, wanted: &dyn Fn(&Value) -> bool| {
+        let list = list.as_array().into_iter().flatten().filter(|one| wanted(one));
+        let mut names: Vec<String> = list.filter_map(|one| one["name"].as_str()).map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    };
+    (names(&package["dependencies"], &|_| true), names(&package["targets"], &|target| target["kind"][0] == "bench"))
+}
+
+/// A manifest can be written in many ways.
+#[test]
+fn what_cargo_reads_is_added_to_however_it_is_written() {
+    const PACKAGE: &str = "[package]\nname = 'mine'\nversion = '0.1.0'\nedition = '2021'\n";
+    for (before, after, line) in [
+        (
+            "dev-dependencies = { tempfile = '3' } # for tests\n",
+            "",
+            "dev-dependencies = { anyhow = \"1\", infergate = \"9.8.7\", tempfile = '3' } # for tests",
+        ),
+        ("dev-dependencies.tempfile = '3' # for tests\n", "", "dev-dependencies.infergate = \"9.8.7\""),
+        ("", "[dev-dependencies.tempfile] # for tests\nversion = '3'\n", "[dev-dependencies]"),
+        ("", "[ dev-dependencies ] # for tests\ntempfile = '3'\n", "infergate = \"9.8.7\""),
+        ("", "['dev-dependencies'] # for tests\n\ntempfile = '3'\n", "infergate = \"9.8.7\""),
+        ("", "[dev_dependencies] # for tests\ntempfile = '3'\n", "infergate = \"9.8.7\""),
+        ("", "[dev-dependencies] # for tests\ntempfile.version = '3'\n", "infergate = \"9.8.7\""),
+        ("", "[dev-dependencies] # for tests\r\ntempfile = '3'\r\n\r\n[features]\r\n", "infergate = \"9.8.7\""),
+        ("", "[target.'cfg(all())'.dev-dependencies] # for tests\ntempfile = '3'\n", "[dev-dependencies]"),
+        (
+            "",
+            "[dependencies.infergate] # for tests\npath = '.'\n[dependencies]\nanyhow = '1'\ntempfile = '3'",
+            "path = '.'",
+        ),
+        (
+            "bench = [{ name = 'sorting', harness = false }] # for tests\n",
+            "[dev-dependencies]\ntempfile = '3'\n",
+            "bench = [{ name = 'sorting', harness = false }, { name = \"inference\", harness = false }, { name = \"memory\", harness = false }] # for tests",
+        ),
+        (
+            "bench = [\n    # for tests\n    { name = 'sorting', harness = false },\n]\n",
+            "[dev-dependencies]\ntempfile = '3'\n",
+            "    # for tests",
+        ),
+    ] {
+        let mut manifest = format!("# mine\n{before}{PACKAGE}{after}");
+        let is_crlf = manifest.contains('\r');
+        if is_crlf {
+            manifest = manifest.replace('\r', "").replace('\n', "\r\n");
+        }
+        let sandbox = package(&manifest);
+        sandbox.write("benches/sorting.rs", "fn main() {}\n");
+        let shown = stdout(&sandbox.run(&["init", "--ci=none", "--from=9.8.7"]).success());
+        let grown = files(&sandbox)["Cargo.toml"].clone();
+        assert!(grown.lines().next() == Some("# mine") && grown.contains("# for tests"), "{grown}");
+        assert!(grown.lines().any(|known| known == line), "{line}\n{grown}");
+        let line_ends = if is_crlf { grown.matches('\n').count() } else { 0 };
+        assert_eq!(grown.matches("\r\n").count(), line_ends, "{grown:?}");
+        assert!(shown.contains("+ name = \"memory\"") || before.starts_with("bench"), "{shown}");
+        let (dependencies, benches) = as_cargo_reads_it(&sandbox);
+        assert_eq!(dependencies, ["anyhow", "infergate", "tempfile"], "{grown}");
+        assert_eq!(benches, ["inference", "memory", "sorting"], "{grown}");
+        let again = stdout(&sandbox.run(&["init", "--ci=none"]).success());
+        assert!(again.contains("Cargo.toml: as it is"), "{again}");
+        assert_eq!(files(&sandbox)["Cargo.toml"], grown);
+    }
 }
 
 #[test]
@@ -219,11 +293,8 @@ fn what_is_in_the_way_is_named_and_nothing_is_written() {
     for (manifest, said) in [
         ("[package\n", "Cargo.toml: not TOML"),
         ("[workspace]\n", "has no package"),
-        (
-            "dev-dependencies = { tempfile = '3' }\n[package]\nname = 'mine'\n",
-            "add these lines: anyhow = \"1\" and infergate",
-        ),
-        ("bench = [{ name = 'a', harness = false }]\n[package]\nname = 'mine'\n", "add [[bench]] sections"),
+        ("dev-dependencies = 3\n[package]\nname = 'mine'\n", "dev-dependencies cannot be added to: it is no table"),
+        ("bench = { name = 'a' }\n[package]\nname = 'mine'\n", "bench is no list of targets"),
     ] {
         let broken = package(manifest);
         let before = files(&broken);

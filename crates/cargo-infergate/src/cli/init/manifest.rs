@@ -1,44 +1,40 @@
-//! Cargo.toml with bench targets. Lines are added and none is changed, so that its comments and its order stay.
+//! Cargo.toml with bench targets. Its comments and its order stay, whichever of TOML's ways it is written in.
 
-use anyhow::{Context, Result, bail, ensure};
-use toml::{Table, Value};
+use anyhow::{Context, Result, ensure};
+use toml_edit::{DocumentMut, InlineTable, Item, TableLike, TomlError, Value};
 
 /// The bench targets of infergate: one is timed, one is counted.
 const BENCHES: [&str; 2] = ["inference", "memory"];
 
+/// Where development dependencies stand; in older editions also by the second name, which counts only where the first is missing.
+const DEVELOPMENT: [&str; 2] = ["dev-dependencies", "dev_dependencies"];
+
 /// A package's manifest.
-pub struct Manifest<'t> {
-    text: &'t str,
-    table: Table,
+pub struct Manifest {
+    document: DocumentMut,
+    /// Its lines end so, which the document does not keep.
+    is_crlf: bool,
 }
 
-/// The manifest with more lines.
-pub struct Grown {
-    /// The lines that came.
-    pub added: String,
-    /// All of it.
-    pub text: String,
-}
-
-impl<'t> Manifest<'t> {
+impl Manifest {
     /// Reads the manifest of a package.
     ///
     /// # Errors
     /// What is not TOML, or has no package.
-    pub fn parse(text: &'t str) -> Result<Self> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+    pub fn parse(text: &str) -> Result<Self> {
+        let document: DocumentMut = text.parse().map_err(|error: TomlError| {
             anyhow::anyhow!("Cargo.toml: not TOML: {}", error.message().lines().next().unwrap_or_default())
         })?;
         ensure!(
-            table.contains_key("package"),
+            document.contains_key("package"),
             "Cargo.toml: has no package; run init in the folder of the package that holds the engine"
         );
-        Ok(Self { text, table })
+        Ok(Self { document, is_crlf: text.contains("\r\n") })
     }
 
     /// Whether its edition is 2015, as cargo takes it where none is named: there a crate is declared before it is imported.
     pub fn is_of_2015(&self) -> bool {
-        let edition = self.table.get("package").and_then(|package| package.get("edition"));
+        let edition = self.document.get("package").and_then(|package| package.get("edition"));
         edition.is_none_or(|edition| edition.as_str() == Some("2015"))
     }
 
@@ -48,80 +44,98 @@ impl<'t> Manifest<'t> {
     }
 
     fn benches(&self) -> impl Iterator<Item = &str> {
-        let targets = self.table.get("bench").and_then(Value::as_array).into_iter().flatten();
-        targets.filter_map(|bench| bench.get("name").and_then(Value::as_str))
+        let bench = self.document.get("bench");
+        let sections =
+            bench.and_then(Item::as_array_of_tables).into_iter().flatten().map(|bench| bench as &dyn TableLike);
+        let list = bench.and_then(Item::as_array).into_iter().flatten().filter_map(Value::as_inline_table);
+        sections.chain(list.map(|bench| bench as &dyn TableLike)).filter_map(|bench| bench.get("name")?.as_str())
     }
 
     fn depends_on(&self, name: &str) -> bool {
-        let tables = ["dependencies", "dev-dependencies"].into_iter().filter_map(|key| self.table.get(key));
-        tables.filter_map(Value::as_table).any(|table| table.contains_key(name))
+        let tables =
+            ["dependencies"].iter().chain(&DEVELOPMENT).filter_map(|key| self.document.get(key)?.as_table_like());
+        tables.into_iter().any(|table| table.contains_key(name))
     }
 
-    /// With infergate as a development dependency and its two bench targets, as far as they are missing.
+    /// Its text with infergate as a development dependency and its two bench targets, as far as they are missing.
     ///
     /// # Errors
-    /// A manifest that lines cannot be added to.
-    pub fn with_benches(&self, infergate: &str) -> Result<Grown> {
-        let mut dependencies = String::new();
-        for (name, value) in [("anyhow", "\"1\""), ("infergate", infergate)] {
-            if !self.depends_on(name) {
-                dependencies += &format!("{name} = {value}\n");
+    /// A manifest that cargo does not read either.
+    pub fn with_benches(&self, infergate: &str) -> Result<String> {
+        let mut document = self.document.clone();
+        // What has no place yet comes to the end.
+        let mut sections = String::new();
+        let mut dependencies = vec![("anyhow", "\"1\""), ("infergate", infergate)];
+        dependencies.retain(|(name, _)| !self.depends_on(name));
+        let section = DEVELOPMENT.into_iter().find(|name| document.contains_key(name)).unwrap_or(DEVELOPMENT[0]);
+        // `[dev-dependencies.NAME]` alone is no section of their own yet.
+        let is_section =
+            |item: &&mut Item| item.as_table().is_none_or(|table| table.is_dotted() || !table.is_implicit());
+        match document.get_mut(section).filter(is_section) {
+            _ if dependencies.is_empty() => {}
+            Some(known) => {
+                add(known, &dependencies).with_context(|| format!("Cargo.toml: {section} cannot be added to"))?
+            }
+            None => {
+                sections += &format!("\n[{section}]\n");
+                dependencies.iter().for_each(|(name, value)| sections += &format!("{name} = {value}\n"));
             }
         }
-        let mut benches = String::new();
         for name in BENCHES.into_iter().filter(|name| !self.benches().any(|known| known == *name)) {
-            benches += &format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
+            match document.get_mut("bench") {
+                Some(Item::Value(Value::Array(list))) => {
+                    list.push(InlineTable::from_iter([("name", Value::from(name)), ("harness", Value::from(false))]));
+                }
+                None | Some(Item::ArrayOfTables(_)) => {
+                    sections += &format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
+                }
+                Some(_) => anyhow::bail!("Cargo.toml: bench is no list of targets"),
+            }
         }
-        let mut added = String::new();
-        let mut text = self.text.to_owned();
-        if !text.is_empty() && !text.ends_with('\n') {
+        let mut text = document.to_string();
+        if !sections.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        if !dependencies.is_empty() {
-            match heading(&text, "[dev-dependencies]") {
-                Some(at) => {
-                    text.insert_str(at, &dependencies);
-                    added += &dependencies;
-                }
-                None if self.table.contains_key("dev-dependencies") => bail!(
-                    "Cargo.toml: its development dependencies stand in no [dev-dependencies] of their own; add these lines: {}",
-                    dependencies.trim_end().replace('\n', " and ")
-                ),
-                None => {
-                    let section = format!("\n[dev-dependencies]\n{dependencies}");
-                    text += &section;
-                    added += &section;
-                }
-            }
+        text += &sections;
+        if self.is_crlf {
+            text = text.replace('\n', "\r\n");
         }
-        ensure!(
-            benches.is_empty()
-                || !self.table.get("bench").is_some_and(Value::is_array)
-                || self.text.contains("[[bench]]"),
-            "Cargo.toml: its bench targets stand in a list; add [[bench]] sections for inference and memory with harness = false"
-        );
-        text += &benches;
-        added += &benches;
-        // What was added by lines is read back as a whole.
-        let grown =
-            Manifest::parse(&text).context("lines cannot be added; add infergate and its bench targets by hand")?;
+        // What was added is read back as a whole.
+        let grown = Self::parse(&text).context("add infergate and its bench targets by hand")?;
         ensure!(
             grown.depends_on("infergate") && BENCHES.iter().all(|name| grown.benches().any(|known| known == *name)),
-            "Cargo.toml: lines cannot be added; add infergate and its bench targets by hand"
+            "Cargo.toml: cannot be added to; add infergate and its bench targets by hand"
         );
-        Ok(Grown { added, text })
+        Ok(text)
     }
 }
 
-/// Where the line after a section's heading begins.
-fn heading(text: &str, heading: &str) -> Option<usize> {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        at += line.len();
-        let line = line.split('#').next().unwrap_or_default();
-        if line.trim() == heading {
-            return Some(at);
+/// Adds `dependencies` to a table: in its order where it has one, else at its end.
+fn add(item: &mut Item, dependencies: &[(&str, &str)]) -> Result<()> {
+    // Before the first of dotted keys stands what the file begins with.
+    let is_dotted = item.as_table().is_some_and(|table| table.is_dotted());
+    let table = item.as_table_like_mut().context("it is no table")?;
+    let is_sorted = !is_dotted && table.iter().map(|(name, _)| name).is_sorted();
+    for (name, value) in dependencies {
+        table.insert(name, Item::Value(value.parse().with_context(|| format!("{name} = {value}"))?));
+    }
+    if is_sorted {
+        table.sort_values();
+    }
+    Ok(())
+}
+
+/// The lines of `after` that `before` has not, each of which came or was changed.
+pub fn new_lines(before: &str, after: &str) -> String {
+    let mut known = before.lines().peekable();
+    let mut lines = after.lines();
+    let mut new = String::new();
+    while let Some(line) = lines.next() {
+        while known.next_if(|known| *known != line && !lines.clone().any(|later| later == *known)).is_some() {}
+        if known.next_if_eq(&line).is_none() {
+            new += line;
+            new.push('\n');
         }
     }
-    None
+    new
 }
