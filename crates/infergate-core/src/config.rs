@@ -21,7 +21,7 @@ use crate::engine::LoadRequest;
 use crate::memory::leak::MemoryPolicy;
 use crate::prompt;
 use crate::text_file::read_text;
-use keys::{KEYS, Key, Value};
+use keys::{KEYS, Key, Kind, Value};
 
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
@@ -100,10 +100,10 @@ pub trait Settings: Default {
         let folder = path.parent().unwrap_or(Path::new(""));
         for entry in file::parse(path, text)? {
             let key = entry.key;
-            let value = match key.name {
-                "prompt" | "baselines" | "base_folder" => entry.value.relative_to(folder),
+            let value = match key.kind {
+                Kind::Path => entry.value.relative_to(folder),
                 // A spec is the engine's business; one that is a path counts from here, whether the file is there or not.
-                "model" if entry.value.is_a_path_from(folder) => entry.value.relative_to(folder),
+                _ if key.name == "model" && entry.value.is_a_path_from(folder) => entry.value.relative_to(folder),
                 _ => entry.value,
             };
             key.check(&value).and_then(|()| self.set(key, value)).with_context(|| entry.place)?;

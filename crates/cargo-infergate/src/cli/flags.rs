@@ -9,42 +9,10 @@ use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::config::keys::{KEYS, Key, Kind};
+use crate::config::keys::{Group, KEYS, Key, Kind};
 use crate::config::{Config, Settings as _};
 
-/// Keys that say what is measured.
-const MEASURE: &[&str] =
-    &["model", "dtype", "threads", "seed", "options", "prompt", "cases", "runs", "seconds_per_case"];
-/// Of these, the ones of one session against a baseline.
-const SESSION: &[&str] = &["runs", "seconds_per_case"];
-/// Keys that say how the bench target is built.
-const BUILD: &[&str] = &[
-    "bench.package",
-    "bench.target",
-    "bench.memory_target",
-    "bench.features",
-    "bench.default_features",
-    "bench.profile",
-];
-/// Keys of the memory phase.
-const MEMORY: &[&str] = &["memory.case", "memory.runs", "memory.growth_limit_bytes"];
-/// Keys that say how it is judged.
-const JUDGE: &[&str] = &[
-    "alpha",
-    "stored_floor",
-    "cv_limit",
-    "min_sessions",
-    "require_baseline",
-    "drift_tolerance",
-    "counter_tolerance",
-    "targets",
-    "baselines",
-];
-/// Of these, the ones that judge a paired run too.
-const JUDGE_BOTH: &[&str] = &["drift_tolerance", "counter_tolerance", "targets", "baselines"];
-/// And the ones that judge a load run.
-const JUDGE_LOAD: &[&str] = &["alpha", "stored_floor", "min_sessions", "require_baseline", "baselines"];
-/// Their heading.
+/// The heading of what says how a run is judged.
 pub const JUDGING: &str = "How to judge";
 
 /// A command that takes some of the keys as flags.
@@ -123,57 +91,51 @@ pub struct Workers {
     pub memory_worker: Option<PathBuf>,
 }
 
+/// The flags of the keys of a group.
+pub fn of(group: Group) -> Vec<Arg> {
+    let heading = match group {
+        Group::Measure | Group::Session => "What to measure",
+        Group::Build => "Bench target",
+        Group::Memory => "Memory phase",
+        Group::JudgeStored | Group::Judge => JUDGING,
+        Group::Paired => "Against a revision, on this machine",
+    };
+    KEYS.iter().filter(|key| key.group == group).map(|key| arg(key).help_heading(heading)).collect()
+}
+
+/// Their ids.
+pub fn ids(groups: &[Group]) -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(|key| groups.contains(&key.group)).map(|key| key.name)
+}
+
 /// Keys of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
-    [args(MEASURE, "What to measure"), args(BUILD, "Bench target")].concat()
+    [of(Group::Measure), of(Group::Session), of(Group::Build)].concat()
 }
 
 /// The ids of what makes no sense beside a receipt that exists already.
 pub fn measure_ids() -> impl Iterator<Item = &'static str> {
-    MEASURE.iter().chain(BUILD).copied().chain(["worker", "out"])
+    ids(&[Group::Measure, Group::Session, Group::Build]).chain(["worker", "out"])
 }
 
 /// As [`measure`], for commands that compare two workers block by block.
 pub fn measure_pairs() -> Vec<Arg> {
-    let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
-    [args(&what, "What to measure"), args(BUILD, "Bench target"), one("threshold"), one("mean_threshold")].concat()
+    [of(Group::Measure), of(Group::Build), one("threshold"), one("mean_threshold")].concat()
 }
 
 /// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.
 pub fn stored_ids() -> impl Iterator<Item = &'static str> {
-    SESSION.iter().chain(JUDGE).copied().filter(|id| !JUDGE_BOTH.contains(id))
+    ids(&[Group::Session, Group::JudgeStored])
 }
 
 /// Keys of a command that judges.
 pub fn judge() -> Vec<Arg> {
-    args(JUDGE, JUDGING)
-}
-
-/// Keys of the command that measures a load run and judges it.
-pub fn judge_load() -> Vec<Arg> {
-    args(JUDGE_LOAD, JUDGING)
-}
-
-/// Keys of a command that runs the memory phase beside other things.
-pub fn memory() -> Vec<Arg> {
-    args(MEMORY, "Memory phase")
-}
-
-/// As [`memory`], for the command that does nothing else: `--runs`, `--case`.
-pub fn memory_alone() -> Vec<Arg> {
-    let what: Vec<&str> = MEASURE.iter().copied().filter(|key| !SESSION.contains(key)).collect();
-    let build: Vec<&str> = BUILD.iter().copied().filter(|key| *key != "bench.target").collect();
-    let short = |arg: Arg| {
-        let long = arg.get_long().unwrap_or_default().trim_start_matches("memory-").to_owned();
-        arg.long(long)
-    };
-    let memory = memory().into_iter().map(short).collect();
-    [memory, args(&what, "What to follow"), args(&build, "Bench target")].concat()
+    [of(Group::JudgeStored), of(Group::Judge)].concat()
 }
 
 /// The flag of one key.
 pub fn one(name: &'static str) -> Vec<Arg> {
-    args(&[name], "Settings")
+    Key::find(name).into_iter().map(|key| arg(key).help_heading("Settings")).collect()
 }
 
 /// A flag's value that is one of these words, each with what it means.
@@ -187,42 +149,15 @@ where
     })
 }
 
-fn args(names: &[&str], heading: &'static str) -> Vec<Arg> {
-    let known = names.iter().filter_map(|name| Key::find(name));
-    known.map(|key| arg(key).help_heading(heading)).collect()
-}
-
 fn arg(key: &'static Key) -> Arg {
     let default = key.default.filter(|default| *default != "[]").map(|default| format!(" [default: {default}]"));
-    // One at a time it reads better in the singular; and short where nothing else has the name.
-    let other_name = match key.name {
-        "options" => Some("option"),
-        "server.users" => Some("users"),
-        _ => None,
-    };
-    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(other_name).help(format!(
-        "{}{}",
-        key.doc,
-        default.unwrap_or_default()
-    ));
+    let help = format!("{}{}", key.doc, default.unwrap_or_default());
+    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(key.alias).value_name(key.value).help(help);
     match key.kind {
-        Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL"),
-        Kind::List => arg.action(ArgAction::Append).value_name(value_name(key)),
-        Kind::Text => arg.value_name(value_name(key)),
-        Kind::Count(..) | Kind::Number(..) | Kind::Ratio(..) => arg.value_name("N").allow_negative_numbers(true),
-    }
-}
-
-fn value_name(key: &Key) -> &'static str {
-    match key.name {
-        "model" => "SPEC",
-        "memory.case" => "ID",
-        "cases" => "GLOB",
-        "options" => "NAME=VALUE",
-        "targets" => "LIMIT",
-        "anchor" => "REV",
-        "prompt" | "baselines" | "base_folder" => "PATH",
-        _ => "NAME",
+        Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        Kind::List => arg.action(ArgAction::Append),
+        Kind::Text | Kind::Path => arg,
+        Kind::Count(..) | Kind::Number(..) | Kind::Ratio(..) => arg.allow_negative_numbers(true),
     }
 }
 

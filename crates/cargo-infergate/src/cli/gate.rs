@@ -11,6 +11,7 @@ use super::paired_gate::{self, Paired};
 use super::turn::Wait;
 use super::{bench, early, load_gate, output, progress, report};
 use crate::config::Config;
+use crate::config::keys::Group;
 use crate::gate;
 use crate::receipt::{Baseline, Receipt, read};
 use crate::report::inputs::Inputs;
@@ -49,7 +50,7 @@ pub struct Gate {
 
 impl TakesKeys for Gate {
     fn keys() -> Vec<Arg> {
-        [paired_gate::keys(), flags::measure(), flags::judge(), flags::memory()].concat()
+        [paired_gate::keys(), flags::measure(), flags::judge(), flags::of(Group::Memory)].concat()
     }
 }
 

@@ -13,6 +13,7 @@ use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
 use super::{bench_target, early, output, outputs, progress, report as pages};
 use crate::config::Config;
+use crate::config::keys::Group;
 use crate::gate::memory::judge;
 use crate::paired::Program;
 use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, write_json};
@@ -41,7 +42,14 @@ pub struct Memory {
 
 impl TakesKeys for Memory {
     fn keys() -> Vec<Arg> {
-        flags::memory_alone()
+        let short = |arg: Arg| {
+            let long = arg.get_long().unwrap_or_default().trim_start_matches("memory-").to_owned();
+            arg.long(long)
+        };
+        let memory = flags::of(Group::Memory).into_iter().map(short);
+        let what = flags::of(Group::Measure).into_iter().map(|arg| arg.help_heading("What to follow"));
+        let build = flags::of(Group::Build).into_iter().filter(|arg| arg.get_id() != "bench.target");
+        memory.chain(what).chain(build).collect()
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     coverage, criterion_front, early, flags, memory, output, outputs, progress, report, same_code, server_program,
     terms, turn, undecided,
 };
+use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
@@ -29,44 +30,13 @@ use infergate_core::worker::WorkerError;
 
 pub use measuring::{Course, measure};
 
-/// Keys that hold for a paired gate alone.
-const KEYS: [&str; 24] = [
-    "threshold",
-    "mean_threshold",
-    "layouts",
-    "anchor",
-    "anchor_limit",
-    "undecided",
-    "base_folder",
-    "worker.command",
-    "worker.build",
-    "worker.check_output",
-    "server.command",
-    "server.build",
-    "server.ready",
-    "server.ready_s",
-    "server.model",
-    "server.api",
-    "server.ignore_eos",
-    "server.min_tokens",
-    "server.check_output",
-    "server.users",
-    "server.window_s",
-    "server.throughput_limit",
-    "server.latency_limit",
-    "server.gap_limit",
-];
-
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
 const SERVERS: &str = "servers";
 
-/// Their heading.
-const HEADING: &str = "Against a revision, on this machine";
-
 /// Flags that make a gate a paired one, and those that only make sense then.
 #[derive(Args)]
-#[command(next_help_heading = HEADING)]
+#[command(next_help_heading = "Against a revision, on this machine")]
 #[group(skip)]
 pub struct Paired {
     /// Build this git revision too and compare with it, process by process in turn
@@ -136,7 +106,7 @@ impl Paired {
 
 /// Flags of the keys that hold for a paired gate alone.
 pub fn keys() -> Vec<Arg> {
-    let flags = KEYS.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(HEADING).requires(PAIRED));
+    let flags = flags::of(Group::Paired).into_iter().map(|arg| arg.requires(PAIRED));
     flags.map(|arg| if arg.get_id().as_str().starts_with("server.") { arg.requires(SERVERS) } else { arg }).collect()
 }
 

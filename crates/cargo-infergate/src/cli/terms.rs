@@ -12,36 +12,12 @@ use std::path::Path;
 use crate::config::{Config, accepts};
 use crate::receipt::{Accept, Note, Side, Terms};
 use anyhow::{Context, Result};
-use infergate_core::config::keys::{KEYS, Key, Value, commented_file};
+use infergate_core::config::keys::{KEYS, Key, SaidBy, Value, commented_file};
 use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate_core::text_file::read_text;
 
 use super::gate::Gate;
 use super::git::{commit_of, file_of, git};
-
-/// Limits: base's, or the defaults where base has no file.
-const LIMITS: [&str; 14] = [
-    "threshold",
-    "mean_threshold",
-    "anchor",
-    "anchor_limit",
-    "undecided",
-    "drift_tolerance",
-    "counter_tolerance",
-    "targets",
-    "memory.growth_limit_bytes",
-    "worker.check_output",
-    "server.check_output",
-    "server.throughput_limit",
-    "server.latency_limit",
-    "server.gap_limit",
-];
-
-/// What is measured: base's, or head's where base has no file to say it.
-const MEASURED: [&str; 6] = ["cases", "layouts", "memory.case", "memory.runs", "server.users", "server.window_s"];
-
-/// Where files are kept says nothing of how head is judged.
-const NOT_A_TERM: &str = "base_folder";
 
 /// As many characters of a value are shown.
 const SHOWN: usize = 300;
@@ -130,7 +106,7 @@ struct Merged {
 
 impl Settings for Merged {
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        if decides(key.name, self.is_base) == self.of_base { self.config.set(key, value) } else { Ok(()) }
+        if decides(key, self.is_base) == self.of_base { self.config.set(key, value) } else { Ok(()) }
     }
 
     fn set_tables(&mut self, path: &Path, text: &str) -> Result<()> {
@@ -145,8 +121,8 @@ impl Settings for Merged {
 }
 
 /// Whether the key is base's to say, where base has a file or has none.
-fn decides(key: &str, base_has_a_file: bool) -> bool {
-    LIMITS.contains(&key) || (base_has_a_file && MEASURED.contains(&key))
+fn decides(key: &Key, base_has_a_file: bool) -> bool {
+    key.said_by == SaidBy::Base || (base_has_a_file && key.said_by == SaidBy::BaseIfThere)
 }
 
 /// The keys whose values differ between the texts of both files; defaults count as given.
@@ -156,12 +132,12 @@ fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<
         let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml_of);
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
-    let differs = |key: &&Key| key.name != NOT_A_TERM && was.0.get(key.name) != is.0.get(key.name);
+    let differs = |key: &&Key| key.said_by != SaidBy::Nobody && was.0.get(key.name) != is.0.get(key.name);
     let change = |key: &Key| Note::GateChanged {
         key: key.name.to_owned(),
         was: text(&was, key),
         is: text(&is, key),
-        after_merge: !of_head && decides(key.name, base.is_some()),
+        after_merge: !of_head && decides(key, base.is_some()),
     };
     let of_scenarios = (scenarios(base) != scenarios(head)).then(|| {
         Note::from(

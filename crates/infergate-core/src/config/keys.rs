@@ -12,7 +12,7 @@ pub use table::KEYS;
 /// A key's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Text`].
+    /// Of [`Kind::Text`] and [`Kind::Path`].
     Text(String),
     /// Of [`Kind::Count`].
     Count(u64),
@@ -29,6 +29,8 @@ pub enum Value {
 pub enum Kind {
     /// Any text but an empty one.
     Text,
+    /// The same as a path, which in a file counts from its folder.
+    Path,
     /// A whole number from the first to the second.
     Count(u64, u64),
     /// A number from the first to the second, both allowed.
@@ -41,22 +43,93 @@ pub enum Kind {
     List,
 }
 
+/// What a key is for. A command takes whole groups as flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// What is measured.
+    Measure,
+    /// How much of it in one session against a baseline.
+    Session,
+    /// How the bench target is built.
+    Build,
+    /// The memory phase.
+    Memory,
+    /// How a run is judged by a baseline.
+    JudgeStored,
+    /// How any run is judged.
+    Judge,
+    /// How a revision is compared with.
+    Paired,
+}
+
+/// Whose file says a key where a revision is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaidBy {
+    /// Head's.
+    Head,
+    /// Base's, or the default where base has no file: head must not loosen by it the gate that it has to pass.
+    Base,
+    /// Base's, or head's where base has no file to say it.
+    BaseIfThere,
+    /// Either's: it says nothing of how head is judged.
+    Nobody,
+}
+
 /// One key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
+    /// What it is for.
+    pub group: Group,
     /// As in `infergate.toml`; a key of a table has its name in front: `bench.target`.
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
+    /// One line on what it does.
+    pub doc: &'static str,
     /// Its default as TOML; `None` where the default is to leave it out.
     pub default: Option<&'static str>,
     /// A value to show where there is no default.
     pub example: &'static str,
-    /// One line on what it does.
-    pub doc: &'static str,
+    /// What its value is called in a help.
+    pub value: &'static str,
+    /// Another name of its flag.
+    pub alias: Option<&'static str>,
+    /// Whose file says it.
+    pub said_by: SaidBy,
+}
+
+/// A key without a default, which is head's to say.
+const fn key(group: Group, name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    let value = match kind {
+        Kind::Text | Kind::List => "NAME",
+        Kind::Path => "PATH",
+        Kind::Switch => "BOOL",
+        Kind::Count(..) | Kind::Number(..) | Kind::Ratio(..) => "N",
+    };
+    Key { group, name, kind, doc, default: None, example: "", value, alias: None, said_by: SaidBy::Head }
 }
 
 impl Key {
+    const fn default(self, default: &'static str) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
+    const fn value(self, value: &'static str) -> Self {
+        Self { value, ..self }
+    }
+
+    const fn alias(self, alias: &'static str) -> Self {
+        Self { alias: Some(alias), ..self }
+    }
+
+    const fn said_by(self, said_by: SaidBy) -> Self {
+        Self { said_by, ..self }
+    }
+
     /// The key of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
@@ -80,7 +153,7 @@ impl Key {
         let word = words.first().map(|word| word.trim()).unwrap_or_default();
         let wrong = || format!("'{word}' is not {}", self.expected());
         match self.kind {
-            Kind::Text => Ok(Value::Text(word.to_owned())),
+            Kind::Text | Kind::Path => Ok(Value::Text(word.to_owned())),
             Kind::Count(..) => word.parse().map(Value::Count).or_else(|_| bail!(wrong())),
             Kind::Number(..) => word.parse().map(Value::Number).or_else(|_| bail!(wrong())),
             Kind::Ratio(..) => ratio(word).map(Value::Number).with_context(wrong),
@@ -98,7 +171,7 @@ impl Key {
     /// Naming the key and its range.
     pub fn check(&self, value: &Value) -> Result<()> {
         let good = match (self.kind, value) {
-            (Kind::Text, Value::Text(text)) => !text.is_empty(),
+            (Kind::Text | Kind::Path, Value::Text(text)) => !text.is_empty(),
             (Kind::Count(least, most), Value::Count(count)) => (least..=most).contains(count),
             (Kind::Number(least, most) | Kind::Ratio(least, most), Value::Number(number)) => {
                 (least..=most).contains(number)
@@ -113,7 +186,7 @@ impl Key {
     /// What it takes, in words.
     pub fn expected(&self) -> String {
         match self.kind {
-            Kind::Text => "a text that is not empty".into(),
+            Kind::Text | Kind::Path => "a text that is not empty".into(),
             Kind::Count(least, most) if most > u64::from(u32::MAX) => format!("a whole number from {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, most) => format!("a number from {least} to {most}"),

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Args, value_parser};
 use super::merge::Commands;
 use crate::cli::flags::{self, JUDGING, Keys, TakesKeys, one_of};
 use crate::cli::turn::Wait;
+use crate::config::keys::Group;
 use crate::load::body::Api;
 use crate::load::connection::Http;
 use crate::load::scenario::{MAX_TOKENS, MAX_TURNS};
@@ -62,18 +63,12 @@ pub struct Load {
 
 impl TakesKeys for Load {
     fn keys() -> Vec<Arg> {
-        let local = [
-            "threads",
-            "dtype",
-            "options",
-            "bench.package",
-            "bench.target",
-            "bench.features",
-            "bench.default_features",
-            "bench.profile",
-        ];
-        let local = local.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(LOCAL)).collect();
-        [local, flags::one("seed"), flags::judge_load()].concat()
+        let local = ["threads", "dtype", "options"].into_iter().flat_map(flags::one);
+        let build = flags::of(Group::Build).into_iter().filter(|arg| arg.get_id() != "bench.memory_target");
+        let local = local.chain(build).map(|arg| arg.help_heading(LOCAL));
+        let judge = ["alpha", "stored_floor", "min_sessions", "require_baseline", "baselines"];
+        let judge = judge.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(JUDGING));
+        local.chain(flags::one("seed")).chain(judge).collect()
     }
 }
 
