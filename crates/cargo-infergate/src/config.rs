@@ -7,105 +7,120 @@ pub use accept::accepts;
 pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use crate::load::body::Api;
-use anyhow::{Result, bail};
-use infergate_core::config::Config as Measured;
+use anyhow::{Result, bail, ensure};
+use infergate_core::config::{Config as Measured, FromValue};
+use infergate_core::settings;
 
 use crate::gate::Policy;
 use crate::gate::paired::Limits;
 use crate::receipt::{Accept, Target};
 use keys::{Key, Value};
 
-/// Each field is the key of the same name in [`keys::KEYS`], which has its default and its range.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// What a bench target takes too.
-    pub measured: Measured,
-    /// Fresh processes of one session.
-    pub runs: usize,
-    /// Time to sample one case in one process, seconds.
-    pub seconds_per_case: f64,
-    /// The ratio of head to base from which on a slowdown fails; `None`: by how quiet a case is.
-    pub threshold: Option<f64>,
-    /// The same of the means; `None`: by how quiet they are.
-    pub mean_threshold: Option<f64>,
-    /// Builds of each side that blocks draw from; `None`: by how much layouts differ, and how long a link takes.
-    pub layouts: Option<usize>,
-    /// An older revision that head is compared with in the same blocks.
-    pub anchor: Option<String>,
-    /// The ratio of head to the anchor from which on a slowdown fails.
-    pub anchor_limit: f64,
-    /// What decides a verdict.
-    pub policy: Policy,
-    /// Folder of the committed baselines.
-    pub baselines: PathBuf,
-    /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
-    pub base_folder: Option<PathBuf>,
-    /// What a paired run does that could not be decided.
-    pub undecided: Undecided,
-    /// The changes that are declared as intended.
-    pub accept: Vec<Accept>,
-    /// The bench target that is the worker.
-    pub bench: BenchTarget,
-    /// The program that is the worker instead.
-    pub worker: WorkerCommand,
-    /// The server that is compared instead.
-    pub server: ServerConfig,
+settings! {
+    /// Each field with a key is that key in [`keys::KEYS`], which has its range.
+    Config {
+        /// What a bench target takes too.
+        measured: Measured = Measured::default();
+        /// Fresh processes of one session.
+        runs: usize = 5, "runs";
+        /// Time to sample one case in one process, seconds.
+        seconds_per_case: f64 = 3.0, "seconds_per_case";
+        /// The ratio of head to base from which on a slowdown fails; `None`: by how quiet a case is.
+        threshold: Option<f64> = None, "threshold";
+        /// The same of the means; `None`: by how quiet they are.
+        mean_threshold: Option<f64> = None, "mean_threshold";
+        /// Builds of each side that blocks draw from; `None`: by how much layouts differ, and how long a link takes.
+        layouts: Option<usize> = None, "layouts";
+        /// An older revision that head is compared with in the same blocks.
+        anchor: Option<String> = None, "anchor";
+        /// The ratio of head to the anchor from which on a slowdown fails.
+        anchor_limit: f64 = 1.05, "anchor_limit";
+        /// What decides a verdict.
+        policy: Policy = Policy::default();
+        /// Folder of the committed baselines.
+        baselines: PathBuf = "baselines".into(), "baselines";
+        /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
+        base_folder: Option<PathBuf> = None, "base_folder";
+        /// What a paired run does that could not be decided.
+        undecided: Undecided = Undecided::Fail, "undecided";
+        /// The changes that are declared as intended.
+        accept: Vec<Accept> = Vec::new();
+        /// The bench target that is the worker.
+        bench: BenchTarget = BenchTarget::default();
+        /// The program that is the worker instead.
+        worker: WorkerCommand = WorkerCommand::default();
+        /// The server that is compared instead.
+        server: ServerConfig = ServerConfig::default();
+    }
 }
 
-/// A server that is started from each revision, `[server]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServerConfig {
-    /// What starts it, program and arguments; `{port}` in one of them becomes a free port.
-    pub command: Vec<String>,
-    /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
-    pub build: Vec<String>,
-    /// The path that answers 2xx once it is ready.
-    pub ready: String,
-    /// How long it may take until then, seconds.
-    pub ready_s: u64,
-    /// The model's name in requests.
-    pub model: String,
-    /// Which of its endpoints is asked.
-    pub api: Api,
-    /// Whether requests ask for answers of their full length, an extension.
-    pub ignore_eos: bool,
-    /// Whether requests say that an answer must not be shorter than asked for, another extension.
-    pub min_tokens: bool,
-    /// Whether its answers are compared.
-    pub check_output: bool,
-    /// Users at once; `None`: one request at a time.
-    pub users: Option<u32>,
-    /// How long a window of load is, seconds; `None`: chosen from the pilot.
-    pub window_s: Option<f64>,
-    /// The ratio from which on a system time per token fails.
-    pub throughput_limit: f64,
-    /// The ratio from which on a P90 of TTFT or of ITL fails.
-    pub latency_limit: f64,
-    /// The ratio from which on a longest gap fails.
-    pub gap_limit: f64,
+settings! {
+    /// The bench target that is the worker, `[bench]`.
+    BenchTarget {
+        /// Its package; `None`: the one of the current folder.
+        package: Option<String> = None, "bench.package";
+        /// Its name.
+        target: String = "inference".into(), "bench.target";
+        /// The name of the one that counts its heap, for the memory phase.
+        memory_target: String = "memory".into(), "bench.memory_target";
+        /// Features to build both with.
+        features: Vec<String> = Vec::new(), "bench.features";
+        /// Whether both are built with their package's default features.
+        default_features: bool = true, "bench.default_features";
+        /// Profile to build both with; `None`: cargo's own for benches.
+        profile: Option<String> = None, "bench.profile";
+        /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+        carry: Vec<String> = Vec::new(), "bench.carry";
+        /// A program and its arguments that make what it reads, run in each checkout.
+        prepare: Vec<String> = Vec::new(), "bench.prepare";
+    }
 }
 
-impl Default for ServerConfig {
-    fn default() -> Self {
-        Self {
-            command: Vec::new(),
-            build: Vec::new(),
-            ready: "/health".into(),
-            ready_s: 300,
-            model: "default".into(),
-            api: Api::Chat,
-            ignore_eos: false,
-            min_tokens: false,
-            check_output: true,
-            users: None,
-            window_s: None,
-            throughput_limit: 1.05,
-            latency_limit: 1.10,
-            gap_limit: 1.5,
-        }
+settings! {
+    /// A program that is run once a sample, `[worker]`.
+    WorkerCommand {
+        /// Program and arguments; empty: the bench target is the worker.
+        command: Vec<String> = Vec::new(), "worker.command";
+        /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
+        build: Vec<String> = Vec::new(), "worker.build";
+        /// Whether what it prints is its output and is compared.
+        check_output: bool = true, "worker.check_output";
+    }
+}
+
+settings! {
+    /// A server that is started from each revision, `[server]`.
+    ServerConfig {
+        /// What starts it, program and arguments; `{port}` in one of them becomes a free port.
+        command: Vec<String> = Vec::new(), "server.command";
+        /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
+        build: Vec<String> = Vec::new(), "server.build";
+        /// The path that answers 2xx once it is ready.
+        ready: String = "/health".into(), "server.ready";
+        /// How long it may take until then, seconds.
+        ready_s: u64 = 300, "server.ready_s";
+        /// The model's name in requests.
+        model: String = "default".into(), "server.model";
+        /// Which of its endpoints is asked.
+        api: Api = Api::Chat, "server.api";
+        /// Whether requests ask for answers of their full length, an extension.
+        ignore_eos: bool = false, "server.ignore_eos";
+        /// Whether requests say that an answer must not be shorter than asked for, another extension.
+        min_tokens: bool = false, "server.min_tokens";
+        /// Whether its answers are compared.
+        check_output: bool = true, "server.check_output";
+        /// Users at once; `None`: one request at a time.
+        users: Option<u32> = None, "server.users";
+        /// How long a window of load is, seconds; `None`: chosen from the pilot.
+        window_s: Option<f64> = None, "server.window_s";
+        /// The ratio from which on a system time per token fails.
+        throughput_limit: f64 = 1.05, "server.throughput_limit";
+        /// The ratio from which on a P90 of TTFT or of ITL fails.
+        latency_limit: f64 = 1.10, "server.latency_limit";
+        /// The ratio from which on a longest gap fails.
+        gap_limit: f64 = 1.5, "server.gap_limit";
     }
 }
 
@@ -121,11 +136,9 @@ pub enum Undecided {
     Again,
 }
 
-impl FromStr for Undecided {
-    type Err = anyhow::Error;
-
-    fn from_str(word: &str) -> Result<Self> {
-        match word {
+impl FromValue for Undecided {
+    fn from_value(value: &Value) -> Result<Self> {
+        match value.to::<String>()?.as_str() {
             "fail" => Ok(Self::Fail),
             "warn" => Ok(Self::Warn),
             "again" => Ok(Self::Again),
@@ -134,79 +147,11 @@ impl FromStr for Undecided {
     }
 }
 
-/// A program that is run once a sample, `[worker]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkerCommand {
-    /// Program and arguments; empty: the bench target is the worker.
-    pub command: Vec<String>,
-    /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
-    pub build: Vec<String>,
-    /// Whether what it prints is its output and is compared.
-    pub check_output: bool,
-}
-
-impl Default for WorkerCommand {
-    fn default() -> Self {
-        Self { command: Vec::new(), build: Vec::new(), check_output: true }
-    }
-}
-
-/// The bench target that is the worker, `[bench]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BenchTarget {
-    /// Its package; `None`: the one of the current folder.
-    pub package: Option<String>,
-    /// Its name.
-    pub target: String,
-    /// The name of the one that counts its heap, for the memory phase.
-    pub memory_target: String,
-    /// Features to build both with.
-    pub features: Vec<String>,
-    /// Whether both are built with their package's default features.
-    pub default_features: bool,
-    /// Profile to build both with; `None`: cargo's own for benches.
-    pub profile: Option<String>,
-    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
-    pub carry: Vec<String>,
-    /// A program and its arguments that make what it reads, run in each checkout.
-    pub prepare: Vec<String>,
-}
-
-impl Default for BenchTarget {
-    fn default() -> Self {
-        Self {
-            package: None,
-            target: "inference".into(),
-            memory_target: "memory".into(),
-            features: Vec::new(),
-            default_features: true,
-            profile: None,
-            carry: Vec::new(),
-            prepare: Vec::new(),
-        }
-    }
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            measured: Measured::default(),
-            runs: 5,
-            seconds_per_case: 3.0,
-            threshold: None,
-            mean_threshold: None,
-            layouts: None,
-            anchor: None,
-            anchor_limit: 1.05,
-            policy: Policy::default(),
-            baselines: "baselines".into(),
-            base_folder: None,
-            undecided: Undecided::default(),
-            accept: Vec::new(),
-            bench: BenchTarget::default(),
-            worker: WorkerCommand::default(),
-            server: ServerConfig::default(),
-        }
+impl FromValue for Api {
+    fn from_value(value: &Value) -> Result<Self> {
+        let word: String = value.to()?;
+        let found = [Self::Chat, Self::Completions].into_iter().find(|api| api.name() == word);
+        found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
     }
 }
 
@@ -222,56 +167,31 @@ impl Settings for Config {
     }
 
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        match (key.name, value) {
-            ("runs", Value::Count(count)) => self.runs = usize::try_from(count)?,
-            ("seconds_per_case", Value::Number(number)) => self.seconds_per_case = number,
-            ("alpha", Value::Number(number)) => self.policy.alpha = number,
-            ("threshold", Value::Number(number)) => self.threshold = Some(number),
-            ("mean_threshold", Value::Number(number)) => self.mean_threshold = Some(number),
-            ("layouts", Value::Count(count)) => self.layouts = Some(usize::try_from(count)?),
-            ("anchor", Value::Text(text)) => self.anchor = Some(text),
-            ("anchor_limit", Value::Number(number)) => self.anchor_limit = number,
-            ("stored_floor", Value::Number(number)) => self.policy.stored_floor = number,
-            ("cv_limit", Value::Number(number)) => self.policy.cv_limit = number,
-            ("min_sessions", Value::Count(count)) => self.policy.min_sessions = usize::try_from(count)?,
-            ("require_baseline", Value::Switch(on)) => self.policy.require_baseline = on,
-            ("drift_tolerance", Value::Number(number)) => self.policy.drift_tolerance = Some(number),
-            ("counter_tolerance", Value::Number(number)) => self.policy.counter_tolerance = number,
-            ("targets", Value::List(list)) => {
-                self.policy.targets = list.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
+        let policy = &mut self.policy;
+        match key.name {
+            "alpha" => policy.alpha = value.to()?,
+            "stored_floor" => policy.stored_floor = value.to()?,
+            "cv_limit" => policy.cv_limit = value.to()?,
+            "min_sessions" => policy.min_sessions = value.to()?,
+            "require_baseline" => policy.require_baseline = value.to()?,
+            "drift_tolerance" => policy.drift_tolerance = value.to()?,
+            "counter_tolerance" => policy.counter_tolerance = value.to()?,
+            "targets" => {
+                let lines: Vec<String> = value.to()?;
+                policy.targets = lines.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
             }
-            ("base_folder", Value::Text(text)) => self.base_folder = Some(text.into()),
-            ("baselines", Value::Text(text)) => self.baselines = text.into(),
-            ("undecided", Value::Text(text)) => self.undecided = text.parse()?,
-            ("worker.command", Value::List(list)) => self.worker.command = list,
-            ("worker.build", Value::List(list)) => self.worker.build = list,
-            ("worker.check_output", Value::Switch(on)) => self.worker.check_output = on,
-            ("server.command", Value::List(list)) => self.server.command = list,
-            ("server.build", Value::List(list)) => self.server.build = list,
-            ("server.ready", Value::Text(text)) => self.server.ready = path(text)?,
-            ("server.ready_s", Value::Count(count)) => self.server.ready_s = count,
-            ("server.model", Value::Text(text)) => self.server.model = text,
-            ("server.api", Value::Text(text)) => self.server.api = api(&text)?,
-            ("server.ignore_eos", Value::Switch(on)) => self.server.ignore_eos = on,
-            ("server.min_tokens", Value::Switch(on)) => self.server.min_tokens = on,
-            ("server.check_output", Value::Switch(on)) => self.server.check_output = on,
-            ("server.users", Value::Count(count)) => self.server.users = Some(u32::try_from(count)?),
-            ("server.window_s", Value::Number(number)) => self.server.window_s = Some(number),
-            ("server.throughput_limit", Value::Number(number)) => self.server.throughput_limit = number,
-            ("server.latency_limit", Value::Number(number)) => self.server.latency_limit = number,
-            ("server.gap_limit", Value::Number(number)) => self.server.gap_limit = number,
-            ("bench.memory_target", Value::Text(text)) => self.bench.memory_target = text,
-            ("bench.package", Value::Text(text)) => self.bench.package = Some(text),
-            ("bench.target", Value::Text(text)) => self.bench.target = text,
-            ("bench.features", Value::List(list)) => self.bench.features = list,
-            ("bench.default_features", Value::Switch(on)) => self.bench.default_features = on,
-            ("bench.profile", Value::Text(text)) => self.bench.profile = Some(text),
-            ("bench.carry", Value::List(list)) => self.bench.carry = list,
-            ("bench.prepare", Value::List(list)) => self.bench.prepare = list,
-            (_, value) => self.measured.set(key, value)?,
+            _ => {
+                let is_own = self.put(key, &value)?
+                    || self.bench.put(key, &value)?
+                    || self.worker.put(key, &value)?
+                    || self.server.put(key, &value)?;
+                if !is_own {
+                    self.measured.set(key, value)?;
+                    self.policy.memory = self.measured.memory.policy;
+                }
+            }
         }
-        self.policy.memory = self.measured.memory.policy;
-        Ok(())
+        ensure_path(&self.server.ready)
     }
 }
 
@@ -291,12 +211,8 @@ impl Config {
 }
 
 /// Nothing but a path goes into the line of a request.
-fn path(text: String) -> Result<String> {
-    let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if plain { Ok(text) } else { bail!("server.ready takes a path such as /health") }
-}
-
-fn api(word: &str) -> Result<Api> {
-    let found = [Api::Chat, Api::Completions].into_iter().find(|api| api.name() == word);
-    found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
+fn ensure_path(text: &str) -> Result<()> {
+    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    ensure!(is_path, "server.ready takes a path such as /health");
+    Ok(())
 }

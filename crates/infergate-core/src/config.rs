@@ -6,6 +6,7 @@
 //! The table holds the keys of the gate too, so that a bench target refuses a misspelt one; it takes its own and leaves the
 //! others to the gate. Both are [`Settings`].
 
+mod fields;
 mod file;
 pub mod keys;
 
@@ -20,8 +21,11 @@ use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::memory::leak::MemoryPolicy;
 use crate::prompt;
+use crate::settings;
 use crate::text_file::read_text;
 use keys::{KEYS, Key, Kind, Value};
+
+pub use fields::FromValue;
 
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
@@ -122,77 +126,48 @@ pub trait Settings: Default {
     }
 }
 
-/// What a bench target takes. Each field is the key of the same name in [`keys::KEYS`], which has its default
-/// and its range.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// The model's spec, for the engine to read.
-    pub model: String,
-    /// The compute type; `None`: as the model's file has it.
-    pub dtype: Option<String>,
-    /// Threads to compute with, at least 1.
-    pub threads: usize,
-    /// Seed of synthetic weights and prompts.
-    pub seed: u64,
-    /// What else the engine understands, by name.
-    pub options: BTreeMap<String, String>,
-    /// The text file that prompts are cut from; `None`: the text that comes with the crate.
-    pub prompt: Option<PathBuf>,
-    /// Case ids or globs; empty: the suite of whoever asks.
-    pub cases: Vec<String>,
-    /// The memory phase.
-    pub memory: MemoryConfig,
+settings! {
+    /// What a bench target takes. Each field with a key is that key in [`keys::KEYS`], which has its range.
+    Config {
+        /// The model's spec, for the engine to read.
+        model: String = "synthetic:gpt2".into(), "model";
+        /// The compute type; `None`: as the model's file has it.
+        dtype: Option<String> = None, "dtype";
+        /// Threads to compute with, at least 1.
+        threads: usize = available_parallelism().map_or(1, usize::from), "threads";
+        /// Seed of synthetic weights and prompts.
+        seed: u64 = 1, "seed";
+        /// What else the engine understands, by name.
+        options: BTreeMap<String, String> = BTreeMap::new(), "options";
+        /// The text file that prompts are cut from; `None`: the text that comes with the crate.
+        prompt: Option<PathBuf> = None, "prompt";
+        /// Case ids or globs; empty: the suite of whoever asks.
+        cases: Vec<String> = Vec::new(), "cases";
+        /// The memory phase.
+        memory: MemoryConfig = MemoryConfig::default();
+    }
 }
 
-/// The memory phase, `[memory]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryConfig {
-    /// The case that is repeated.
-    pub case: Case,
-    /// How often it runs in one process; 0 leaves the phase out of the gate.
-    pub runs: usize,
-    /// What growth is allowed.
-    pub policy: MemoryPolicy,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            model: "synthetic:gpt2".into(),
-            dtype: None,
-            threads: available_parallelism().map_or(1, usize::from),
-            seed: 1,
-            options: BTreeMap::new(),
-            prompt: None,
-            cases: Vec::new(),
-            memory: MemoryConfig {
-                case: Case::Generate { prompt_tokens: 128, output_tokens: 16 },
-                runs: 100,
-                policy: MemoryPolicy::default(),
-            },
-        }
+settings! {
+    /// The memory phase, `[memory]`.
+    MemoryConfig {
+        /// The case that is repeated.
+        case: Case = Case::Generate { prompt_tokens: 128, output_tokens: 16 }, "memory.case";
+        /// How often it runs in one process; 0 leaves the phase out of the gate.
+        runs: usize = 100, "memory.runs";
+        /// What growth is allowed.
+        policy: MemoryPolicy = MemoryPolicy::default();
     }
 }
 
 impl Settings for Config {
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        match (key.name, value) {
-            ("model", Value::Text(text)) => self.model = text,
-            ("dtype", Value::Text(text)) => self.dtype = Some(text),
-            ("threads", Value::Count(count)) => self.threads = usize::try_from(count)?,
-            ("seed", Value::Count(count)) => self.seed = count,
-            ("options", Value::List(list)) => self.options = options(list)?,
-            ("prompt", Value::Text(text)) => self.prompt = Some(text.into()),
-            ("cases", Value::List(list)) => self.cases = cases(list)?,
-            ("memory.case", Value::Text(text)) => self.memory.case = text.parse()?,
-            ("memory.runs", Value::Count(count)) => self.memory.runs = usize::try_from(count)?,
-            ("memory.growth_limit_bytes", Value::Count(count)) => self.memory.policy.growth_limit_bytes = Some(count),
-            ("model" | "dtype" | "threads" | "seed" | "options" | "prompt" | "cases", value) => {
-                bail!("{}: {value:?} is not of its kind", key.name)
-            }
-            _ => {}
+        match key.name {
+            "memory.growth_limit_bytes" => self.memory.policy.growth_limit_bytes = value.to()?,
+            // One that is neither's belongs to the gate.
+            _ => drop(self.put(key, &value)? || self.memory.put(key, &value)?),
         }
-        Ok(())
+        ensure_cases(&self.cases)
     }
 }
 
@@ -229,26 +204,26 @@ impl Config {
 }
 
 /// A pattern, or the name of a bench, is checked where the cases are known; an id of ours can be checked now.
-fn cases(list: Vec<String>) -> Result<Vec<String>> {
+fn ensure_cases(list: &[String]) -> Result<()> {
     let of_ours = |id: &str| ["prefill/", "decode/", "generate/"].iter().any(|phase| id.starts_with(phase));
-    for id in list.iter().filter(|id| of_ours(id) && !id.contains(['*', '?'])) {
-        id.parse::<Case>()?;
-    }
-    Ok(list)
+    let mut ids = list.iter().filter(|id| of_ours(id) && !id.contains(['*', '?']));
+    ids.try_for_each(|id| id.parse::<Case>().map(drop))
 }
 
 /// `NAME=VALUE` each. Flags and variables are split at commas: a piece without a name belongs to the value before it. No value
 /// shows in an error, since it can be a secret.
-fn options(list: Vec<String>) -> Result<BTreeMap<String, String>> {
-    let mut options: Vec<(String, String)> = Vec::new();
-    for entry in list {
-        match (entry.split_once('='), options.last_mut()) {
-            (Some((name, value)), _) if !name.trim().is_empty() => options.push((name.trim().into(), value.into())),
-            (None, Some((_, value))) => *value += &format!(",{entry}"),
-            _ => bail!("options are NAME=VALUE each, and one has no name"),
+impl FromValue for BTreeMap<String, String> {
+    fn from_value(value: &Value) -> Result<Self> {
+        let mut options: Vec<(String, String)> = Vec::new();
+        for entry in value.to::<Vec<String>>()? {
+            match (entry.split_once('='), options.last_mut()) {
+                (Some((name, value)), _) if !name.trim().is_empty() => options.push((name.trim().into(), value.into())),
+                (None, Some((_, value))) => *value += &format!(",{entry}"),
+                _ => bail!("options are NAME=VALUE each, and one has no name"),
+            }
         }
+        Ok(options.into_iter().collect())
     }
-    Ok(options.into_iter().collect())
 }
 
 /// Whether a model spec can only mean a file or a folder: it ends as a model file does, or begins as a path does. Everything

@@ -118,15 +118,19 @@ fn what_cargo_reads_is_added_to_however_it_is_written() {
             "    # for tests",
         ),
     ] {
-        let manifest = format!("# mine\n{before}{PACKAGE}{after}");
+        let mut manifest = format!("# mine\n{before}{PACKAGE}{after}");
+        let is_crlf = manifest.contains('\r');
+        if is_crlf {
+            manifest = manifest.replace('\r', "").replace('\n', "\r\n");
+        }
         let sandbox = package(&manifest);
         sandbox.write("benches/sorting.rs", "fn main() {}\n");
-        let is_crlf = manifest.contains('\r');
         let shown = stdout(&sandbox.run(&["init", "--ci=none", "--from=9.8.7"]).success());
         let grown = files(&sandbox)["Cargo.toml"].clone();
-        assert!(grown.starts_with("# mine\n") && grown.contains("# for tests"), "{grown}");
+        assert!(grown.lines().next() == Some("# mine") && grown.contains("# for tests"), "{grown}");
         assert!(grown.lines().any(|known| known == line), "{line}\n{grown}");
-        assert!(is_crlf == grown.contains('\r'), "{grown:?}");
+        let line_ends = if is_crlf { grown.matches('\n').count() } else { 0 };
+        assert_eq!(grown.matches("\r\n").count(), line_ends, "{grown:?}");
         assert!(shown.contains("+ name = \"memory\"") || before.starts_with("bench"), "{shown}");
         let (dependencies, benches) = as_cargo_reads_it(&sandbox);
         assert_eq!(dependencies, ["anyhow", "infergate", "tempfile"], "{grown}");

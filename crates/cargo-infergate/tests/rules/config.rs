@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cargo_infergate::cli;
-use cargo_infergate::config::keys::{KEYS, Key, commented_file};
+use cargo_infergate::config::keys::{KEYS, Key, Kind, commented_file};
 use cargo_infergate::config::{Config, Settings as _};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
@@ -30,6 +30,26 @@ fn every_key_has_a_doc_a_default_and_a_flag() {
         assert!(key.doc.len() > 10, "{} says what it does", key.name);
         assert!(key.default.is_some() != key.doc.contains("left out: "), "{}: what is it when left out?", key.name);
         assert!(flags.contains(key.flag().as_str()), "--{} is a flag of no command", key.flag());
+    }
+}
+
+#[test]
+fn every_key_is_put_somewhere() {
+    for key in KEYS {
+        let value = match (key.name, key.kind) {
+            (_, Kind::Switch) => (key.default != Some("true")).to_string(),
+            (_, Kind::Count(_, most)) => most.to_string(),
+            (_, Kind::Number(_, most) | Kind::Ratio(_, most)) => format!("{most:?}"),
+            ("undecided", _) => "'warn'".into(),
+            ("server.api", _) => "'completions'".into(),
+            ("memory.case", _) => "'decode/p1'".into(),
+            ("options", _) => "['a=b']".into(),
+            ("targets", _) => "['decode/* tokens_per_s > 20']".into(),
+            (_, Kind::Text | Kind::Path) => "'/other'".into(),
+            (_, Kind::List) => "['other']".into(),
+        };
+        let before = apply("").expect("valid");
+        assert_ne!(apply(&format!("{} = {value}", key.name)).expect("valid"), before, "{}", key.name);
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::FromValue;
 pub use table::KEYS;
 
 /// A key's value.
@@ -206,6 +207,14 @@ pub fn ratio(word: &str) -> Option<f64> {
 }
 
 impl Value {
+    /// As what it is put into.
+    ///
+    /// # Errors
+    /// A value that its kind allows and its meaning does not.
+    pub fn to<T: FromValue>(&self) -> Result<T> {
+        T::from_value(self)
+    }
+
     /// Whether this text is a path that counts from `folder`: it looks like one, or names a file or folder there.
     pub fn is_a_path_from(&self, folder: &Path) -> bool {
         let is_path = |text: &str| super::looks_like_a_path(text) || folder.join(text).exists();
