@@ -9,9 +9,7 @@ use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, median_cell};
-use crate::report::model::{
-    Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
-};
+use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
 
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
@@ -35,20 +33,17 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("decode_speed", "decode speed P50").about("1 / TPOT of each request"),
         Column::numbers("e2e", "E2E P50"),
     ];
-    let mut table = Table::new("targets", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
+    let table = view.table("targets", "", own, |point| {
         let why = if point.window.is_none() { Missing::NoWindow } else { Missing::NotMeasured };
-        let mut cells = view.cells(point);
-        cells.extend([
+        vec![
             Cell::count(point.measured),
             failed(point),
             Cell::number(point.output_tokens, Unit::Plain, why),
             median_cell(point, Metric::Ttft),
             median_cell(point, Metric::DecodeSpeed),
             median_cell(point, Metric::E2e),
-        ]);
-        table.row(cells);
-    }
+        ]
+    });
     let findings: Vec<Finding> = view.scenarios().filter_map(|(scenario, _)| lengths(&view, scenario)).collect();
     let section = Section::new("load_targets", "Targets side by side").with([ABOUT]).with([table]);
     Some(section.with([findings]).with(charts(&view)))
