@@ -10,13 +10,13 @@ use crate::case::Case;
 use crate::clock::Clock;
 use crate::engine::{Engine, TokenId};
 use crate::receipt::{Output, TtftParts, Work, output_sha256};
-pub use infergate_core::engine::first_difference;
 pub use infergate_core::outcome::InvariantBroken;
+pub use infergate_core::engine::first_difference;
 
 use output::Refusal;
-pub use prompt::fixed_prompt;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
+pub use prompt::fixed_prompt;
 pub use sampler::{Sampler, iterations_per_sample};
 
 /// Tokens of a known output that a further process of the same run computes to warm up.

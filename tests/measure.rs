@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use infergate_core::case::Case;
 use infergate::clock::{Clock, VirtualClock};
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
 use infergate::measure::{self, InvariantBroken, Sampler};
-use infergate_core::case::Case;
 use infergate_core::prompt;
 use infergate_core::trace::Trace;
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
-use infergate_core::case::Case;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use infergate::worker::{Honesty, Patience, Request, ensure_waited_for};
 use infergate_core::case::Case;
+use infergate::worker::{Honesty, Patience, Request, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);

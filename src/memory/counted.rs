@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 
 use super::allocator::{Heap, heap, reset_peak};
 use super::{sample, sites};
+use infergate_core::memory::resident;
 use crate::case::{Case, Phase};
 use crate::engine::Engine;
 use crate::measure::{Prepared, ensure_same_output};
 use crate::receipt::{CountedCase, Counter, InferenceMemory, LeakSite};
 use crate::worker::MemoryState;
-use infergate_core::memory::resident;
 
 /// A heap is still when so many looks at it, the processor offered to others in between, are the same.
 const STILL_LOOKS: usize = 20;

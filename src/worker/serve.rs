@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::standard_streams;
 use super::{
-    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire, hello,
-    to_answer,
+    Capability, CountedTokens, Loaded, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire, hello, to_answer,
 };
 use crate::case::{Case, Phase};
 use crate::clock::Clock;

@@ -8,8 +8,8 @@ use cargo_infergate::machine::cpu::{Cpu, class, parse_cpuinfo};
 use cargo_infergate::machine::doctor::{self, Finding, NOT_READABLE};
 use cargo_infergate::machine::{self, probes};
 use cargo_infergate::receipt::Machine;
-use infergate::engine::Device;
 use infergate_core::build_info;
+use infergate::engine::Device;
 
 const AMD_MASKED: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n\
     model name\t: AMD EPYC\ncpu MHz\t\t: 2596.100\nflags\t\t: fpu vme hypervisor avx2\n\n\

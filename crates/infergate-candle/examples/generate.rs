@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use infergate::engine::{Engine, EngineFactory, LoadRequest, TokenId, ensure_fits};
-use infergate_candle::Candle;
 use infergate_core::printable::{printable, printable_report};
 use infergate_core::process::ensure_environment;
+use infergate_candle::Candle;
 use serde::Serialize;
 
 /// Continues a prompt greedily; end-of-sequence is ignored.

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use candle_core::DType;
+use infergate_core::process::ensure_environment;
+use infergate_core::prompt::seeded_ids;
 use infergate_candle::decoder::Decoder;
 use infergate_candle::gpt2::{Gpt2, Gpt2Config};
 use infergate_candle::{parallel, synthetic};
-use infergate_core::process::ensure_environment;
-use infergate_core::prompt::seeded_ids;
 
 fn main() -> Result<()> {
     let threads: usize = std::env::args().nth(1).context("how many threads?")?.parse().context("threads: a number")?;

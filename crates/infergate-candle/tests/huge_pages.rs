@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use infergate::engine::{EngineFactory as _, LoadRequest};
-use infergate_candle::Candle;
 use infergate_core::process::ensure_environment;
+use infergate_candle::Candle;
 
 fn main() -> Result<()> {
     if !Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists() || cfg!(not(target_env = "gnu")) {

@@ -8,8 +8,8 @@ use std::path::Path;
 use common::gguf::{GgufFile, Value as Meta};
 use common::{copy_of, fixture, json, request};
 use infergate::engine::EngineFactory;
-use infergate_candle::Candle;
 use infergate_core::prompt::seeded_ids;
+use infergate_candle::Candle;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

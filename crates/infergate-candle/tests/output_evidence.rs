@@ -4,14 +4,14 @@ use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 use cargo_infergate::gate::output::{Agreement, Comparison, compare, default_tolerance};
+use infergate_core::case::Case;
 use infergate::engine::EngineInfo;
 use infergate::measure;
+use infergate_core::prompt::seeded_ids;
+use infergate_core::receipt::Output;
 use infergate_candle::digest::Digest;
 use infergate_candle::gpt2::{Gpt2, Gpt2Config};
 use infergate_candle::{CandleEngine, synthetic};
-use infergate_core::case::Case;
-use infergate_core::prompt::seeded_ids;
-use infergate_core::receipt::Output;
 
 const CASES: [&str; 3] = ["prefill/p32", "decode/p32", "generate/p32-o20"];
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use infergate::engine::{EngineFactory, LoadRequest};
 use infergate_core::config::{Config, Settings as _};
+use infergate::engine::{EngineFactory, LoadRequest};
 use infergate_core::printable::printable;
 use infergate_core::process;
 

@@ -232,8 +232,7 @@ impl<'a> Session<'a> {
         line: &progress::Line,
         cancelled: &'a AtomicBool,
     ) -> Result<Self> {
-        let run =
-            PairedRun::begin(request, &mut |step: &infergate_core::progress::Progress| line.show(step), cancelled)?;
+        let run = PairedRun::begin(request, &mut |step: &infergate_core::progress::Progress| line.show(step), cancelled)?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             anyhow::bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);

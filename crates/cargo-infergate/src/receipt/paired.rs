@@ -10,9 +10,7 @@ use super::window::{LoadCase, WindowRecord, validate_windows};
 use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
-use infergate_core::receipt::limits::{
-    MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range,
-};
+use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range};
 use infergate_core::receipt::validate::{validate_counters, validate_engine, validate_exact};
 
 /// Schema name of a [`PairedReceipt`].

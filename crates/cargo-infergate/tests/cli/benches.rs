@@ -9,9 +9,9 @@ use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
 use cargo_infergate::receipt::{
     Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, VerdictRow, read,
 };
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
-use infergate_core::case::Case;
 
 use crate::revisions::{repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, error, stdout};

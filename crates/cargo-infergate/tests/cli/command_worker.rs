@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use infergate_core::case::Case;
 use infergate::engine::LoadRequest;
 use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
-use infergate_core::case::Case;
 
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};

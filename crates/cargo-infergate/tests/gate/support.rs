@@ -5,8 +5,8 @@ use cargo_infergate::receipt::{
     TimeEvidence, Verdict, VerdictRow, output_sha256,
 };
 use cargo_infergate::report::words;
-use infergate::engine::EngineInfo;
 use infergate_core::case::Case;
+use infergate::engine::EngineInfo;
 
 pub fn case(id: &str) -> Case {
     id.parse().expect("a case id")

@@ -5,8 +5,8 @@ use cargo_infergate::load::window::{METRICS, case_name, of_case_name, window};
 use cargo_infergate::receipt::{
     BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
 };
-use infergate::load::RequestRecord;
 use infergate_core::case::{BenchName, Case};
+use infergate::load::RequestRecord;
 
 use crate::paired::measured;
 use crate::simulated_server::Server;
