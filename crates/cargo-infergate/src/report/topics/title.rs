@@ -15,7 +15,7 @@ use infergate_core::printable::printable_within;
 
 /// Targets in a line, and characters of a name.
 const MOST_NAMED: usize = 4;
-const MAX_NAME_CHARS: usize = 80;
+pub const MAX_NAME_CHARS: usize = 80;
 
 /// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {

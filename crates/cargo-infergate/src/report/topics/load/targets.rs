@@ -10,14 +10,14 @@ use crate::report::load::digest::Point;
 use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
+use crate::report::topics::title::MAX_NAME_CHARS;
 
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
 /// Answers whose mean lengths differ by more than this part are not compared by E2E without a word.
 const SAME_LENGTH: f64 = 0.05;
-/// Models in a sentence, and characters of each.
+/// Models in a sentence.
 const MOST_NAMED: usize = 4;
-const MAX_NAME_CHARS: usize = 80;
 /// Lanes of more targets and loads than this cannot be read.
 const MOST_LANES: usize = 24;
 /// What pictures compare.
