@@ -10,9 +10,7 @@ use crate::load::judge::load;
 use crate::receipt::Receipt;
 use crate::report::figures::Figure;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::View;
+use crate::report::load::{Metric, Point, View};
 use crate::report::model::{MAX_WORD_CHARS, Report};
 
 /// The figures: name, unit, help, and what a value is divided by.

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::view::View;
+use crate::report::load::{Point, View};
 use crate::report::model::{Cell, Column, Missing, Section, Unit};
 
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use infergate_core::load::FailureClass;
 
 use crate::report::inputs::Inputs;
-use crate::report::load::course::Uptime;
-use crate::report::load::digest::Point;
-use crate::report::load::view::View;
+use crate::report::load::{Point, Uptime, View};
 use crate::report::model::{Cell, Column, Missing, Section, Tone, Unit};
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was

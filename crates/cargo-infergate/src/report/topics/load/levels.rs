@@ -2,9 +2,7 @@
 
 use crate::load::summary::Counted;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::{Metric, Rank, View, percentile_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Tone, Unit};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {

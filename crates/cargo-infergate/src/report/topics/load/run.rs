@@ -4,7 +4,7 @@ use super::targets::caveats;
 use crate::load::judge::load;
 use crate::receipt::{LoadReceipt, Price, TargetRecord};
 use crate::report::inputs::Inputs;
-use crate::report::load::view::View;
+use crate::report::load::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
 /// Names of loads in one line.

@@ -3,9 +3,7 @@
 use super::users::has_p99;
 use super::{charted, ends, left_out, lines, quartiles, worded};
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Rank;
-use crate::report::load::metric::{INSTANT_NS, Metric, SLUGGISH_NS, smoothness};
-use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::{INSTANT_NS, Metric, Rank, SLUGGISH_NS, View, percentile_cell, smoothness};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Tone, Unit};
 
 const ABOUT_SPEED: &str = "Tokens a second that each user receives once the first one is there (1 / TPOT), as more users share the \

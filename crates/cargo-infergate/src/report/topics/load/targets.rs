@@ -6,9 +6,7 @@ use super::{MOST_SCENARIOS, ends};
 use crate::load::judge::load;
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, median_cell};
+use crate::report::load::{Metric, Point, View, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
 use crate::report::topics::title::MAX_NAME_CHARS;
 

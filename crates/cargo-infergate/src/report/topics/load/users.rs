@@ -6,9 +6,7 @@ use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::{Point, Rank};
-use crate::report::load::metric::{Metric, smoothness, wait};
-use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::{Metric, Point, Rank, View, percentile_cell, smoothness, wait};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
 use crate::report::units::capital;
 
