@@ -6,7 +6,7 @@ use crate::receipt::{
     Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord,
     Verdict, VllmResult,
 };
-use crate::report::load::digest::Digest;
+use crate::report::load::Digest;
 use infergate_core::engine::EngineInfo;
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,11 +1,17 @@
 //! What a load run found, on a terminal: one table a metric and scenario, one row a level. What else is here is derived for it and
 //! for pages.
 
-pub mod course;
-pub mod digest;
-pub mod metric;
-pub mod pairs;
-pub mod view;
+mod course;
+mod digest;
+mod metric;
+mod pairs;
+mod view;
+
+pub use course::{FOLLOWED, QUARTERS, Quarter, Uptime};
+pub use digest::{Digest, Limited, Pair, Point, Rank};
+pub use metric::{INSTANT_NS, Metric, SLUGGISH_NS, WAITED_FOR_NS, smoothness, wait};
+pub use pairs::Winners;
+pub use view::{Series, View, load_cell, median_cell, percentile_cell};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,9 +29,6 @@ use crate::load::scenario::Scenario;
 use crate::load::summary::{Counted, is_marked};
 use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
-use digest::{Digest, Point};
-use metric::Metric;
-use view::View;
 
 /// The run as text; of one that is not to be used, with its verdict last.
 pub fn text(receipt: &LoadReceipt) -> String {

@@ -6,7 +6,7 @@ pub mod table;
 
 pub use chart::{Axis, Chart, Layer, Look, Place, Shape, Stretch};
 pub use quantity::{Quantity, Unit};
-pub use table::{Cell, Column, Missing, Row, Table};
+pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Table};
 
 use crate::receipt::Outcome;
 

@@ -4,15 +4,12 @@ use std::fmt::Write as _;
 
 use infergate_core::printable::{printable, printable_within};
 
-use super::model::{Cell, Column, Missing, Table, Tone};
+use super::model::{Cell, Column, MAX_WORD_CHARS, Missing, Table, Tone};
 use super::topics::{latency, request, verdict as topic};
 use super::{units, words};
 use crate::gate::{limit_fraction, summary_ns};
 use crate::receipt::{Evidence, Machine, Receipt, Verdict};
 use infergate_core::engine::EngineInfo;
-
-/// Characters of a cell that are shown: the other rows of its column are padded to them.
-const MAX_CELL_CHARS: usize = 200;
 
 /// `text` in this tone, as ANSI codes.
 pub fn paint(tone: Tone, text: &str) -> String {
@@ -32,7 +29,7 @@ pub fn bold(text: &str) -> String {
 
 /// Aligned columns without borders, each line ended. What a cell says may come from somebody's file: it is made one printable line.
 pub fn table(table: &Table) -> String {
-    let clean = |text: &str| printable_within(text, MAX_CELL_CHARS).into_owned();
+    let clean = |text: &str| printable_within(text, MAX_WORD_CHARS).into_owned();
     let headings: Vec<String> = table.columns.iter().map(|column| clean(&column.title)).collect();
     let rows: Vec<Vec<String>> =
         table.rows.iter().map(|row| row.cells.iter().map(|cell| clean(&cell.shown())).collect()).collect();

@@ -13,13 +13,11 @@ use crate::load::summary::tokens;
 use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
-use crate::report::model::Report;
+use crate::report::model::{MAX_WORD_CHARS, Report};
 use crate::stats::{mean, quantile, sample_std};
 
 /// The version of its schema whose fields these are.
 const VERSION: &str = "1.1";
-/// Characters of a name.
-const MAX_CHARS: usize = 200;
 /// The percentiles of a distribution.
 const PERCENTILES: [(&str, f64); 9] = [
     ("p1", 0.01),
@@ -54,7 +52,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     set("schema_version", json!(VERSION));
-    set("start_time", json!(printable_within(&receipt.created, MAX_CHARS)));
+    set("start_time", json!(printable_within(&receipt.created, MAX_WORD_CHARS)));
     set("was_cancelled", json!(receipt.partial));
     let single = |unit: &str, value: Option<f64>| json!({ "unit": unit, "avg": value });
     set("request_count", single("requests", Some(completed.len() as f64)));

@@ -9,9 +9,7 @@ use super::File;
 use crate::receipt::{CaseRecord, to_json};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::View;
+use crate::report::load::{Metric, Point, View};
 use crate::report::model::Report;
 
 #[derive(Serialize)]

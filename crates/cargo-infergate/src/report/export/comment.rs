@@ -11,7 +11,7 @@ use super::File;
 use super::markup::{code, columns, inline, prose};
 use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Report, Row, Section, Table, Tone};
+use crate::report::model::{MAX_WORD_CHARS, Report, Row, Section, Table, Tone};
 use crate::report::words;
 use crate::report::words::{accept, headline, look};
 
@@ -30,8 +30,6 @@ const PLACES_BYTES: usize = 8_000;
 const ACCEPTS_BYTES: usize = 8_000;
 /// Bytes around what is folded.
 const FOLD_BYTES: usize = 100;
-/// Characters of a word of someone else's.
-const MAX_WORD_CHARS: usize = 200;
 /// Columns of a table of what changed, in the order a reader needs them.
 const COLUMNS: &[&str] = &[
     "case",

@@ -7,9 +7,7 @@ use super::File;
 use crate::gate::summary_ns;
 use crate::receipt::{CaseRecord, Metric, to_json};
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric as LoadMetric;
-use crate::report::load::view::View;
+use crate::report::load::{Metric as LoadMetric, Point, View};
 use crate::report::model::Report;
 use crate::stats::sample_std;
 

@@ -12,12 +12,9 @@ use super::markup::code;
 use crate::receipt::{CaseRecord, Receipt, to_json};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
-use crate::report::model::{Report, Unit};
+use crate::report::model::{MAX_WORD_CHARS, Report, Unit};
 use crate::report::units::MISSING;
 use crate::stats::{mean, sample_std};
-
-/// Characters of a name.
-const MAX_CHARS: usize = 200;
 
 /// One case, in llama-bench's names. Rates count prompt and output tokens, as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,7 +52,7 @@ pub fn entries(inputs: &Inputs) -> Vec<Entry> {
 }
 
 fn entry(receipt: &Receipt, case: &CaseRecord) -> Option<Entry> {
-    let word = |text: &str| printable_within(text, MAX_CHARS).into_owned();
+    let word = |text: &str| printable_within(text, MAX_WORD_CHARS).into_owned();
     let (n_prompt, n_gen, n_depth) = match case.id {
         Case::Prefill { prompt_tokens } => (prompt_tokens, 0, 0),
         Case::Decode { prompt_tokens } => (0, 1, prompt_tokens),

@@ -10,13 +10,8 @@ use crate::load::judge::load;
 use crate::receipt::Receipt;
 use crate::report::figures::Figure;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::View;
-use crate::report::model::Report;
-
-/// Characters of a label.
-const MAX_CHARS: usize = 200;
+use crate::report::load::{Metric, Point, View};
+use crate::report::model::{MAX_WORD_CHARS, Report};
 
 /// The figures: name, unit, help, and what a value is divided by.
 const FAMILIES: [(Figure, &str, &str, &str, f64); 4] = [
@@ -109,5 +104,5 @@ fn load_gauge(
 
 /// A label's value: one line, with what would end it escaped.
 fn label(value: &str) -> String {
-    printable_within(value, MAX_CHARS).replace('\\', "\\\\").replace('"', "\\\"")
+    printable_within(value, MAX_WORD_CHARS).replace('\\', "\\\\").replace('"', "\\\"")
 }

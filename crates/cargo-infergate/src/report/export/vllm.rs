@@ -13,11 +13,8 @@ use crate::load::summary::{e2e_ns, gaps_ns, tokens, ttft_ns};
 use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
-use crate::report::model::Report;
+use crate::report::model::{MAX_WORD_CHARS, Report};
 use crate::stats::mean;
-
-/// Characters of a name.
-const MAX_CHARS: usize = 200;
 
 pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };
@@ -48,7 +45,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
             (json!(requests_per_s), burstiness, Value::Null)
         }
     };
-    let word = |text: &str| printable_within(text, MAX_CHARS).into_owned();
+    let word = |text: &str| printable_within(text, MAX_WORD_CHARS).into_owned();
     let each = |value: &dyn Fn(&RequestRecord) -> Value| -> Value {
         run.requests.iter().map(|record| value(record)).collect()
     };

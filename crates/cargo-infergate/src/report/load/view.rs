@@ -12,7 +12,7 @@ use crate::load::judge::load;
 use crate::load::scenario::Scenario;
 use crate::receipt::{LoadReceipt, Price};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Axis, Cell, Column, Missing, Place, Unit};
+use crate::report::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
 use crate::report::units::capital;
 
 /// Characters of a name of someone else's.
@@ -136,6 +136,15 @@ impl<'a> View<'a> {
             columns.push(Column::words("target", "target"));
         }
         columns
+    }
+
+    /// A table with a line a point: its scenario, load and target, and these of its own.
+    pub fn table(&self, id: &str, title: &str, own: Vec<Column>, cells: impl Fn(&Point) -> Vec<Cell>) -> Table {
+        let mut table = Table::new(id, title, [self.columns(), own].concat());
+        for point in &self.digest.points {
+            table.row([self.cells(point), cells(point)].concat());
+        }
+        table
     }
 
     /// The columns that name a level: its scenario, where there are several, and its load.

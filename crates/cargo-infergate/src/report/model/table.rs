@@ -6,8 +6,8 @@ use super::{Quantity, Tone, Unit};
 use crate::report::units::MISSING;
 use crate::report::words::missing;
 
-/// Characters of a text in a cell. A receipt is someone else's file.
-const MAX_CELL_CHARS: usize = 200;
+/// Characters of a word of someone else's: the other rows of its column are padded to them.
+pub const MAX_WORD_CHARS: usize = 200;
 
 /// Why there is no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ impl Cell {
 
     /// A word of someone else's; one line of it, and not too long.
     pub fn foreign(text: &str) -> Self {
-        Self::Foreign(printable_within(text, MAX_CELL_CHARS).into_owned())
+        Self::Foreign(printable_within(text, MAX_WORD_CHARS).into_owned())
     }
 
     /// A number, or why there is none.

@@ -5,7 +5,7 @@ use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{CaseRecord, Probes, Receipt, TargetMetric};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
-use crate::report::load::metric::{INSTANT_NS, SLUGGISH_NS};
+use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };

@@ -3,7 +3,7 @@
 use crate::receipt::{CaseRecord, LlamaBenchTest};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
-use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
+use crate::report::model::{Axis, Cell, Chart, Column, Missing, Section, Table, Unit};
 use crate::stats::mean;
 use infergate_core::case::Case;
 
@@ -59,29 +59,15 @@ fn same<'a>(test: &LlamaBenchTest, inputs: &'a Inputs) -> Option<&'a CaseRecord>
 
 /// One chart, where some test has a case here.
 fn chart(inputs: &Inputs) -> Option<Chart> {
-    let known = inputs.llama_bench.iter().filter_map(|test| Some((test, rate(same(test, inputs)?)?)));
-    let known: Vec<_> = known.take(MOST).collect();
-    if known.is_empty() {
-        return None;
-    }
-    // The first test stands on top.
-    let lanes = || known.iter().rev().enumerate();
-    let place = |at: usize, rate: f64, whose: &str| Place {
-        x: rate,
-        y: at as f64,
-        hover: format!("{whose}: {}", Unit::TokensPerS.show(rate)),
-    };
-    let theirs = lanes().map(|(at, (test, _))| place(at, test.avg_ts, "llama-bench")).collect();
-    let ours = lanes().map(|(at, (_, rate))| place(at, *rate, "here")).collect();
-    Some(Chart {
+    let both = |test: &LlamaBenchTest| Some((test.name(), test.avg_ts, rate(same(test, inputs)?)?));
+    let known: Vec<(String, f64, f64)> = inputs.llama_bench.iter().filter_map(both).take(MOST).collect();
+    let chart = Chart {
         id: "llama-bench".into(),
         title: "Rates beside llama-bench's".into(),
         caption: "Mean rate of prompt and output tokens together, of each test that has a case here. Farther right is faster.".into(),
         x: Axis::new("rate", Unit::TokensPerS).zero(),
-        y: Axis::named("test", lanes().map(|(_, (test, _))| test.name()).collect()),
-        layers: vec![
-            Layer::Points { name: "llama-bench".into(), points: theirs, look: Look::nth(1) },
-            Layer::Points { name: "here".into(), points: ours, look: Look::head() },
-        ],
-    })
+        y: Axis::named("test", Vec::new()),
+        layers: Vec::new(),
+    };
+    chart.beside("llama-bench", &known)
 }

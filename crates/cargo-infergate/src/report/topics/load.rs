@@ -16,9 +16,7 @@ pub mod users;
 pub mod uses;
 pub mod winners;
 
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{Series, View};
+use crate::report::load::{Metric, Point, Series, View};
 use crate::report::model::{Cell, Layer, Look, Stretch, Unit};
 
 /// Series of one picture: there are no more colours.

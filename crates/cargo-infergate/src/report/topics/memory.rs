@@ -10,10 +10,7 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
-use crate::report::words;
-
-/// Characters of a place in the code.
-const MAX_PLACE_CHARS: usize = 160;
+use crate::report::words::{self, look::MAX_PLACE_CHARS};
 
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {

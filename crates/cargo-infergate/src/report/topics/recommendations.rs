@@ -8,7 +8,7 @@ use crate::gate::{limit_fraction, summary_ns};
 use crate::receipt::{CaseRecord, Receipt};
 use crate::report::figures::{Figure, Spread};
 use crate::report::inputs::Inputs;
-use crate::report::load::metric::WAITED_FOR_NS;
+use crate::report::load::WAITED_FOR_NS;
 use crate::report::model::{Finding, Section, Tone, Unit};
 use crate::report::units;
 

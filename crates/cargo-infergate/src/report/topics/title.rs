@@ -6,8 +6,7 @@ use crate::gate::summary_ns;
 use crate::load::judge::load;
 use crate::receipt::{Evidence, TargetRecord, Verdict};
 use crate::report::inputs::Inputs;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::View;
+use crate::report::load::{Metric, View};
 use crate::report::model::{Headline, Unit};
 use crate::report::{terminal, units};
 use infergate_core::case::Phase;
@@ -15,7 +14,7 @@ use infergate_core::printable::printable_within;
 
 /// Targets in a line, and characters of a name.
 const MOST_NAMED: usize = 4;
-const MAX_NAME_CHARS: usize = 80;
+pub const MAX_NAME_CHARS: usize = 80;
 
 /// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {

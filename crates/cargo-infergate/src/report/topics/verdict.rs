@@ -37,7 +37,7 @@ fn outcome(row: &VerdictRow) -> Cell {
     Cell::text(words::ending(row)).toned(Tone::of(row.outcome))
 }
 
-pub fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
+fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
     verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
 }
 
@@ -77,7 +77,7 @@ fn by_subject(verdict: &Verdict) -> Vec<Measured<'_>> {
 }
 
 /// Every row of a run has an interval of the same level.
-pub fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
+fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
     level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"))
 }

@@ -4,7 +4,7 @@ use crate::load::judge::load;
 use crate::load::summary::{LevelSummary, summarise};
 use crate::receipt::{LevelRecord, VllmResult};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
+use crate::report::model::{Axis, Cell, Chart, Column, Missing, Section, Table, Unit};
 use infergate_core::load::Arrivals;
 
 /// Lines of more runs than this cannot be read.
@@ -94,28 +94,14 @@ fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
 fn chart(inputs: &Inputs) -> Option<Chart> {
     let both = |result| Some((name(result), result.output_throughput?, same(result, inputs)?.system_tokens_per_s?));
     let known: Vec<(String, f64, f64)> = inputs.vllm.iter().filter_map(both).take(MOST).collect();
-    if known.is_empty() {
-        return None;
-    }
-    // The first run stands on top.
-    let lanes = || known.iter().rev().enumerate();
-    let place = |at: usize, rate: f64, whose: &str| Place {
-        x: rate,
-        y: at as f64,
-        hover: format!("{whose}: {}", Unit::TokensPerS.show(rate)),
-    };
-    let theirs = lanes().map(|(at, (_, rate, _))| place(at, *rate, "vLLM bench serve")).collect();
-    let ours = lanes().map(|(at, (_, _, rate))| place(at, *rate, "here")).collect();
-    Some(Chart {
+    let chart = Chart {
         id: "vllm".into(),
         title: "Throughput beside vLLM bench serve".into(),
         caption: "Output tokens a second, of each run that has a level of the same load here. Farther right is faster."
             .into(),
         x: Axis::new("output throughput", Unit::TokensPerS).zero(),
-        y: Axis::named("load", lanes().map(|(_, (name, ..))| name.clone()).collect()),
-        layers: vec![
-            Layer::Points { name: "vLLM bench serve".into(), points: theirs, look: Look::nth(1) },
-            Layer::Points { name: "here".into(), points: ours, look: Look::head() },
-        ],
-    })
+        y: Axis::named("load", Vec::new()),
+        layers: Vec::new(),
+    };
+    chart.beside("vLLM bench serve", &known)
 }

@@ -16,7 +16,7 @@ use crate::report::{units, words};
 use crate::stats::clopper_pearson;
 
 /// Characters of a place in the code.
-const MAX_PLACE_CHARS: usize = 160;
+pub const MAX_PLACE_CHARS: usize = 160;
 
 /// Whose the numbers are where a pull request's run was judged again.
 pub const OWN_RUN: &str = "The numbers come from the pull request's own run, which could have made them up. The verdict on them does not: it was \

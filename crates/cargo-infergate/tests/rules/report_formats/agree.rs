@@ -5,8 +5,8 @@ use cargo_infergate::receipt::{
     Against, Evidence, LoadReceipt, Metric, Note, Outcome, Reason, TimeEvidence, Verdict, VerdictRow,
 };
 use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::load::View;
 use cargo_infergate::report::load::text;
-use cargo_infergate::report::load::view::View;
 use cargo_infergate::report::model::Block;
 use cargo_infergate::report::terminal;
 use cargo_infergate::report::topics::load::winners::sentence;

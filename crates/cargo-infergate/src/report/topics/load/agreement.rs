@@ -1,7 +1,7 @@
 //! Whether targets say the same to the same prompts: a part of quality that a load run can see.
 
 use crate::report::inputs::Inputs;
-use crate::report::load::view::View;
+use crate::report::load::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 use crate::stats::clopper_pearson;
 

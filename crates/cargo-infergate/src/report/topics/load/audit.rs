@@ -5,7 +5,7 @@ use infergate_core::printable::printable;
 use crate::load::judge::load;
 use crate::receipt::{LevelRecord, LoadReceipt, ReceiveRecord};
 use crate::report::inputs::Inputs;
-use crate::report::load::view::{View, load_cell};
+use crate::report::load::{View, load_cell};
 use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 
 const ABOUT: &str = "Before each load the client is driven against a server that wrote down when it sent each token.";

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::view::View;
-use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
+use crate::report::load::{Point, View};
+use crate::report::model::{Cell, Column, Missing, Section, Unit};
 
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                      measured. Failed requests are not in it.";
@@ -18,19 +17,16 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("request", "a request").about("tokens in x price in + tokens out x price out"),
         Column::numbers("million", "a million output tokens").about("their prompts included"),
     ];
-    let mut table = Table::new("cost", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
+    let table = view.table("cost", "", own, |point| {
         let why = why_missing(&view, point);
         let number = |value: Option<f64>, unit| Cell::number(value, unit, why);
-        let mut cells = view.cells(point);
-        cells.extend([
+        vec![
             number(point.cost.map(|cost| cost.input_tokens), Unit::Plain),
             number(point.cost.map(|cost| cost.output_tokens), Unit::Plain),
             number(point.cost.map(|cost| cost.request), Unit::Price),
             number(point.cost.and_then(|cost| cost.per_million_output_tokens), Unit::Price),
-        ]);
-        table.row(cells);
-    }
+        ]
+    });
     Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
 }
 

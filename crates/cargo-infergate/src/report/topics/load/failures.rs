@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use infergate_core::load::FailureClass;
 
 use crate::report::inputs::Inputs;
-use crate::report::load::course::Uptime;
-use crate::report::load::digest::Point;
-use crate::report::load::view::View;
-use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+use crate::report::load::{Point, Uptime, View};
+use crate::report::model::{Cell, Column, Missing, Section, Tone, Unit};
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
@@ -28,15 +26,13 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),
         Column::words("classes", "how"),
     ];
-    let mut table = Table::new("failures", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
+    let table = view.table("failures", "", own, |point| {
         let ended = point.issued.saturating_sub(point.cancelled);
         let failed = point.failed();
         let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
         let count = |count: u64| Cell::of(count as f64, Unit::Count);
         let classes = classes(&point.failures);
-        let mut cells = view.cells(point);
-        cells.extend([
+        vec![
             count(ended),
             count(failed).toned(tone),
             Cell::of(failed as f64 / ended as f64, Unit::Fraction).within(point.failed_within).toned(tone),
@@ -45,9 +41,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             down(point),
             Cell::number(point.uptime.map(Uptime::share), Unit::Fraction, Missing::NotMeasured),
             Cell::text(if classes.is_empty() { "none".into() } else { classes }),
-        ]);
-        table.row(cells);
-    }
+        ]
+    });
     Some(Section::new("load_failures", "Errors").with([table]))
 }
 

@@ -2,10 +2,8 @@
 
 use crate::load::summary::Counted;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, percentile_cell};
-use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
+use crate::report::load::{Metric, Rank, View, percentile_cell};
+use crate::report::model::{Cell, Column, Finding, Missing, Section, Tone, Unit};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
@@ -22,13 +20,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("ttft", "TTFT P50"),
         Column::numbers("decode_speed", "decode P50 of a user"),
     ];
-    let mut table = Table::new("levels", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
+    let table = view.table("levels", "", own, |point| {
         let count = |count: u64| Cell::of(count as f64, Unit::Count);
         let window = point.window.map(|window| window.to_ns.saturating_sub(window.from_ns) as f64);
         let no_window = if point.target.is_some() { Missing::Shared } else { Missing::NoWindow };
-        let mut cells = view.cells(point);
-        cells.extend([
+        vec![
             count(point.issued),
             count(point.completed),
             count(point.failed()).toned(if point.failed() > 0 { Tone::Bad } else { Tone::Plain }),
@@ -39,9 +35,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             Cell::number(point.system_tokens_per_s, Unit::TokensPerS, Missing::NoWindow),
             percentile_cell(point, Metric::Ttft, Rank::P50),
             percentile_cell(point, Metric::DecodeSpeed, Rank::P50),
-        ]);
-        table.row(cells);
-    }
+        ]
+    });
     let ways = [(Counted::Tokenizer, Tone::Plain), (Counted::Pieces, Tone::Warn)];
     let findings: Vec<Finding> = ways.into_iter().filter_map(|(how, tone)| counted(&view, how, tone)).collect();
     Some(Section::new("load_levels", "Levels").with([table]).with([findings]))

@@ -3,9 +3,7 @@
 use super::{at_most_users, charted, ends, loads};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, load_cell};
+use crate::report::load::{Metric, Point, View, load_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 
 const ABOUT_SPEED: &str = "Between the fastest and the slowest scenario at each load. A narrow band says that the length of prompts and \

@@ -4,7 +4,7 @@ use super::targets::caveats;
 use crate::load::judge::load;
 use crate::receipt::{LoadReceipt, Price, TargetRecord};
 use crate::report::inputs::Inputs;
-use crate::report::load::view::View;
+use crate::report::load::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
 /// Names of loads in one line.
@@ -119,21 +119,20 @@ fn batches(view: &View<'_>) -> Table {
     let mut table = Table::new("batches", "Batches of the local engine", [view.columns(), own].concat());
     for point in &view.digest.points {
         let Some(batch) = view.receipt.levels.get(point.level).and_then(|level| level.batch.as_ref()) else { continue };
-        let mut cells = view.cells(point);
         let count = |count: u32| Cell::of(f64::from(count), Unit::Count);
         let computes = match batch.batches {
             Some(true) => "several requests together",
             Some(false) => "one request, in turn",
             None => "not known",
         };
-        cells.extend([
+        let own = vec![
             count(batch.slots),
             count(batch.largest_batch),
             Cell::text(computes),
             Cell::number(batch.kv_bytes_per_request.map(|bytes| bytes as f64), Unit::Bytes, Missing::EngineSilent),
             count(batch.compared),
-        ]);
-        table.row(cells);
+        ];
+        table.row([view.cells(point), own].concat());
     }
     table
 }

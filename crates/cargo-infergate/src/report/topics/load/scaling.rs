@@ -2,8 +2,7 @@
 
 use super::{at_most_users, ends, left_out, lines};
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::view::View;
+use crate::report::load::{Point, View};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Table, Tone, Unit};
 
 const ABOUT: &str =

@@ -6,9 +6,7 @@ use infergate_core::stats::samples_needed;
 use super::{MOST_SERIES, left_out};
 use crate::load::summary::e2e_ns;
 use crate::report::inputs::Inputs;
-use crate::report::load::course::{FOLLOWED, QUARTERS, Quarter};
-use crate::report::load::digest::Point;
-use crate::report::load::view::{Series, View};
+use crate::report::load::{FOLLOWED, Point, QUARTERS, Quarter, Series, View};
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };

@@ -3,10 +3,8 @@
 use super::users::has_p99;
 use super::{charted, ends, left_out, lines, quartiles, worded};
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Rank;
-use crate::report::load::metric::{INSTANT_NS, Metric, SLUGGISH_NS, smoothness};
-use crate::report::load::view::{View, percentile_cell};
-use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Table, Tone, Unit};
+use crate::report::load::{INSTANT_NS, Metric, Rank, SLUGGISH_NS, View, percentile_cell, smoothness};
+use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Tone, Unit};
 
 const ABOUT_SPEED: &str = "Tokens a second that each user receives once the first one is there (1 / TPOT), as more users share the \
                            server.";
@@ -26,13 +24,12 @@ pub fn decode_speed(inputs: &Inputs) -> Option<Section> {
         Column::numbers("p75", "P75"),
         Column::words("reading", "for a reader").about("people read 4 to 7 tokens a second"),
     ];
-    let mut table = Table::new("levels", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
-        let mut cells = view.cells(point);
-        cells.extend([Rank::P25, Rank::P50, Rank::P75].map(|rank| percentile_cell(point, Metric::DecodeSpeed, rank)));
-        cells.push(worded(&percentile_cell(point, Metric::DecodeSpeed, Rank::P50), reading));
-        table.row(cells);
-    }
+    let table = view.table("levels", "", own, |point| {
+        let [p25, p50, p75] =
+            [Rank::P25, Rank::P50, Rank::P75].map(|rank| percentile_cell(point, Metric::DecodeSpeed, rank));
+        let reading = worded(&p50, reading);
+        vec![p25, p50, p75, reading]
+    });
     let section = Section::new("load_decode", "Decode speed of each user").with([ABOUT_SPEED]).with([table]);
     Some(section.with(speeds(&view)).with(speed_chart(&view)))
 }
@@ -109,20 +106,19 @@ pub fn itl(inputs: &Inputs) -> Option<Section> {
         Column::numbers("mean", "mean").about("of all gaps of requests that completed"),
         Column::numbers("p50", "P50"),
     ];
-    let mut table = Table::new("levels", "", [view.columns(), middle, p99.into_iter().collect(), own].concat());
-    for point in &view.digest.points {
+    let own = [middle, p99.into_iter().collect(), own].concat();
+    let table = view.table("levels", "", own, |point| {
         let p50 = percentile_cell(point, Metric::Itl, Rank::P50);
         let feels = worded(&p50, smoothness);
         let why = if point.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
-        let mut cells = view.cells(point);
-        cells.extend([Cell::number(point.mean_itl_ns, Unit::Ns, why), p50]);
+        let mut cells = vec![Cell::number(point.mean_itl_ns, Unit::Ns, why), p50];
         cells.extend(with_p99.then(|| percentile_cell(point, Metric::Itl, Rank::P99)));
         cells.push(feels);
         cells.extend(
             [0, 1, 2].map(|class| Cell::number(point.smoothness.map(|shares| shares[class]), Unit::Fraction, why)),
         );
-        table.row(cells);
-    }
+        cells
+    });
     Some(Section::new("load_itl", "Inter-token latency").with([ABOUT_ITL]).with([table]).with(gaps(&view)))
 }
 

@@ -6,20 +6,16 @@ use super::{MOST_SCENARIOS, ends};
 use crate::load::judge::load;
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, median_cell};
-use crate::report::model::{
-    Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
-};
+use crate::report::load::{Metric, Point, View, median_cell};
+use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
+use crate::report::topics::title::MAX_NAME_CHARS;
 
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
 /// Answers whose mean lengths differ by more than this part are not compared by E2E without a word.
 const SAME_LENGTH: f64 = 0.05;
-/// Models in a sentence, and characters of each.
+/// Models in a sentence.
 const MOST_NAMED: usize = 4;
-const MAX_NAME_CHARS: usize = 80;
 /// Lanes of more targets and loads than this cannot be read.
 const MOST_LANES: usize = 24;
 /// What pictures compare.
@@ -35,20 +31,17 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("decode_speed", "decode speed P50").about("1 / TPOT of each request"),
         Column::numbers("e2e", "E2E P50"),
     ];
-    let mut table = Table::new("targets", "", [view.columns(), own].concat());
-    for point in &view.digest.points {
+    let table = view.table("targets", "", own, |point| {
         let why = if point.window.is_none() { Missing::NoWindow } else { Missing::NotMeasured };
-        let mut cells = view.cells(point);
-        cells.extend([
+        vec![
             Cell::count(point.measured),
             failed(point),
             Cell::number(point.output_tokens, Unit::Plain, why),
             median_cell(point, Metric::Ttft),
             median_cell(point, Metric::DecodeSpeed),
             median_cell(point, Metric::E2e),
-        ]);
-        table.row(cells);
-    }
+        ]
+    });
     let findings: Vec<Finding> = view.scenarios().filter_map(|(scenario, _)| lengths(&view, scenario)).collect();
     let section = Section::new("load_targets", "Targets side by side").with([ABOUT]).with([table]);
     Some(section.with([findings]).with(charts(&view)))

@@ -6,9 +6,7 @@ use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::{Point, Rank};
-use crate::report::load::metric::{Metric, smoothness, wait};
-use crate::report::load::view::{View, percentile_cell};
+use crate::report::load::{Metric, Point, Rank, View, percentile_cell, smoothness, wait};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
 use crate::report::units::capital;
 
@@ -67,17 +65,14 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     if metric == Metric::Ttft {
         own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
     }
-    let mut table = Table::new(metric.id(), capital(metric.name()), [view.columns(), own].concat());
-    for point in &view.digest.points {
-        let mut cells = view.cells(point);
-        cells.push(Cell::count(point.spread(metric).requests));
+    view.table(metric.id(), &capital(metric.name()), own, |point| {
+        let mut cells = vec![Cell::count(point.spread(metric).requests)];
         cells.extend(ranks.iter().map(|rank| percentile_cell(point, metric, *rank)));
         if metric == Metric::Ttft {
             cells.push(worded(&percentile_cell(point, metric, Rank::P50), wait));
         }
-        table.row(cells);
-    }
-    table
+        cells
+    })
 }
 
 /// For a terminal: the percentiles of each figure at these points.

@@ -1,9 +1,7 @@
 //! Which figure matters for which use, and which target is the best one by it.
 
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
-use crate::report::load::view::{View, median_cell};
+use crate::report::load::{Metric, Point, View, median_cell};
 use crate::report::model::{Cell, Column, Section, Table, Tone};
 
 const ABOUT: &str = "Who waits for the first word feels TTFT, who reads nothing along feels tokens a second, who needs the whole answer feels \

@@ -7,10 +7,7 @@ use infergate_core::printable::printable;
 use super::MOST_SERIES;
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
-use crate::report::load::digest::{Pair, Point};
-use crate::report::load::metric::Metric;
-use crate::report::load::pairs::Winners;
-use crate::report::load::view::{View, median_cell};
+use crate::report::load::{Metric, Pair, Point, View, Winners, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Row, Section, Table, Unit};
 
 const ABOUT: &str = "An answer of n tokens takes TTFT + n x TPOT. Of two targets one can be the faster for short answers and the other \
