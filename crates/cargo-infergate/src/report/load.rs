@@ -5,7 +5,6 @@ pub mod audit;
 mod cost;
 pub mod digest;
 mod limits;
-pub mod metric;
 pub mod quarters;
 pub mod uptime;
 pub mod verdict;
@@ -27,9 +26,9 @@ use super::words::{load as load_words, missing};
 use crate::load::judge::load;
 use crate::load::summary::{Counted, LevelSummary, is_marked, scaling_efficiency, summarise, summarise_target};
 use crate::load::token_counts::{TokenCounts, compare};
-use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Metric, Outcome, TargetRecord};
+use crate::report::model::Unit;
 use digest::Digest;
-use metric::Metric;
 use view::View;
 
 /// The percentiles that are shown.
@@ -158,17 +157,18 @@ fn overview(rows: &[Row<'_>]) -> String {
 }
 
 fn percentiles(metric: Metric, rows: &[Row<'_>]) -> String {
-    let mut headings = vec![metric.name()];
+    let mut headings = vec![metric.long()];
     headings.extend(SHOWN.map(|(name, _)| name));
     if metric == Metric::Itl {
         headings.push("feels");
     }
     let mut table = Table::new(&headings);
     for Row { name, summary, .. } in rows {
-        let values = metric.values(summary);
+        let values = summary.values(metric);
         let mut cells = vec![name.clone()];
-        cells
-            .extend(SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| metric.unit().show(value))));
+        cells.extend(
+            SHOWN.map(|(_, p)| values.at(p).map_or_else(|| MISSING.into(), |value| Unit::of(metric).show(value))),
+        );
         if metric == Metric::Itl {
             cells.push(values.at(0.5).map_or(MISSING, smoothness).into());
         }

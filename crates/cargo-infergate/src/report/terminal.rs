@@ -6,11 +6,11 @@ use infergate_core::printable::printable;
 
 use super::table::{Style, Table};
 use super::units::{self, MISSING};
-use super::{load, words};
+use super::{figures, load, words};
 use crate::gate::{limit_fraction, summary_ns, variation};
 use crate::receipt::{
-    Against, CaseRecord, Evidence, Machine, Outcome, Receipt, Statistic, Subject, TargetMetric, TimeEvidence,
-    TtftParts, Verdict, VerdictRow,
+    Against, CaseRecord, Evidence, Machine, Metric, Outcome, Receipt, Statistic, Subject, TimeEvidence, TtftParts,
+    Verdict, VerdictRow,
 };
 use crate::stats::percentile;
 use infergate_core::case::Phase;
@@ -75,7 +75,7 @@ fn times(verdict: &Verdict) -> String {
         });
         // The mean and a further metric stand below the median of the one that counts, and have no output of their own.
         let name = match (time.counted, time.statistic) {
-            (false, _) => format!("  {}", words::metric(time.metric)),
+            (false, _) => format!("  {}", time.metric.short()),
             (true, Statistic::Mean) => "  mean".into(),
             (true, Statistic::Median) => words::compared(row, time),
         };
@@ -193,7 +193,7 @@ pub fn receipt(receipt: &Receipt) -> String {
 /// The numbers are those that targets are judged by: medians over processes of each process's median.
 fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
     let is = |phase: Phase| case.id.phase() == phase;
-    let ms = |metric: TargetMetric| units::duration(metric.value(case).map(|ms| ms * 1e6));
+    let median = |metric: Metric| figures::summary(metric, case);
     let generated = |text: String| if is(Phase::Generate) { text } else { MISSING.into() };
     let time_ns = summary_ns(&case.processes);
     let samples: usize = case.processes.iter().map(|process| process.samples_ns.len()).sum();
@@ -201,11 +201,11 @@ fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
     vec![
         case.id.to_string(),
         units::duration(time_ns),
-        ms(TargetMetric::TtftMs),
+        units::duration(median(Metric::Ttft)),
         itl_p50(case, samples),
-        generated(ms(TargetMetric::TpotMs)),
-        units::tokens_per_s(TargetMetric::TokensPerS.value(case)),
-        generated(units::tokens_per_s(TargetMetric::OutputTokensPerS.value(case))),
+        generated(units::duration(median(Metric::Tpot))),
+        units::tokens_per_s(median(Metric::DecodeSpeed)),
+        generated(units::tokens_per_s(median(Metric::OutputThroughput))),
         units::percent(variation(&case.processes)),
         samples.to_string(),
         units::of_hardware(fraction),
@@ -214,14 +214,7 @@ fn case_row(case: &CaseRecord, receipt: &Receipt) -> Vec<String> {
 
 /// The p50 of all gaps. Gaps of one request are not independent: it takes as many requests as a p50 takes samples.
 fn itl_p50(case: &CaseRecord, requests: usize) -> String {
-    let gaps: Vec<f64> = match case.id.phase() {
-        Phase::Prefill | Phase::Bench => return MISSING.into(),
-        Phase::Decode => case.processes.iter().flat_map(|process| process.times_ns()).collect(),
-        Phase::Generate => {
-            let traces = case.processes.iter().flat_map(|process| process.traces());
-            traces.flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect()
-        }
-    };
+    let gaps = figures::values(Metric::Itl, case);
     match percentile(&gaps, 0.5) {
         Some(p50) if requests < p50.needed => format!("{MISSING} (takes {})", p50.needed),
         p50 => units::duration(p50.and_then(|p50| p50.value)),

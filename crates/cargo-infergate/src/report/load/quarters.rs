@@ -2,10 +2,10 @@
 
 use infergate_core::load::RequestRecord;
 
-use super::metric::Metric;
-use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};
+use crate::load::summary::counted_requests;
 use crate::load::values::Values;
 use crate::receipt::LevelRecord;
+use crate::receipt::Metric;
 
 /// Parts of the requests that are compared with each other.
 pub const QUARTERS: usize = 4;
@@ -41,8 +41,7 @@ pub fn quarters(level: &LevelRecord, target: Option<u32>) -> Vec<Quarter> {
 fn quarter(records: &[&RequestRecord]) -> Quarter {
     let completed: Vec<&RequestRecord> = records.iter().copied().filter(|record| record.failure.is_none()).collect();
     let found = FOLLOWED.map(|metric| {
-        let worst = if metric.more_is_better() { 0.0 } else { f64::INFINITY };
-        let values = Values::of(records, worst, |record| value(metric, record).into_iter().collect());
+        let values = Values::of_metric(records, metric);
         (values.at(0.5), values.requests)
     });
     Quarter {
@@ -50,16 +49,5 @@ fn quarter(records: &[&RequestRecord]) -> Quarter {
         failed: records.len() - completed.len(),
         p50: found.map(|(p50, _)| p50),
         requests: found.map(|(_, requests)| requests),
-    }
-}
-
-/// The value of one request; `None` where it has none, and for what is no number of a request.
-fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
-    match metric {
-        Metric::Ttft => ttft_ns(record),
-        Metric::E2e => e2e_ns(record),
-        Metric::Tpot => tpot_ns(record),
-        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
-        Metric::Itl | Metric::OutputThroughput => None,
     }
 }

@@ -39,7 +39,7 @@ pub fn text(verdict: &Verdict) -> String {
 pub fn value(metric: Metric, ns: Option<f64>) -> String {
     let time = units::duration(ns);
     match (metric, ns) {
-        (Metric::SystemTokenNs, Some(ns)) => format!("{time} ({})", units::tokens_per_s(Some(1e9 / ns))),
+        (Metric::SystemToken, Some(ns)) => format!("{time} ({})", units::tokens_per_s(Some(1e9 / ns))),
         _ => time,
     }
 }
@@ -50,6 +50,6 @@ fn level_name(subject: &Subject) -> String {
 }
 
 fn time_name(metric: Metric) -> String {
-    let name = words::metric(metric);
-    if metric == Metric::SystemTokenNs { name.into() } else { format!("{name} P50") }
+    let name = metric.short();
+    if metric == Metric::SystemToken { name.into() } else { format!("{name} P50") }
 }

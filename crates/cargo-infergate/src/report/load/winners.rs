@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use infergate_core::printable::printable;
 
 use super::digest::{Pair, Point};
-use super::metric::Metric;
 use super::view::View;
 use crate::load::crossing::Faster;
 use crate::load::judge::load;
+use crate::receipt::Metric;
 use crate::report::words::load as words;
 
 /// What is shown of two targets: nothing where the intervals of their medians touch, whatever the medians are.

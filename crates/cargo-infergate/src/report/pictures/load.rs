@@ -8,8 +8,8 @@ pub mod targets;
 pub mod users;
 pub mod winners;
 
+use crate::receipt::Metric;
 use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{Series, View};
 use crate::report::model::{Layer, Look, Stretch, Unit};
 

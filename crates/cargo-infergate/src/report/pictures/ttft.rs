@@ -1,8 +1,8 @@
 //! TTFT against prompt length, with the least time the hardware could take.
 
 use crate::gate::limit_fraction;
-use crate::receipt::CaseRecord;
-use crate::report::figures::Figure;
+use crate::receipt::{CaseRecord, Metric};
+use crate::report::figures;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use infergate_core::case::Phase;
@@ -19,7 +19,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let mut cases: Vec<&CaseRecord> = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Prefill).collect();
     cases.sort_by_key(|case| case.id.prompt_tokens());
     let known: Vec<(&CaseRecord, f64)> =
-        cases.into_iter().filter_map(|case| Some((case, Figure::Ttft.summary(case)?))).collect();
+        cases.into_iter().filter_map(|case| Some((case, figures::summary(Metric::Ttft, case)?))).collect();
     if known.len() < LEAST {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let share = (MOST_POINTS / known.len()).max(1);
     let samples = known.iter().flat_map(|(case, _)| {
         let sample = |ns| Place { hover: String::new(), ..place(case, ns, "") };
-        Figure::Ttft.values(case).into_iter().take(share).map(sample).collect::<Vec<_>>()
+        figures::values(Metric::Ttft, case).into_iter().take(share).map(sample).collect::<Vec<_>>()
     });
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least = known.iter().filter_map(|(case, ns)| {

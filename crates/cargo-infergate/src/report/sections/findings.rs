@@ -1,8 +1,8 @@
 //! What follows from the numbers, by rules. Each finding names the figures it rests on; there is none without.
 
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, Outcome, Reason};
-use crate::report::figures::{Figure, Spread};
+use crate::receipt::{Evidence, Metric, Outcome, Reason};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Finding, Quantity, Tone, Unit};
 use crate::report::sections::request::middle_start;
@@ -72,16 +72,6 @@ fn memory_growth(inputs: &Inputs) -> Vec<Finding> {
         .collect()
 }
 
-/// The figure a case is gated by.
-pub fn main_figure(case: Case) -> Figure {
-    match case.phase() {
-        Phase::Prefill => Figure::Ttft,
-        Phase::Decode => Figure::Itl,
-        Phase::Generate => Figure::E2e,
-        Phase::Bench => Figure::Time,
-    }
-}
-
 /// Coefficients of variation between processes.
 struct Variations {
     /// The case that varies most first, each with the figure it is gated by.
@@ -92,8 +82,8 @@ struct Variations {
 impl Variations {
     fn of(inputs: &Inputs) -> Option<Self> {
         let known = inputs.head.as_ref()?.cases.iter().filter_map(|case| {
-            let figure = main_figure(case.id);
-            Some((case.id, figure.name(), figure.variation(case).ok()?))
+            let figure = Metric::gated(case.id);
+            Some((case.id, figures::name(figure), figures::variation(figure, case).ok()?))
         });
         let mut cases: Vec<(Case, &'static str, f64)> = known.collect();
         cases.sort_by(|a, b| b.2.total_cmp(&a.2));
@@ -148,11 +138,11 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     if from == 0 || from == to {
         return None;
     }
-    let unit = family.figure.unit();
-    let name = family.figure.name();
+    let unit = Unit::of(family.figure);
+    let name = figures::name(family.figure);
     let figures = [(format!("{name} of {}", first.id), least, unit), (format!("{name} of {}", last.id), most, unit)];
     let said = match family.figure {
-        Figure::TokensPerS => words::speed(&family.name, from, to, most / least - 1.0),
+        Metric::DecodeSpeed => words::speed(&family.name, from, to, most / least - 1.0),
         _ => words::growth(&family.name, name, (from, to), to as f64 / from as f64, most / least),
     };
     Some(finding(Tone::Plain, said, &figures))
@@ -195,7 +185,7 @@ fn smoothness(inputs: &Inputs) -> Vec<Finding> {
     let Some(receipt) = &inputs.head else { return Vec::new() };
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let Some(case) = streamed.max_by_key(|case| case.id.prompt_tokens()) else { return Vec::new() };
-    let median = Spread::of(Figure::Itl, case).median(case);
+    let median = Spread::of(Metric::Itl, case).median(case);
     let Some(gap) = median.quantity() else { return Vec::new() };
     let figures = [(format!("median ITL of {}", case.id), gap.value, Unit::Ns)];
     vec![finding(Tone::Plain, words::smoothness(case.id, gap.value), &figures)]

@@ -1,8 +1,8 @@
 //! Every latency figure of every case: mean, deviation, extremes, and the percentiles that there are enough samples for.
 
 use crate::gate::limit_fraction;
-use crate::receipt::{CaseRecord, Receipt};
-use crate::report::figures::{Figure, Spread};
+use crate::receipt::{CaseRecord, Metric, Receipt};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table};
 use crate::report::sections::verdict::of_hardware;
@@ -17,13 +17,13 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
     times.columns.push(hardware);
     let mut rates = table("rates", "Rates", [("p5", "P5"), ("p1", "P1")]).noted(words::RATES);
     for case in &receipt.cases {
-        let figures = || Figure::of(case.id.phase()).iter().copied();
-        for (at, figure) in figures().filter(|figure| *figure != Figure::TokensPerS).enumerate() {
+        let figures = || figures::of_phase(case.id.phase()).iter().copied();
+        for (at, figure) in figures().filter(|figure| *figure != Metric::DecodeSpeed).enumerate() {
             // It belongs to the whole case, whose first line says it.
             let share = if at == 0 { share(case, receipt) } else { Cell::text("") };
             times.row([row(figure, case, [0.95, 0.99]), vec![share]].concat());
         }
-        for figure in figures().filter(|figure| *figure == Figure::TokensPerS) {
+        for figure in figures().filter(|figure| *figure == Metric::DecodeSpeed) {
             rates.row(row(figure, case, [0.05, 0.01]));
         }
     }
@@ -51,11 +51,11 @@ fn table(id: &str, title: &str, tail: [(&'static str, &str); 2]) -> Table {
     Table::new(id, title, columns)
 }
 
-fn row(figure: Figure, case: &CaseRecord, tail: [f64; 2]) -> Vec<Cell> {
+fn row(figure: Metric, case: &CaseRecord, tail: [f64; 2]) -> Vec<Cell> {
     let spread = Spread::of(figure, case);
     let mut cells = vec![
         Cell::text(case.id.to_string()),
-        Cell::text(figure.name()),
+        Cell::text(figures::name(figure)),
         Cell::count(spread.count()),
         spread.mean(),
         spread.deviation(),

@@ -19,9 +19,9 @@ pub mod uses;
 pub mod winners;
 
 use crate::load::judge::load;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::load::winners::{points, sentence};
 use crate::report::model::{Cell, Finding, Quantity, Tone, Unit};

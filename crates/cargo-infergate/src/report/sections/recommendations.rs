@@ -2,13 +2,12 @@
 
 use infergate_core::stats::samples_needed;
 
-use super::findings::main_figure;
 use super::load::found;
 use super::request::middle_start;
 use super::scaling::families;
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{CaseRecord, Receipt};
-use crate::report::figures::{Figure, Spread};
+use crate::receipt::{CaseRecord, Metric, Receipt};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::load::WAITED_FOR_NS;
 use crate::report::model::{Block, Finding, Section, Tone, Unit};
@@ -35,19 +34,19 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
 /// The case whose samples vary most, where that is too much.
 fn varies(receipt: &Receipt) -> Option<Finding> {
     let all = receipt.cases.iter().filter_map(|case| {
-        let figure = main_figure(case.id);
+        let figure = Metric::gated(case.id);
         let cv = Spread::of(figure, case).variation().quantity()?.value;
         Some((case.id, figure, cv))
     });
     let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let figures = [(format!("CV of {} of {case}", figure.name()), cv, Unit::Fraction)];
-    found(Tone::Warn, words::measure_in_quiet(case, figure.name(), cv, CV_LIMIT), &figures)
+    let figures = [(format!("CV of {} of {case}", figures::name(figure)), cv, Unit::Fraction)];
+    found(Tone::Warn, words::measure_in_quiet(case, figures::name(figure), cv, CV_LIMIT), &figures)
 }
 
 /// Up to which prompt the first token is there at once.
 fn long_prompts(receipt: &Receipt) -> Option<Finding> {
     let families = families(receipt);
-    let family = families.iter().find(|family| family.figure == Figure::Ttft)?;
+    let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
     let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
     let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
     let name = |case: &CaseRecord| format!("TTFT of {}", case.id);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::receipt::{CaseRecord, Receipt};
-use crate::report::figures::Figure;
+use crate::receipt::{CaseRecord, Metric, Receipt};
+use crate::report::figures;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 use infergate_core::case::{Case, Phase};
@@ -11,7 +11,7 @@ use infergate_core::case::{Case, Phase};
 /// Cases that differ in their prompt alone, the shortest first, for one figure; or generations, each of another length.
 pub struct Family<'a> {
     /// What is looked at.
-    pub figure: Figure,
+    pub figure: Metric,
     /// `prefill`, `generate 64 tokens`, `generate 64 to 256 tokens`.
     pub name: String,
     /// At least two.
@@ -32,17 +32,18 @@ pub fn families(receipt: &Receipt) -> Vec<Family<'_>> {
     let mut families = Vec::new();
     for ((phase, _), mut cases) in groups {
         cases.sort_by_key(|case| (case.id.prompt_tokens(), case.id.output_tokens()));
-        for figure in Figure::that_scales(phase) {
+        for &figure in figures::that_scale(phase) {
             // A prefill's TTFT and a decode's speed say the same of prompts alone.
-            if phase == Phase::Generate && all_differ && families.iter().any(|family: &Family| family.figure == *figure)
+            if phase == Phase::Generate && all_differ && families.iter().any(|family: &Family| family.figure == figure)
             {
                 continue;
             }
-            let known =
-                cases.iter().filter_map(|case| Some((*case, figure.summary(case).filter(|value| *value > 0.0)?)));
+            let known = cases
+                .iter()
+                .filter_map(|case| Some((*case, figures::summary(figure, case).filter(|value| *value > 0.0)?)));
             let cases: Vec<(&CaseRecord, f64)> = known.collect();
             if let [(first, _), .., (last, _)] = cases[..] {
-                families.push(Family { figure: *figure, name: family_name(first.id, last.id), cases });
+                families.push(Family { figure, name: family_name(first.id, last.id), cases });
             }
         }
     }
@@ -84,11 +85,11 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         for (case, value) in &family.cases {
             let input = case.id.prompt_tokens() as f64 / shortest.id.prompt_tokens() as f64;
             table.row(vec![
-                Cell::text(family.figure.name()),
+                Cell::text(figures::name(family.figure)),
                 Cell::text(case.id.to_string()),
                 Cell::number(Some(case.id.prompt_tokens() as f64), Unit::Tokens, Missing::NotMeasured),
                 output_tokens(case.id),
-                Cell::number(Some(*value), family.figure.unit(), Missing::NotMeasured),
+                Cell::number(Some(*value), Unit::of(family.figure), Missing::NotMeasured),
                 Cell::number(Some(input), Unit::Times, Missing::Undefined),
                 Cell::number(Some(value / least), Unit::Times, Missing::Undefined),
                 Cell::number(Some(value / least - 1.0), Unit::Change, Missing::Undefined),

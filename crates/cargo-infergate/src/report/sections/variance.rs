@@ -1,6 +1,6 @@
 //! How much each figure varies: within all samples, and between fresh processes.
 
-use crate::report::figures::{Figure, Spread};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Section, Table, Unit};
 
@@ -19,15 +19,15 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         ],
     );
     for case in &receipt.cases {
-        for figure in Figure::of(case.id.phase()) {
-            let spread = Spread::of(*figure, case);
-            let between = match figure.variation(case) {
+        for &figure in figures::of_phase(case.id.phase()) {
+            let spread = Spread::of(figure, case);
+            let between = match figures::variation(figure, case) {
                 Ok(cv) => Cell::number(Some(cv), Unit::Fraction, crate::report::model::Missing::Undefined),
                 Err(missing) => Cell::Missing(missing),
             };
             table.row(vec![
                 Cell::text(case.id.to_string()),
-                Cell::text(figure.name()),
+                Cell::text(figures::name(figure)),
                 spread.deviation(),
                 spread.variation(),
                 between,

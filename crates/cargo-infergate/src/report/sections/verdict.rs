@@ -47,7 +47,7 @@ fn times(verdict: &Verdict) -> Table {
     let rows: Vec<(&VerdictRow, &TimeEvidence)> =
         verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect();
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
-    let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemTokenNs);
+    let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemToken);
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
     let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
     let mut columns = vec![

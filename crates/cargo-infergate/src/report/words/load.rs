@@ -6,7 +6,7 @@ use infergate_core::printable::printable_within;
 use crate::load::judge::load;
 use crate::load::slo::Limit;
 use crate::load::summary::Counted;
-use crate::report::load::metric::Metric;
+use crate::receipt::Metric;
 use crate::report::load::smoothness;
 use crate::report::load::winners::Winners;
 use crate::report::model::Unit;
@@ -283,7 +283,7 @@ pub fn result(load: &str, times: Option<(f64, f64)>, (shortest, longest): (f64, 
 
 /// Which way is better.
 pub fn direction(metric: Metric) -> &'static str {
-    if metric.more_is_better() { "More is better." } else { "Less is better." }
+    if metric.is_rate() { "More is better." } else { "Less is better." }
 }
 
 /// All figures in one picture.

@@ -1,17 +1,17 @@
 //! Decode speed of each user over the number of users, with the speed at which people read.
 
 use super::{left_out, lines, quartiles};
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
-use crate::report::model::{Axis, Chart, Layer, Look};
+use crate::report::model::{Axis, Chart, Layer, Look, Unit};
 use crate::report::sections::load::decode_speed::READING_TOKENS_PER_S;
 
 /// One chart, where more than one load ran.
 pub fn charts(inputs: &Inputs) -> Vec<Chart> {
     let Some(view) = View::of(inputs) else { return Vec::new() };
     let metric = Metric::DecodeSpeed;
-    let lines = lines(&view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(&view, Unit::of(metric), |point| point.spread(metric).p50);
     if lines.is_empty() {
         return Vec::new();
     }
@@ -30,7 +30,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
             left_out(&view)
         ),
         x: view.axis(),
-        y: Axis::new("decode speed", metric.unit()).zero().including(fast),
+        y: Axis::new("decode speed", Unit::of(metric)).zero().including(fast),
         layers,
     }]
 }

@@ -1,10 +1,10 @@
 //! The gap between tokens over the number of users, with what feels instant, acceptable and sluggish.
 
 use super::{left_out, lines};
-use crate::report::load::metric::Metric;
+use crate::receipt::Metric;
 use crate::report::load::view::View;
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
-use crate::report::model::{Axis, Chart, Layer, Look, Tone};
+use crate::report::model::{Axis, Chart, Layer, Look, Tone, Unit};
 
 /// Gaps below this part of what feels instant stand on an axis of their own length.
 const NEAR: f64 = 0.2;
@@ -12,7 +12,7 @@ const NEAR: f64 = 0.2;
 /// One chart, where more than one load ran.
 pub fn chart(view: &View<'_>) -> Option<Chart> {
     let metric = Metric::Itl;
-    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
     if lines.is_empty() {
         return None;
     }
@@ -24,7 +24,7 @@ pub fn chart(view: &View<'_>) -> Option<Chart> {
     ];
     let largest =
         view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
-    let y = Axis::new("ITL", metric.unit()).zero();
+    let y = Axis::new("ITL", Unit::of(metric)).zero();
     Some(Chart {
         id: "load-itl".into(),
         title: "Inter-token latency".into(),

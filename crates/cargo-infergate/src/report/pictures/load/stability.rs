@@ -1,7 +1,7 @@
 //! Every request over the time of the run: drift, pauses and levels.
 
 use super::{MOST_SERIES, left_out};
-use crate::load::summary::e2e_ns;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::view::{Series, View};
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
@@ -44,7 +44,7 @@ fn places(view: &View<'_>, series: Series, began_ns: u64) -> Vec<Place> {
     let is_its = |target: u32| series.target.is_none_or(|own| usize::try_from(target) == Ok(own));
     let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
     let places = completed.filter(|record| is_its(record.target)).filter_map(|record| {
-        let y = e2e_ns(record).filter(|ns| *ns > 0.0)?;
+        let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
         Some(Place { x: record.scheduled_ns.saturating_sub(began_ns) as f64, y, hover: String::new() })
     });
     places.collect()

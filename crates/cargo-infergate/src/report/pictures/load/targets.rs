@@ -2,11 +2,11 @@
 
 use super::MOST_SCENARIOS;
 use crate::load::judge::load;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
-use crate::report::model::{Axis, Chart, Layer, Look, Place};
+use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::words::load as words;
 
 /// Lanes of more targets and loads than this cannot be read.
@@ -40,9 +40,9 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
     // The first stands on top.
     for (at, (point, p50)) in known.iter().rev().enumerate() {
         let y = at as f64;
-        let shown = metric.unit().show(*p50);
+        let shown = Unit::of(metric).show(*p50);
         if let Some((from, to)) = point.spread(metric).p50_within {
-            let ends = format!("{} to {}", metric.unit().show(from), metric.unit().show(to));
+            let ends = format!("{} to {}", Unit::of(metric).show(from), Unit::of(metric).show(to));
             let hover = format!("{}: {shown} ({ends})", name(point));
             let look = Look::nth(point.target.unwrap_or(0)).dashed(false);
             layers.push(Layer::Interval { name: "95 % interval".into(), from, to, y, hover, look });
@@ -53,10 +53,10 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
     let lanes = known.iter().rev().map(|(point, _)| name(point)).collect();
     let caption = format!("Medians with their 95 % intervals. {}", words::direction(metric));
     Some(Chart {
-        id: format!("load-targets-{}-{}", view.scenario_id(scenario), metric.id().replace('_', "-")),
-        title: view.titled(scenario, metric.name()),
+        id: format!("load-targets-{}-{}", view.scenario_id(scenario), metric.key().replace('_', "-")),
+        title: view.titled(scenario, metric.long()),
         caption,
-        x: Axis::new(metric.short(), metric.unit()).zero(),
+        x: Axis::new(metric.short(), Unit::of(metric)).zero(),
         y: Axis::named("target and load", lanes),
         layers,
     })

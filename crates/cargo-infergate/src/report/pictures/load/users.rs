@@ -2,8 +2,8 @@
 
 use super::{itl, left_out, lines, quartiles};
 use crate::load::judge::load;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::sections::load::users::SHOWN;
@@ -24,7 +24,7 @@ pub fn charts(inputs: &Inputs) -> Vec<Chart> {
 }
 
 fn of_metric(view: &View<'_>, metric: Metric) -> Option<Chart> {
-    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
     let series = view.series();
     let (mut layers, mut band) = (Vec::new(), "");
     if series.len() <= MOST_BANDS && !lines.is_empty() {
@@ -37,11 +37,11 @@ fn of_metric(view: &View<'_>, metric: Metric) -> Option<Chart> {
     layers.extend(lines);
     let drawn = layers.iter().any(|layer| matches!(layer, Layer::Line { .. }));
     drawn.then(|| Chart {
-        id: format!("load-{}", metric.id().replace('_', "-")),
-        title: capital(metric.name()),
+        id: format!("load-{}", metric.key().replace('_', "-")),
+        title: capital(metric.long()),
         caption: format!("The line joins medians{band}. {}{}", words::direction(metric), left_out(view)),
         x: view.axis(),
-        y: Axis::new(metric.short(), metric.unit()).zero(),
+        y: Axis::new(metric.short(), Unit::of(metric)).zero(),
         layers,
     })
 }
@@ -59,7 +59,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
                 "{} at {}: {}, {} that at {}",
                 metric.short(),
                 load(&point.arrivals),
-                metric.unit().show(value),
+                Unit::of(*metric).show(value),
                 Unit::Times.show(value / base),
                 load(&first.arrivals)
             );

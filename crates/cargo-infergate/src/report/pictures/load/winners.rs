@@ -2,9 +2,9 @@
 
 use super::MOST_SERIES;
 use crate::load::judge::load;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::{Pair, Point};
-use crate::report::load::metric::Metric;
 use crate::report::load::view::View;
 use crate::report::model::{Axis, Chart, Layer, Look, Place, Unit};
 use crate::report::words::load as words;

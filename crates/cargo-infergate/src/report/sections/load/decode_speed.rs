@@ -1,9 +1,9 @@
 //! How many tokens a second each user receives as more users share the engine.
 
 use super::{charted, ends, found, worded};
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::model::{Block, Column, Finding, Section, Table, Tone, Unit};
 use crate::report::words::load as words;

@@ -2,9 +2,9 @@
 
 use super::users::has_p99;
 use super::{charted, ends, found, worded};
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::load::{SLUGGISH_NS, smoothness};
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};

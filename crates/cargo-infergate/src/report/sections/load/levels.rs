@@ -2,9 +2,9 @@
 
 use super::found;
 use crate::load::summary::Counted;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;

@@ -1,9 +1,9 @@
 //! Between the best and the worst scenario at each load: how much the length of prompts and answers matters.
 
 use super::{at_most_users, charted, ends, found};
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, load_cell};
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;
@@ -73,7 +73,7 @@ fn table(view: &View<'_>, metric: Metric, (least, most): (&str, &str)) -> Option
     ];
     let mut table = Table::new("ranges", "", columns);
     for Range { least, most } in ranges(view, metric) {
-        let value = |value: f64| Cell::number(Some(value), metric.unit(), Missing::Undefined);
+        let value = |value: f64| Cell::number(Some(value), Unit::of(metric), Missing::Undefined);
         let ratio = (least.1 > 0.0).then(|| most.1 / least.1);
         table.row(vec![
             load_cell(&least.0.arrivals),

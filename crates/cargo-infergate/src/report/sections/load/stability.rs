@@ -28,7 +28,7 @@ pub fn section(inputs: &Inputs) -> Option<Section> {
         for (at, metric) in FOLLOWED.iter().enumerate() {
             let mut cells = view.cells(point);
             cells.push(Cell::text(format!("{} P50", metric.short())));
-            cells.extend(point.quarters.iter().map(|quarter| median(quarter, at, metric.unit())));
+            cells.extend(point.quarters.iter().map(|quarter| median(quarter, at, Unit::of(*metric))));
             let change = change(point, at);
             cells.push(Cell::number(change, Unit::Change, no_change(point, at)));
             table.notable_row(cells, change.is_some_and(|change| change > STEADY));
@@ -96,7 +96,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     let place = view.place_name(point);
     let said = words::stability(&place, metric.short(), change, STEADY);
     let quarters = point.quarters.iter().enumerate().filter_map(|(number, quarter)| {
-        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, metric.unit()))
+        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, Unit::of(metric)))
     });
     found(tone, said, &quarters.collect::<Vec<_>>())
 }

@@ -1,10 +1,10 @@
 //! Several targets side by side, each median with the interval it lies in.
 
 use super::found;
+use crate::receipt::Metric;
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Point;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, median_cell};
 use crate::report::model::{Block, Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::words::load as words;

@@ -3,9 +3,9 @@
 use infergate_core::stats::samples_needed;
 
 use super::worded;
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Rank;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, percentile_cell};
 use crate::report::load::wait;
 use crate::report::model::{Block, Cell, Column, Missing, Section, Table, Unit};
@@ -55,7 +55,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     if metric == Metric::Ttft {
         own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
     }
-    let mut table = Table::new(metric.id(), capital(metric.name()), [view.columns(), own].concat());
+    let mut table = Table::new(metric.key(), capital(metric.long()), [view.columns(), own].concat());
     for point in &view.digest.points {
         let requests = point.spread(metric).requests as f64;
         let mut cells = view.cells(point);

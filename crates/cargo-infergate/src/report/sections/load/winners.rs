@@ -1,8 +1,8 @@
 //! Which of two targets is faster, by the length of the answer.
 
+use crate::receipt::Metric;
 use crate::report::inputs::Inputs;
 use crate::report::load::digest::Pair;
-use crate::report::load::metric::Metric;
 use crate::report::load::view::{View, median_cell};
 use crate::report::load::winners::{Winners, points};
 use crate::report::model::{Block, Cell, Column, Missing, Quantity, Section, Table, Tone, Unit};
