@@ -12,6 +12,7 @@ pub mod load;
 pub mod lock;
 pub mod machine;
 pub mod memory;
+pub mod metric;
 pub mod outcome;
 pub mod printable;
 pub mod process;

@@ -18,11 +18,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Phase};
+use crate::case::Case;
 use crate::engine::{Device, EngineInfo};
 use crate::sha256;
 use crate::trace::Trace;
 
+pub use crate::metric::Metric;
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
 pub use memory::{
     CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
@@ -295,55 +296,6 @@ impl ProbePair {
     pub fn best(&self) -> Probes {
         let ends = self.after.map_or(self.before, |after| self.before.best_of(after));
         self.best.map_or(ends, |best| best.best_of(ends))
-    }
-}
-
-/// The gated number of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Time to first token, ns: prefill.
-    TtftNs,
-    /// Inter-token latency of one step, ns: decode.
-    ItlNs,
-    /// End-to-end latency, ns: generate.
-    E2eNs,
-    /// Time of an iteration, ns: a criterion bench.
-    TimeNs,
-    /// Time per output token of all users together, ns, 1 / system output throughput: a level of a load run.
-    SystemTokenNs,
-    /// P90 of the time to first token, ns, of the requests of a window of load.
-    TtftP90Ns,
-    /// P90 of the inter-token latency, ns, of all gaps of a window of load.
-    ItlP90Ns,
-    /// P90, over the users of a window of load, of each one's longest gap, ns.
-    LongestGapNs,
-}
-
-impl Metric {
-    /// The one metric that is gated for a case.
-    pub fn of(case: &Case) -> Self {
-        match case.phase() {
-            Phase::Prefill => Self::TtftNs,
-            Phase::Decode => Self::ItlNs,
-            Phase::Generate => Self::E2eNs,
-            Phase::Bench => Self::TimeNs,
-        }
-    }
-
-    /// The name used in files: `ttft_ns`, `itl_ns`, `e2e_ns`, `time_ns`, `system_token_ns`, ...
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TtftNs => "ttft_ns",
-            Self::ItlNs => "itl_ns",
-            Self::E2eNs => "e2e_ns",
-            Self::TimeNs => "time_ns",
-            Self::SystemTokenNs => "system_token_ns",
-            Self::TtftP90Ns => "ttft_p90_ns",
-            Self::ItlP90Ns => "itl_p90_ns",
-            Self::LongestGapNs => "longest_gap_ns",
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use anyhow::{Result, ensure};
 
+use crate::metric::Metric;
+
 /// When each output token of one request was on the host, in nanoseconds after the request was handed over (`t_0`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
@@ -21,6 +23,11 @@ impl Trace {
     /// `t_k - t_0`, nanoseconds.
     pub fn token_ns(&self) -> &[u64] {
         &self.token_ns
+    }
+
+    /// As those of any request.
+    pub fn times(&self) -> Times<'_> {
+        Times { start_ns: 0, piece_ns: &self.token_ns, tokens: self.token_ns.len() as u64 }
     }
 
     /// TTFT: `t_1 - t_0`. `None` without a token.
@@ -43,7 +50,7 @@ impl Trace {
 
     /// TPOT: `(t_n - t_1) / (n - 1)`, the mean ITL of this request. `None` below two tokens.
     pub fn tpot_ns(&self) -> Option<f64> {
-        Some(self.generation_ns()? as f64 / (self.token_ns.len() - 1) as f64)
+        self.times().tpot_ns()
     }
 
     /// E2E: `t_n - t_0`. `None` without a token.
@@ -53,15 +60,54 @@ impl Trace {
 
     /// Decode speed: `1 / TPOT`. `None` below two tokens or when no time passed.
     pub fn decode_tokens_per_s(&self) -> Option<f64> {
-        per_second(1.0, self.tpot_ns()?)
+        Metric::DecodeSpeed.value(self)
     }
 
     /// Output throughput of this request: `n / E2E`. `None` without a token or when no time passed.
     pub fn output_tokens_per_s(&self) -> Option<f64> {
-        per_second(self.token_ns.len() as f64, self.e2e_ns()? as f64)
+        Metric::OutputThroughput.value(self)
     }
 }
 
-fn per_second(count: f64, ns: f64) -> Option<f64> {
-    (ns > 0.0).then(|| count * 1e9 / ns)
+/// When the output of one request came: of an engine a token at a time, of a server in pieces that can hold several.
+#[derive(Debug, Clone, Copy)]
+pub struct Times<'a> {
+    /// `t_0`, nanoseconds.
+    pub start_ns: u64,
+    /// When each piece came, nanoseconds.
+    pub piece_ns: &'a [u64],
+    /// Tokens in all of them.
+    pub tokens: u64,
+}
+
+impl Times<'_> {
+    /// `t_1 - t_0`, nanoseconds. `None` without a piece.
+    pub fn ttft_ns(self) -> Option<f64> {
+        Some(self.piece_ns.first()?.saturating_sub(self.start_ns) as f64)
+    }
+
+    /// `t_n - t_0`, nanoseconds. `None` without a piece.
+    pub fn e2e_ns(self) -> Option<f64> {
+        Some(self.piece_ns.last()?.saturating_sub(self.start_ns) as f64)
+    }
+
+    /// `(t_n - t_1) / (n - 1)` for n tokens, nanoseconds. `None` below two tokens, or where all came in one piece.
+    pub fn tpot_ns(self) -> Option<f64> {
+        let [first, .., last] = self.piece_ns else { return None };
+        let gaps = self.tokens.checked_sub(1).filter(|gaps| *gaps > 0)?;
+        Some(last.saturating_sub(*first) as f64 / gaps as f64)
+    }
+}
+
+impl<'a> Times<'a> {
+    /// Each gap between two pieces, nanoseconds.
+    pub fn gaps_ns(self) -> impl Iterator<Item = f64> + 'a {
+        self.piece_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64)
+    }
+}
+
+impl<'a> From<&'a Trace> for Times<'a> {
+    fn from(trace: &'a Trace) -> Self {
+        trace.times()
+    }
 }

@@ -133,7 +133,7 @@ impl Stored<'_> {
             head_ns,
             cv: time::variation(&record.processes),
             limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
-            ..TimeEvidence::new(Metric::of(&record.id), Against::Baseline)
+            ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline)
         };
         let judged = match (output, head_ns) {
             (Outcome::Invalid, _) => {

@@ -6,12 +6,11 @@ use anyhow::{Result, ensure};
 
 use super::time;
 use crate::receipt::{
-    BlockCase, CaseRecord, Counter, Evidence, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy, Subject,
-    Target, TargetEvidence, TargetMetric, VerdictRow,
+    BlockCase, CaseRecord, Counter, Evidence, Metric, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy,
+    Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
 };
 use crate::stats::{coefficient_of_variation, median};
 use infergate_core::case::{Case, Phase};
-use infergate_core::trace::Trace;
 
 impl TargetMetric {
     /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
@@ -25,53 +24,19 @@ impl TargetMetric {
             return None;
         }
         if self == Self::CvPercent {
-            let time = Self::time_of(phase)?;
+            let time = Self::Of(Metric::gated(record.id));
             return cv_percent(record.processes.iter().flat_map(|process| time.samples(phase, process)));
         }
         median(&time::medians(&record.processes, |process| self.samples(phase, process)))
     }
 
-    /// The time that a case of this phase is about; `None` for a bench.
-    fn time_of(phase: Phase) -> Option<Self> {
-        match phase {
-            Phase::Prefill => Some(Self::TtftMs),
-            Phase::Decode => Some(Self::ItlMs),
-            Phase::Generate => Some(Self::E2eMs),
-            Phase::Bench => None,
-        }
-    }
-
     fn count(self, counters: &BTreeMap<String, Counter>) -> Option<f64> {
-        counters.get(self.name()).map(|counter| counter.max as f64)
+        counters.get(&self.name()).map(|counter| counter.max as f64)
     }
 
     fn samples(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
-        if phase == Phase::Decode {
-            return process.times_ns().into_iter().filter_map(|step_ns| self.of_step(step_ns)).collect();
-        }
-        process.traces().iter().flat_map(|trace| self.of_trace(trace)).collect()
-    }
-
-    /// A decode sample is one gap: no first token and no request, so no TTFT and no E2E.
-    fn of_step(self, step_ns: f64) -> Option<f64> {
-        match self {
-            Self::ItlMs | Self::TpotMs => Some(ms(step_ns)),
-            Self::TokensPerS => (step_ns > 0.0).then(|| 1e9 / step_ns),
-            _ => None,
-        }
-    }
-
-    fn of_trace(self, trace: &Trace) -> Vec<f64> {
-        let one = |value: Option<f64>| value.into_iter().collect();
-        match self {
-            Self::TtftMs => one(trace.ttft_ns().map(|ns| ms(ns as f64))),
-            Self::ItlMs => trace.itl_ns().into_iter().map(|ns| ms(ns as f64)).collect(),
-            Self::TpotMs => one(trace.tpot_ns().map(ms)),
-            Self::E2eMs => one(trace.e2e_ns().map(|ns| ms(ns as f64))),
-            Self::TokensPerS => one(trace.decode_tokens_per_s()),
-            Self::OutputTokensPerS => one(trace.output_tokens_per_s()),
-            Self::CvPercent | Self::AllocationsPerToken | Self::PeakLiveBytes => Vec::new(),
-        }
+        let Self::Of(metric) = self else { return Vec::new() };
+        metric.of_samples(phase, process).into_iter().map(|value| in_its_unit(metric, value)).collect()
     }
 
     /// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.
@@ -81,7 +46,7 @@ impl TargetMetric {
             let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
             return counted.map_or(Measured::No, |counted| self.count(&counted.counters).into());
         }
-        let is_of_steps = matches!(self, Self::ItlMs | Self::TpotMs | Self::TokensPerS);
+        let is_of_steps = matches!(self, Self::Of(Metric::Itl | Metric::Tpot | Metric::DecodeSpeed));
         let defined = match phase {
             Phase::Prefill => !is_of_steps,
             Phase::Decode => is_of_steps || self == Self::CvPercent,
@@ -95,7 +60,7 @@ impl TargetMetric {
         let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
         let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
         if self == Self::CvPercent {
-            let Some(time) = Self::time_of(phase) else { return Measured::Undefined };
+            let time = Self::Of(Metric::gated(case));
             let cv = cv_percent(blocks.flat_map(|block| time.of_block(case, block, iterations)));
             return cv.map_or(Measured::No, Measured::Value);
         }
@@ -115,8 +80,8 @@ impl TargetMetric {
                 let samples_ns = block.head_tokens_ns.clone();
                 self.samples(Phase::Generate, &ProcessSamples { samples_ns, iterations_per_sample: 1 })
             }
-            (Phase::Generate, Self::E2eMs) => whole(|ns, _| ms(ns)),
-            (Phase::Generate, Self::OutputTokensPerS) => whole(|ns, tokens| tokens * 1e9 / ns),
+            (Phase::Generate, Self::Of(Metric::E2e)) => whole(|ns, _| in_its_unit(Metric::E2e, ns)),
+            (Phase::Generate, Self::Of(Metric::OutputThroughput)) => whole(|ns, tokens| tokens * 1e9 / ns),
             (Phase::Generate, _) => Vec::new(),
             (phase, _) => {
                 let samples_ns = block.head_ns.iter().map(|ns| vec![*ns]).collect();
@@ -229,6 +194,7 @@ fn cv_percent(values: impl Iterator<Item = f64>) -> Option<f64> {
     Some(100.0 * coefficient_of_variation(&values.collect::<Vec<f64>>())?)
 }
 
-fn ms(ns: f64) -> f64 {
-    ns / 1e6
+/// Milliseconds, or tokens a second.
+fn in_its_unit(metric: Metric, value: f64) -> f64 {
+    if metric.is_rate() { value } else { value / 1e6 }
 }

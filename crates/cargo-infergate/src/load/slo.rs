@@ -4,35 +4,23 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::RequestRecord;
+use infergate_core::metric::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::summary::{LevelSummary, counted_requests, e2e_ns, tpot_ns, ttft_ns};
-use super::values::Values;
+use super::summary::{LevelSummary, counted_requests};
 use crate::receipt::LevelRecord;
 use crate::stats::share_interval;
-
-/// What is limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SloMetric {
-    /// Time to first token.
-    Ttft,
-    /// Gaps between pieces.
-    Itl,
-    /// Time per output token.
-    Tpot,
-    /// End-to-end latency.
-    E2e,
-}
 
 /// One limit: of a percentile over a level's requests, or of each request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// What is limited.
-    pub metric: SloMetric,
+    #[serde(with = "limited")]
+    #[schemars(schema_with = "limited::schema")]
+    pub metric: Metric,
     /// 0.95 for p95; `null`: each request by itself.
     #[serde(default)]
     pub percentile: Option<f64>,
@@ -63,13 +51,8 @@ impl FromStr for Limit {
             Some((metric, percentile)) => (metric, Some(percentile)),
             None => (name, None),
         };
-        let metric = match metric {
-            "ttft" => SloMetric::Ttft,
-            "itl" => SloMetric::Itl,
-            "tpot" => SloMetric::Tpot,
-            "e2e" => SloMetric::E2e,
-            _ => bail!("{text}: limits are of ttft, itl, tpot or e2e"),
-        };
+        let metric =
+            limited::of_key(metric).with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
         let percentile = match percentile {
             Some(text) => {
                 Some(text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95")? / 100.0)
@@ -85,13 +68,7 @@ impl FromStr for Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metric = match self.metric {
-            SloMetric::Ttft => "ttft",
-            SloMetric::Itl => "itl",
-            SloMetric::Tpot => "tpot",
-            SloMetric::E2e => "e2e",
-        };
-        write!(f, "{metric}")?;
+        f.write_str(self.metric.key())?;
         if let Some(percentile) = self.percentile {
             write!(f, "_p{}", percentile * 100.0)?;
         }
@@ -100,24 +77,9 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    fn values(self, summary: &LevelSummary) -> &Values {
-        match self.metric {
-            SloMetric::Ttft => &summary.ttft_ns,
-            SloMetric::Itl => &summary.itl_ns,
-            SloMetric::Tpot => &summary.tpot_ns,
-            SloMetric::E2e => &summary.e2e_ns,
-        }
-    }
-
     /// Whether one request keeps to it. One that has no such time (a single token has no gap) does.
     fn is_kept_by(self, record: &RequestRecord) -> bool {
-        let largest = match self.metric {
-            SloMetric::Ttft => ttft_ns(record),
-            SloMetric::Tpot => tpot_ns(record),
-            SloMetric::E2e => e2e_ns(record),
-            SloMetric::Itl => super::summary::gaps_ns(record).into_iter().reduce(f64::max),
-        };
-        largest.is_none_or(|ns| ns <= self.limit_ns as f64)
+        self.metric.of(record).into_iter().all(|ns| ns <= self.limit_ns as f64)
     }
 }
 
@@ -127,7 +89,7 @@ impl Limit {
 pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
     let queue = summary.queue();
     let each = limits.iter().map(|limit| {
-        let (values, p, most) = (limit.values(summary), limit.percentile.unwrap_or(0.5), limit.limit_ns as f64);
+        let (values, p, most) = (summary.values(limit.metric), limit.percentile.unwrap_or(0.5), limit.limit_ns as f64);
         if values.with_failures(p)? > most {
             return Some(false);
         }
@@ -149,4 +111,28 @@ pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) ->
     let (good, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
     let within = share_interval(&hits, summary.queue()).map(|(low, high)| (low * per_s, high * per_s));
     (all > 0).then(|| Goodput { good, all, requests_per_s: good as f64 / all as f64 * per_s, within })
+}
+
+/// What can be limited, as files spell it.
+mod limited {
+    use infergate_core::metric::Metric;
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub fn of_key(key: &str) -> Option<Metric> {
+        Metric::LIMITED.into_iter().find(|metric| metric.key() == key)
+    }
+
+    pub fn serialize<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(metric.key())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        of_key(&key).ok_or_else(|| D::Error::custom(format!("'{key}' cannot be limited")))
+    }
+
+    pub fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Metric::LIMITED.map(Metric::key) })
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 pub use infergate_core::load::Window;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
+use infergate_core::metric::{Metric, per_second};
 use infergate_core::stats::mean;
 
 use super::values::Values;
@@ -79,6 +80,20 @@ pub struct LevelSummary {
 const LITTLE_LATENCIES: f64 = 20.0;
 
 impl LevelSummary {
+    /// The values of `metric`, of which one request has some; none of any other.
+    pub fn values(&self, metric: Metric) -> &Values {
+        static NONE: Values = Values::NONE;
+        match metric {
+            Metric::Ttft => &self.ttft_ns,
+            Metric::Itl => &self.itl_ns,
+            Metric::Tpot => &self.tpot_ns,
+            Metric::E2e => &self.e2e_ns,
+            Metric::DecodeSpeed => &self.decode_tokens_per_s,
+            Metric::OutputThroughput => &self.output_tokens_per_s,
+            _ => &NONE,
+        }
+    }
+
     /// What is known of the queue that its requests stood in.
     pub fn queue(&self) -> Queue {
         if self.users.is_some() { Queue::OfUsers } else { Queue::Unbounded(self.ttft_ns.dependence()) }
@@ -121,11 +136,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         *failures.entry(class).or_default() += 1;
     }
     let (started, measured) = (counted_requests(level, target), measured(level, target));
-    let latency = |time: fn(&RequestRecord) -> Option<f64>| {
-        Values::of(&started, f64::INFINITY, |one| time(one).into_iter().collect())
-    };
-    let speed =
-        |speed: fn(&RequestRecord) -> Option<f64>| Values::of(&started, 0.0, |one| speed(one).into_iter().collect());
+    let values = |metric: Metric| Values::of_metric(&started, metric);
     LevelSummary {
         users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
         issued: requests.len() as u64,
@@ -139,12 +150,12 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         measured: measured.len(),
         counted: counted(&measured),
         late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
-        ttft_ns: latency(ttft_ns),
-        itl_ns: Values::of(&started, f64::INFINITY, gaps_ns),
-        tpot_ns: latency(tpot_ns),
-        e2e_ns: latency(e2e_ns),
-        decode_tokens_per_s: speed(|record| per_second(1.0, tpot_ns(record)?)),
-        output_tokens_per_s: speed(|record| per_second(tokens(record) as f64, e2e_ns(record)?)),
+        ttft_ns: values(Metric::Ttft),
+        itl_ns: values(Metric::Itl),
+        tpot_ns: values(Metric::Tpot),
+        e2e_ns: values(Metric::E2e),
+        decode_tokens_per_s: values(Metric::DecodeSpeed),
+        output_tokens_per_s: values(Metric::OutputThroughput),
         system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&requests, window)),
         requests_per_s: window.and_then(|window| requests_per_s(&requests, window)),
         in_flight: None,
@@ -194,35 +205,6 @@ pub fn steady_window(level: &LevelRecord) -> Option<Window> {
         }
     };
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
-}
-
-/// Output tokens of a request: by usage, by a tokenizer, by the counts of its pieces, or one a piece.
-pub fn tokens(record: &RequestRecord) -> u64 {
-    let pieces = record.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
-    let counted = record.output_tokens.or(record.text_tokens);
-    counted.unwrap_or(if pieces > 0 { pieces } else { record.chunk_ns.len() as u64 })
-}
-
-/// `t_1 - t_0`, nanoseconds.
-pub fn ttft_ns(record: &RequestRecord) -> Option<f64> {
-    Some(record.chunk_ns.first()?.saturating_sub(record.scheduled_ns) as f64)
-}
-
-/// `t_n - t_0`, nanoseconds.
-pub fn e2e_ns(record: &RequestRecord) -> Option<f64> {
-    Some(record.chunk_ns.last()?.saturating_sub(record.scheduled_ns) as f64)
-}
-
-/// `(t_n - t_1) / (n - 1)` for n tokens, nanoseconds. `None` below two tokens, or where all came in one piece.
-pub fn tpot_ns(record: &RequestRecord) -> Option<f64> {
-    let [first, .., last] = record.chunk_ns.as_slice() else { return None };
-    let gaps = tokens(record).checked_sub(1).filter(|gaps| *gaps > 0)?;
-    Some(last.saturating_sub(*first) as f64 / gaps as f64)
-}
-
-/// Each gap between two pieces, nanoseconds.
-pub fn gaps_ns(record: &RequestRecord) -> Vec<f64> {
-    record.chunk_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
 }
 
 /// The requests that count, of one target or of all, well ended or not, in the order of their starts. Chosen by their starts: those that are marked, or, in a
@@ -280,12 +262,12 @@ fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f6
     let completed = || requests.iter().filter(|record| record.failure.is_none());
     let pieces: usize = completed().map(|record| record.chunk_ns.len()).sum();
     // Nobody counted the tokens of one that was given up: its pieces hold as many as those of the others.
-    let each = completed().map(|record| tokens(record)).sum::<u64>() as f64 / pieces.max(1) as f64;
+    let each = completed().map(|record| record.tokens()).sum::<u64>() as f64 / pieces.max(1) as f64;
     let within = |ns: &u64| window.from_ns < *ns && *ns <= window.to_ns;
     let came = |record: &&RequestRecord| -> f64 {
         if record.chunk_tokens.is_empty() {
             let pieces = record.chunk_ns.iter().filter(|ns| within(ns)).count() as f64;
-            let own = tokens(record) as f64 / record.chunk_ns.len().max(1) as f64;
+            let own = record.tokens() as f64 / record.chunk_ns.len().max(1) as f64;
             return pieces * if given_up(record) { each } else { own };
         }
         let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
@@ -320,8 +302,4 @@ fn little(level: &LevelRecord, window: Window) -> Option<f64> {
     let long_enough = length_ns >= LITTLE_LATENCIES * latency_ns && in_flight > 0.0;
     let starts_per_s = requests_per_s(&requests, window)?;
     long_enough.then(|| starts_per_s * latency_ns / 1e9 / in_flight)
-}
-
-fn per_second(count: f64, ns: f64) -> Option<f64> {
-    (ns > 0.0).then(|| count * 1e9 / ns)
 }

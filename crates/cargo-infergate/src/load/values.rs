@@ -1,6 +1,7 @@
 //! Values of a metric over a level's requests, failed ones included: their percentiles and where these lie. Pure.
 
 use infergate_core::load::RequestRecord;
+use infergate_core::metric::Metric;
 use infergate_core::stats::samples_needed;
 
 use crate::stats::{Queue, Timed, neighbours, percentile_interval};
@@ -21,6 +22,9 @@ pub struct Values {
 }
 
 impl Values {
+    /// Of no request.
+    pub const NONE: Self = Self { values: Vec::new(), requests: 0, failed: 0, worst: 0.0, counts: Vec::new() };
+
     /// Values of `requests` in the order of their starts. Requests that completed and have none are left out.
     pub fn of(requests: &[&RequestRecord], worst: f64, values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
         let mut found = Self { worst, ..Self::default() };
@@ -34,6 +38,11 @@ impl Values {
             found.values.extend(some);
         }
         found
+    }
+
+    /// Values of `metric`, whose worst is a time without an end or no speed at all.
+    pub fn of_metric(requests: &[&RequestRecord], metric: Metric) -> Self {
+        Self::of(requests, if metric.is_rate() { 0.0 } else { f64::INFINITY }, |record| metric.of(record))
     }
 
     /// One value each of requests that completed, where nothing is known of others.

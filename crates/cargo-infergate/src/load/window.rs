@@ -8,17 +8,16 @@ use std::collections::BTreeMap;
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use super::summary::tokens;
 use crate::receipt::{LoadCase, Metric, Side, WindowRecord, WindowTimes};
 use crate::stats::quantile;
 
 /// The numbers of a window that are compared, with their words in the names of cases. The longest gap is there for stalls: a server that
 /// stands still for 500 ms each ten seconds loses 5 % of its tokens, just the limit, and too few gaps are long to move a P90 of them.
 pub const METRICS: [(Metric, &str); 4] = [
-    (Metric::SystemTokenNs, "token"),
-    (Metric::TtftP90Ns, "ttft-p90"),
-    (Metric::ItlP90Ns, "itl-p90"),
-    (Metric::LongestGapNs, "longest-gap"),
+    (Metric::SystemToken, "token"),
+    (Metric::TtftP90, "ttft-p90"),
+    (Metric::ItlP90, "itl-p90"),
+    (Metric::LongestGap, "longest-gap"),
 ];
 
 /// The name of a case: `chat/16-users/token`. `None` for a metric that no window has.
@@ -109,7 +108,7 @@ fn tokens_within(record: &RequestRecord, within: impl Fn(u64) -> bool) -> f64 {
     if record.chunk_tokens.is_empty() {
         let pieces = record.chunk_ns.iter().filter(|ns| within(**ns)).count() as f64;
         let each = match record.failure {
-            None => tokens(record) as f64 / record.chunk_ns.len().max(1) as f64,
+            None => record.tokens() as f64 / record.chunk_ns.len().max(1) as f64,
             Some(_) => 1.0,
         };
         return pieces * each;

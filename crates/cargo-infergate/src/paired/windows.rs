@@ -44,8 +44,8 @@ const MOST_NS: f64 = 60e9;
 /// What a block's difference is expected to vary by, until blocks say so.
 const fn expected_std(metric: Metric) -> f64 {
     match metric {
-        Metric::SystemTokenNs => 0.02,
-        Metric::LongestGapNs => 0.2,
+        Metric::SystemToken => 0.02,
+        Metric::LongestGap => 0.2,
         _ => 0.04,
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Levels<'a> {
             }
         };
         // Of the longest gap the longer of both windows counts.
-        case.pairs = if metric == Metric::LongestGapNs { 1 } else { WINDOWS };
+        case.pairs = if metric == Metric::LongestGap { 1 } else { WINDOWS };
         case.threshold = asked.limits.under_load(metric);
         case.expected_std = Some(expected_std(metric));
         case.load = Some(LoadCase { scenario: scenario.to_owned(), users: asked.users, metric, times });

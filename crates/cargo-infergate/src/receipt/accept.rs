@@ -139,7 +139,9 @@ impl Accept {
     pub fn names(&self, subject: &Subject, evidence: &Evidence) -> bool {
         let is_metric = match evidence {
             Evidence::Output(_) => self.metric == OUTPUT,
-            Evidence::Time(time) => time.counted && self.metric == time.metric.name() && self.against == time.against,
+            Evidence::Time(time) => {
+                time.counted && self.metric == time.metric.key_in("ns") && self.against == time.against
+            }
             Evidence::Counter(counter) => self.metric == counter.name,
             Evidence::Target(_) | Evidence::Memory(_) => false,
         };

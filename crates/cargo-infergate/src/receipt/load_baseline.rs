@@ -263,10 +263,10 @@ impl LoadSessionLevel {
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
         let token_ns = positive(self.system_tokens_per_s).map(|rate| 1e9 / rate);
         [
-            (Metric::TtftNs, positive(self.ttft_p50_ns)),
-            (Metric::ItlNs, positive(self.itl_p50_ns)),
-            (Metric::E2eNs, positive(self.e2e_p50_ns)),
-            (Metric::SystemTokenNs, token_ns.filter(|ns| ns.is_finite())),
+            (Metric::Ttft, positive(self.ttft_p50_ns)),
+            (Metric::Itl, positive(self.itl_p50_ns)),
+            (Metric::E2e, positive(self.e2e_p50_ns)),
+            (Metric::SystemToken, token_ns.filter(|ns| ns.is_finite())),
         ]
     }
 

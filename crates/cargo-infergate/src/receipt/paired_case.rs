@@ -48,7 +48,7 @@ pub struct PairedCase {
 impl PairedCase {
     /// What is timed of it.
     pub fn metric(&self) -> Metric {
-        self.load.as_ref().map_or_else(|| Metric::of(&self.id), |load| load.metric)
+        self.load.as_ref().map_or_else(|| Metric::gated(self.id), |load| load.metric)
     }
 }
 

@@ -4,28 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use wildmatch::WildMatch;
 
-use super::Subject;
+use super::{Metric, Subject};
 
 /// What a target limits, with its unit in its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetMetric {
-    /// TTFT: prefill and generate.
-    TtftMs,
-    /// Every ITL: decode and generate.
-    ItlMs,
-    /// TPOT: decode (whose one step is one gap) and generate.
-    TpotMs,
-    /// E2E: prefill (whose one token is the last) and generate.
-    E2eMs,
-    /// Decode speed, 1 / TPOT: decode and generate.
-    TokensPerS,
-    /// Output throughput of a request, n / E2E: prefill and generate.
-    OutputTokensPerS,
+    /// A time in milliseconds, or a speed in tokens a second.
+    Of(Metric),
     /// Standard deviation / mean of all samples of the time that a case is about (TTFT, ITL, E2E), percent: prefill, decode and
     /// generate.
     CvPercent,
@@ -38,29 +27,24 @@ pub enum TargetMetric {
 impl TargetMetric {
     /// Every metric a target can name.
     pub const ALL: [Self; 9] = [
-        Self::TtftMs,
-        Self::ItlMs,
-        Self::TpotMs,
-        Self::E2eMs,
-        Self::TokensPerS,
-        Self::OutputTokensPerS,
+        Self::Of(Metric::Ttft),
+        Self::Of(Metric::Itl),
+        Self::Of(Metric::Tpot),
+        Self::Of(Metric::E2e),
+        Self::Of(Metric::DecodeSpeed),
+        Self::Of(Metric::OutputThroughput),
         Self::CvPercent,
         Self::AllocationsPerToken,
         Self::PeakLiveBytes,
     ];
 
     /// Its name in a target's text.
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Self::TtftMs => "ttft_ms",
-            Self::ItlMs => "itl_ms",
-            Self::TpotMs => "tpot_ms",
-            Self::E2eMs => "e2e_ms",
-            Self::TokensPerS => "tokens_per_s",
-            Self::OutputTokensPerS => "output_tokens_per_s",
-            Self::CvPercent => "cv_percent",
-            Self::AllocationsPerToken => "allocations_per_token",
-            Self::PeakLiveBytes => "peak_live_bytes",
+            Self::Of(metric) => metric.key_in("ms"),
+            Self::CvPercent => "cv_percent".into(),
+            Self::AllocationsPerToken => "allocations_per_token".into(),
+            Self::PeakLiveBytes => "peak_live_bytes".into(),
         }
     }
 
@@ -79,13 +63,39 @@ impl FromStr for TargetMetric {
         }
         let nearest = Self::ALL
             .into_iter()
-            .max_by(|a, b| strsim::jaro_winkler(a.name(), text).total_cmp(&strsim::jaro_winkler(b.name(), text)));
+            .max_by(|a, b| strsim::jaro_winkler(&a.name(), text).total_cmp(&strsim::jaro_winkler(&b.name(), text)));
         let names: Vec<_> = Self::ALL.iter().map(|metric| metric.name()).collect();
         bail!(
             "'{text}' is not a metric; did you mean {}? There are {}",
-            nearest.map_or("ttft_ms", Self::name),
+            nearest.map_or("ttft_ms".into(), Self::name),
             names.join(", ")
         );
+    }
+}
+
+impl Serialize for TargetMetric {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for TargetMetric {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for TargetMetric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TargetMetric".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "What a target limits, with its unit in its name.",
+            "type": "string",
+            "enum": Self::ALL.map(Self::name)
+        })
     }
 }
 

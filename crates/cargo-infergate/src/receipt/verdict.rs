@@ -7,7 +7,7 @@
 //! # What an addition touches
 //! - A counter: the place that counts it (`memory/counted.rs`). Its name says its unit, [`Unit::of`](super::Unit::of), and
 //!   tables, tolerance and JSON follow.
-//! - A gated time metric: [`Metric`](super::Metric) (its name, and which cases have it) and `report/words.rs` (its words).
+//! - A gated time metric: [`Metric`](super::Metric), its keys and words and which cases have it.
 //! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
 //! - An exporter: one file in `report/export/`.
 

@@ -88,11 +88,11 @@ impl WindowRecord {
             quantile(&values, 0.9).map(|ns| ns.round() as u64)
         };
         let value = match metric {
-            Metric::SystemTokenNs => self.length_ns.checked_div(self.output_tokens),
-            Metric::TtftP90Ns => p90(&self.ttft_ns),
-            Metric::ItlP90Ns => self.itl_p90_ns,
-            Metric::LongestGapNs => p90(&self.longest_gap_ns),
-            Metric::TtftNs | Metric::ItlNs | Metric::E2eNs | Metric::TimeNs => None,
+            Metric::SystemToken => self.length_ns.checked_div(self.output_tokens),
+            Metric::TtftP90 => p90(&self.ttft_ns),
+            Metric::ItlP90 => self.itl_p90_ns,
+            Metric::LongestGap => p90(&self.longest_gap_ns),
+            _ => None,
         };
         value.map(|ns| ns.max(1))
     }
@@ -122,7 +122,7 @@ impl LoadCase {
             .filter(|window| window.side == side && window.users == self.users && window.scenario == self.scenario);
         let times_ns: Vec<u64> = own.map(|window| window.value_ns(self.metric)).collect::<Option<_>>()?;
         match self.metric {
-            Metric::LongestGapNs => times_ns.into_iter().max().map(|ns| vec![ns]),
+            Metric::LongestGap => times_ns.into_iter().max().map(|ns| vec![ns]),
             _ => Some(times_ns),
         }
     }

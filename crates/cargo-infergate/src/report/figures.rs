@@ -1,111 +1,57 @@
 //! The latency figures of a case, from its raw samples.
 
 use super::model::{Cell, Missing, Unit};
-use crate::receipt::{CaseRecord, ProcessSamples};
+use crate::receipt::{CaseRecord, Metric};
 use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 use infergate_core::case::{Case, Phase};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Figure {
-    Ttft,
-    Itl,
-    TokensPerS,
-    E2e,
-    Time,
-}
 
 /// Fewer processes have no coefficient of variation; as in the gate.
 const MIN_PROCESSES_FOR_CV: usize = 3;
 
-impl Figure {
-    pub fn of(phase: Phase) -> &'static [Self] {
-        match phase {
-            Phase::Prefill => &[Self::Ttft],
-            Phase::Decode => &[Self::Itl, Self::TokensPerS],
-            Phase::Generate => &[Self::Ttft, Self::Itl, Self::TokensPerS, Self::E2e],
-            Phase::Bench => &[Self::Time],
-        }
+/// The figures that a case of this phase has.
+pub fn of_phase(phase: Phase) -> &'static [Metric] {
+    match phase {
+        Phase::Prefill => &[Metric::Ttft],
+        Phase::Decode => &[Metric::Itl, Metric::DecodeSpeed],
+        Phase::Generate => &[Metric::Ttft, Metric::Itl, Metric::DecodeSpeed, Metric::E2e],
+        Phase::Bench => &[Metric::Time],
     }
+}
 
-    /// The figure a case is gated by.
-    pub fn gated(case: Case) -> Self {
-        match case.phase() {
-            Phase::Prefill => Self::Ttft,
-            Phase::Decode => Self::Itl,
-            Phase::Generate => Self::E2e,
-            Phase::Bench => Self::Time,
-        }
+/// Those that tell most about a phase's growth with its prompt.
+pub fn that_scale(phase: Phase) -> &'static [Metric] {
+    match phase {
+        Phase::Prefill => &[Metric::Ttft],
+        Phase::Decode => &[Metric::DecodeSpeed],
+        Phase::Generate => &[Metric::Ttft, Metric::DecodeSpeed, Metric::E2e],
+        Phase::Bench => &[],
     }
+}
 
-    /// The one that tells most about a phase's growth with its prompt.
-    pub fn that_scales(phase: Phase) -> &'static [Self] {
-        match phase {
-            Phase::Prefill => &[Self::Ttft],
-            Phase::Decode => &[Self::TokensPerS],
-            Phase::Generate => &[Self::Ttft, Self::TokensPerS, Self::E2e],
-            Phase::Bench => &[],
-        }
-    }
+/// As a person reads it in a table of one engine.
+pub fn name(metric: Metric) -> &'static str {
+    if metric == Metric::DecodeSpeed { "tokens/s" } else { metric.short() }
+}
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ttft => "TTFT",
-            Self::Itl => "ITL",
-            Self::TokensPerS => "tokens/s",
-            Self::E2e => "E2E",
-            Self::Time => "time",
-        }
-    }
+/// Every value of `case`, process by process; none where the figure is undefined.
+pub fn values(metric: Metric, case: &CaseRecord) -> Vec<f64> {
+    case.processes.iter().flat_map(|process| metric.of_samples(case.id.phase(), process)).collect()
+}
 
-    pub fn unit(self) -> Unit {
-        if self == Self::TokensPerS { Unit::TokensPerS } else { Unit::Ns }
-    }
+/// The number a case is compared by: the median over processes of each one's median.
+pub fn summary(metric: Metric, case: &CaseRecord) -> Option<f64> {
+    median(&medians(metric, case))
+}
 
-    /// Every value of `process`; none where the figure is undefined.
-    pub fn values_of(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
-        if self == Self::Time {
-            return if phase == Phase::Bench { process.times_ns() } else { Vec::new() };
-        }
-        if phase == Phase::Decode {
-            let steps = process.times_ns();
-            return match self {
-                Self::Itl => steps,
-                Self::TokensPerS => steps.into_iter().filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns).collect(),
-                Self::Ttft | Self::E2e | Self::Time => Vec::new(),
-            };
-        }
-        let traces = process.traces();
-        let of_trace = |trace: &infergate_core::trace::Trace| match self {
-            Self::Ttft => trace.ttft_ns().map(|ns| ns as f64),
-            Self::TokensPerS => trace.decode_tokens_per_s(),
-            Self::E2e => trace.e2e_ns().map(|ns| ns as f64),
-            Self::Itl | Self::Time => None,
-        };
-        if self == Self::Itl {
-            return traces.iter().flat_map(|trace| trace.itl_ns()).map(|ns| ns as f64).collect();
-        }
-        traces.iter().filter_map(of_trace).collect()
-    }
+fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
+    case.processes.iter().filter_map(|process| median(&metric.of_samples(case.id.phase(), process))).collect()
+}
 
-    pub fn values(self, case: &CaseRecord) -> Vec<f64> {
-        case.processes.iter().flat_map(|process| self.values_of(case.id.phase(), process)).collect()
-    }
-
-    /// The number a case is compared by: the median over processes of each one's median.
-    pub fn summary(self, case: &CaseRecord) -> Option<f64> {
-        median(&self.medians(case))
-    }
-
-    fn medians(self, case: &CaseRecord) -> Vec<f64> {
-        case.processes.iter().filter_map(|process| median(&self.values_of(case.id.phase(), process))).collect()
-    }
-
-    /// Coefficient of variation over the medians of processes.
-    pub fn variation(self, case: &CaseRecord) -> Result<f64, Missing> {
-        let medians = self.medians(case);
-        let few = Missing::TooFewProcesses { needed: MIN_PROCESSES_FOR_CV, processes: medians.len() };
-        if medians.len() < MIN_PROCESSES_FOR_CV { Err(few) } else { coefficient_of_variation(&medians).ok_or(few) }
-    }
+/// Coefficient of variation over the medians of processes.
+pub fn variation(metric: Metric, case: &CaseRecord) -> Result<f64, Missing> {
+    let medians = medians(metric, case);
+    let few = Missing::TooFewProcesses { needed: MIN_PROCESSES_FOR_CV, processes: medians.len() };
+    if medians.len() < MIN_PROCESSES_FOR_CV { Err(few) } else { coefficient_of_variation(&medians).ok_or(few) }
 }
 
 /// The rate of each sample, prompt and output tokens together, tokens a second: as llama-bench counts.
@@ -123,7 +69,8 @@ pub fn token_rates(case: &CaseRecord) -> Vec<f64> {
 /// What a table says of one figure of one case.
 #[derive(Debug, Clone)]
 pub struct Spread {
-    figure: Figure,
+    unit: Unit,
+    metric: Metric,
     values: Vec<f64>,
     /// Independent samples: requests, where a figure is of gaps.
     requests: usize,
@@ -131,32 +78,39 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub fn of(figure: Figure, case: &CaseRecord) -> Self {
-        let gaps = figure == Figure::Itl && case.id.phase() == Phase::Generate;
+    /// Of all samples of all processes.
+    pub fn of(metric: Metric, case: &CaseRecord) -> Self {
+        let gaps = metric == Metric::Itl && case.id.phase() == Phase::Generate;
         let requests = case.processes.iter().map(|process| process.samples_ns.len()).sum();
-        Self { figure, values: figure.values(case), requests, gaps }
+        Self { unit: Unit::of(metric), metric, values: values(metric, case), requests, gaps }
     }
 
+    /// How many values there are.
     pub fn count(&self) -> usize {
         self.values.len()
     }
 
+    /// The arithmetic mean.
     pub fn mean(&self) -> Cell {
-        Cell::number(mean(&self.values), self.figure.unit(), self.too_few(1))
+        Cell::number(mean(&self.values), self.unit, self.too_few(1))
     }
 
+    /// The sample standard deviation.
     pub fn deviation(&self) -> Cell {
-        Cell::number(sample_std(&self.values), self.figure.unit(), self.too_few(2))
+        Cell::number(sample_std(&self.values), self.unit, self.too_few(2))
     }
 
+    /// Coefficient of variation of all values.
     pub fn variation(&self) -> Cell {
         Cell::number(coefficient_of_variation(&self.values), Unit::Fraction, self.too_few(2))
     }
 
+    /// The smallest.
     pub fn min(&self) -> Cell {
         self.extreme(f64::min)
     }
 
+    /// The largest.
     pub fn max(&self) -> Cell {
         self.extreme(f64::max)
     }
@@ -164,13 +118,13 @@ impl Spread {
     /// The number that a case is compared by, where there are samples enough for a median.
     pub fn median(&self, case: &CaseRecord) -> Cell {
         match self.percentile(0.5) {
-            Cell::Number(..) => Cell::number(self.figure.summary(case), self.figure.unit(), Missing::Undefined),
+            Cell::Number(..) => Cell::number(summary(self.metric, case), self.unit, Missing::Undefined),
             missing => missing,
         }
     }
 
     fn extreme(&self, better: fn(f64, f64) -> f64) -> Cell {
-        Cell::number(self.values.iter().copied().reduce(better), self.figure.unit(), self.too_few(1))
+        Cell::number(self.values.iter().copied().reduce(better), self.unit, self.too_few(1))
     }
 
     /// A percentile, where there are enough independent samples to print it.
@@ -178,7 +132,7 @@ impl Spread {
         let Some(found) = percentile(&self.values, p) else { return Cell::Missing(self.too_few(1)) };
         let independent = if self.gaps { self.requests } else { self.values.len() };
         let value = found.value.filter(|_| independent >= found.needed);
-        Cell::number(value, self.figure.unit(), self.too_few(found.needed))
+        Cell::number(value, self.unit, self.too_few(found.needed))
     }
 
     fn too_few(&self, needed: usize) -> Missing {

@@ -3,13 +3,14 @@
 
 mod course;
 mod digest;
-mod metric;
+mod feels;
 mod pairs;
 mod view;
 
+pub use crate::receipt::Metric;
 pub use course::{FOLLOWED, QUARTERS, Quarter, Uptime};
 pub use digest::{Digest, Limited, Pair, Point, Rank};
-pub use metric::{INSTANT_NS, Metric, SLUGGISH_NS, WAITED_FOR_NS, smoothness, wait};
+pub use feels::{INSTANT_NS, SLUGGISH_NS, WAITED_FOR_NS, direction, smoothness, wait};
 pub use pairs::Winners;
 pub use view::{Series, View, load_cell, median_cell, percentile_cell};
 

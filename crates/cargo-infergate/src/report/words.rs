@@ -16,7 +16,7 @@ pub use memory::{memory_trend, rarer_leaks, sites, witness};
 use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, CounterEvidence, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
+    Against, CounterEvidence, Evidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
     Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
@@ -48,24 +48,10 @@ fn direction(shown: Shown) -> &'static str {
     }
 }
 
-/// A metric's name where a person reads it: `ITL`.
-pub fn metric(metric: Metric) -> &'static str {
-    match metric {
-        Metric::TtftNs => "TTFT",
-        Metric::ItlNs => "ITL",
-        Metric::E2eNs => "E2E",
-        Metric::TimeNs => "time",
-        Metric::SystemTokenNs => "system time per token",
-        Metric::TtftP90Ns => "TTFT P90",
-        Metric::ItlP90Ns => "ITL P90",
-        Metric::LongestGapNs => "longest gap",
-    }
-}
-
 /// What was compared of a case, in words: `ITL`, `ITL, mean`.
 pub fn measure(time: &TimeEvidence) -> String {
     let mean = if time.statistic == Statistic::Mean { ", mean" } else { "" };
-    format!("{}{mean}", metric(time.metric))
+    format!("{}{mean}", time.metric.short())
 }
 
 /// What a row is of, in a word or two: `ITL`, `output`, `allocations a token`, `heap`.
@@ -154,7 +140,7 @@ pub fn decided(row: &VerdictRow) -> String {
         let from = if time.against == Against::Baseline { "above" } else { "from" };
         let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
         let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
-        let name = metric(time.metric);
+        let name = time.metric.short();
         Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
@@ -316,8 +302,8 @@ pub fn days_needed(days: usize, needed: usize) -> String {
 }
 
 /// The name of the metric that a target limits.
-fn limited(row: &VerdictRow) -> &'static str {
-    if let Evidence::Target(target) = &row.evidence { target.metric.name() } else { "such metric" }
+fn limited(row: &VerdictRow) -> String {
+    if let Evidence::Target(target) = &row.evidence { target.metric.name() } else { "such metric".into() }
 }
 
 fn other_platform(row: &VerdictRow, what: &str, base: &str, head: &str) -> String {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::trace::Times;
+
 /// One request of a load run, raw. All times are nanoseconds since the run began, on one monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -56,6 +58,21 @@ pub struct RequestRecord {
     /// Why it failed; `None` for one that completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+impl RequestRecord {
+    /// Output tokens: by usage, by a tokenizer, by the counts of its pieces, or one a piece.
+    pub fn tokens(&self) -> u64 {
+        let pieces = self.chunk_tokens.iter().map(|tokens| u64::from(*tokens)).sum();
+        let counted = self.output_tokens.or(self.text_tokens);
+        counted.unwrap_or(if pieces > 0 { pieces } else { self.chunk_ns.len() as u64 })
+    }
+}
+
+impl<'a> From<&'a RequestRecord> for Times<'a> {
+    fn from(record: &'a RequestRecord) -> Self {
+        Self { start_ns: record.scheduled_ns, piece_ns: &record.chunk_ns, tokens: record.tokens() }
+    }
 }
 
 fn is_false(mark: &bool) -> bool {

@@ -8,6 +8,7 @@ use crate::receipt::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
 };
 use crate::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
+use infergate_core::trace::Times;
 
 /// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
 pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<VerdictRow> {
@@ -16,7 +17,7 @@ pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<Ve
     }
     let timed = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     let timed: Vec<&BlockCase> = timed.take(blocks).collect();
-    [Metric::TtftNs, Metric::ItlNs].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
+    [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
 }
 
 /// One metric; `None` where any block lacks its tokens.
@@ -46,15 +47,7 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
 /// The metric of each generation, nanoseconds: the time to its first token, or the median of its gaps. `None` without
 /// generations, or where one is too short.
 fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
-    let of_one = |tokens: &Vec<u64>| match metric {
-        Metric::TtftNs => tokens.first().map(|ns| *ns as f64),
-        Metric::ItlNs => {
-            let gaps = tokens.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64);
-            median(&gaps.collect::<Vec<f64>>())
-        }
-        Metric::E2eNs | Metric::TimeNs => tokens.last().map(|ns| *ns as f64),
-        // Of many requests at once, and this is one.
-        Metric::SystemTokenNs | Metric::TtftP90Ns | Metric::ItlP90Ns | Metric::LongestGapNs => None,
-    };
+    let of_one =
+        |tokens: &Vec<u64>| median(&metric.of(Times { start_ns: 0, piece_ns: tokens, tokens: tokens.len() as u64 }));
     if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
 }

@@ -39,8 +39,8 @@ impl Limits {
     /// That of a number under load.
     pub fn under_load(&self, metric: Metric) -> f64 {
         match metric {
-            Metric::SystemTokenNs => self.throughput,
-            Metric::LongestGapNs => self.gap,
+            Metric::SystemToken => self.throughput,
+            Metric::LongestGap => self.gap,
             _ => self.latency,
         }
     }

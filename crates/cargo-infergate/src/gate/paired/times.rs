@@ -82,7 +82,7 @@ fn evidence(
         p_adjusted: standing.p_adjusted,
         threshold: Some(series.limit.exp()),
         blocks: Some(standing.blocks),
-        ..TimeEvidence::new(case.map_or_else(|| Metric::of(&id), PairedCase::metric), against)
+        ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), against)
     }
 }
 

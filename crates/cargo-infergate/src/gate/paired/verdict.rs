@@ -173,7 +173,7 @@ fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
         let evidence = TimeEvidence {
             threshold: Some(case.threshold),
             throughput: case.throughput,
-            ..TimeEvidence::new(Metric::of(&case.id), against)
+            ..TimeEvidence::new(Metric::gated(case.id), against)
         };
         VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence))
     };

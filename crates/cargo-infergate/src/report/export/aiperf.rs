@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::File;
 use super::load_levels::{Run, runs};
-use crate::load::summary::tokens;
 use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
@@ -47,7 +46,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
         let values: Vec<f64> = completed.iter().filter_map(|record| of(record)).map(|tokens| tokens as f64).collect();
         Values::of_completed(values)
     };
-    let (input, output) = (lengths(|record| record.input_tokens), lengths(|record| Some(tokens(record))));
+    let (input, output) = (lengths(|record| record.input_tokens), lengths(|record| Some(record.tokens())));
     let sum = |values: &Values| (values.requests == completed.len()).then(|| values.values.iter().sum::<f64>());
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::File;
 use crate::receipt::{CaseRecord, to_json};
-use crate::report::figures::{Figure, Spread};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, View};
 use crate::report::model::Report;
@@ -23,7 +23,7 @@ struct Measure {
 
 pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let cases = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-    let mut document: BTreeMap<String, BTreeMap<&str, Measure>> =
+    let mut document: BTreeMap<String, BTreeMap<String, Measure>> =
         cases.map(|case| (case.id.to_string(), measures(case))).collect();
     if let Some(view) = View::of(inputs) {
         document.extend(view.digest.points.iter().map(|point| (view.place_name(point), of_load(point))));
@@ -32,39 +32,26 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
 }
 
 /// The median of each figure of a level between its quartiles.
-fn of_load(point: &Point) -> BTreeMap<&'static str, Measure> {
-    let of = |(metric, name): (Metric, &'static str)| {
+fn of_load(point: &Point) -> BTreeMap<String, Measure> {
+    let of = |metric: Metric| {
         let spread = point.spread(metric);
-        Some((name, Measure { value: spread.p50?, lower_value: spread.p25, upper_value: spread.p75 }))
+        Some((metric.key_in("ns"), Measure { value: spread.p50?, lower_value: spread.p25, upper_value: spread.p75 }))
     };
-    let figures = [
-        (Metric::Ttft, "ttft_ns"),
-        (Metric::Itl, "itl_ns"),
-        (Metric::E2e, "e2e_ns"),
-        (Metric::DecodeSpeed, "tokens_per_s"),
-        (Metric::OutputThroughput, "output_tokens_per_s"),
-    ];
+    let figures = [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput];
     figures.into_iter().filter_map(of).collect()
 }
 
 /// Each figure by a name that says its unit, between its smallest and its largest sample.
-fn measures(case: &CaseRecord) -> BTreeMap<&'static str, Measure> {
-    let of = |figure: &Figure| {
-        let spread = Spread::of(*figure, case);
+fn measures(case: &CaseRecord) -> BTreeMap<String, Measure> {
+    let of = |figure: Metric| {
+        let spread = Spread::of(figure, case);
         let number = |cell: crate::report::model::Cell| cell.quantity().map(|quantity| quantity.value);
         let measure = Measure {
-            value: figure.summary(case)?,
+            value: figures::summary(figure, case)?,
             lower_value: number(spread.min()),
             upper_value: number(spread.max()),
         };
-        let name = match figure {
-            Figure::Ttft => "ttft_ns",
-            Figure::Itl => "itl_ns",
-            Figure::TokensPerS => "tokens_per_s",
-            Figure::E2e => "e2e_ns",
-            Figure::Time => "time_ns",
-        };
-        Some((name, measure))
+        Some((figure.key_in("ns"), measure))
     };
-    Figure::of(case.id.phase()).iter().filter_map(of).collect()
+    figures::of_phase(case.id.phase()).iter().copied().filter_map(of).collect()
 }

@@ -7,7 +7,7 @@ use super::File;
 use crate::gate::summary_ns;
 use crate::receipt::{CaseRecord, Metric, to_json};
 use crate::report::inputs::Inputs;
-use crate::report::load::{Metric as LoadMetric, Point, View};
+use crate::report::load::{Point, View};
 use crate::report::model::Report;
 use crate::stats::sample_std;
 
@@ -29,18 +29,18 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
 }
 
 fn of_load(view: &View<'_>, point: &Point) -> Vec<Entry> {
-    let of = |metric: LoadMetric| {
-        let name = format!("{} {}_ns", view.place_name(point), metric.id());
+    let of = |metric: Metric| {
+        let name = format!("{} {}", view.place_name(point), metric.key_in("ns"));
         Some(Entry { name, unit: "ns", value: point.spread(metric).p50?, range: None })
     };
-    [LoadMetric::Ttft, LoadMetric::Itl, LoadMetric::E2e].into_iter().filter_map(of).collect()
+    [Metric::Ttft, Metric::Itl, Metric::E2e].into_iter().filter_map(of).collect()
 }
 
 /// The time a case is judged by, and its deviation over all samples.
 fn entry(case: &CaseRecord) -> Option<Entry> {
     let times: Vec<f64> = case.processes.iter().flat_map(|process| process.times_ns()).collect();
     Some(Entry {
-        name: format!("{} {}", case.id, Metric::of(&case.id).name()),
+        name: format!("{} {}", case.id, Metric::gated(case.id).key_in("ns")),
         unit: "ns",
         value: summary_ns(&case.processes)?,
         range: sample_std(&times).map(|std| format!("± {std}")),

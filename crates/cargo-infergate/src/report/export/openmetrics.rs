@@ -8,17 +8,17 @@ use infergate_core::printable::printable_within;
 use super::File;
 use crate::load::judge::load;
 use crate::receipt::Receipt;
-use crate::report::figures::Figure;
+use crate::report::figures;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, View};
 use crate::report::model::{MAX_WORD_CHARS, Report};
 
 /// The figures: name, unit, help, and what a value is divided by.
-const FAMILIES: [(Figure, &str, &str, &str, f64); 4] = [
-    (Figure::Ttft, "infergate_ttft_seconds", "seconds", "Time to first token, median over processes.", 1e9),
-    (Figure::Itl, "infergate_itl_seconds", "seconds", "Inter-token latency, median over processes.", 1e9),
-    (Figure::TokensPerS, "infergate_decode_tokens_per_second", "", "Decode speed, median over processes.", 1.0),
-    (Figure::E2e, "infergate_e2e_seconds", "seconds", "End-to-end latency, median over processes.", 1e9),
+const FAMILIES: [(Metric, &str, &str, &str, f64); 4] = [
+    (Metric::Ttft, "infergate_ttft_seconds", "seconds", "Time to first token, median over processes.", 1e9),
+    (Metric::Itl, "infergate_itl_seconds", "seconds", "Inter-token latency, median over processes.", 1e9),
+    (Metric::DecodeSpeed, "infergate_decode_tokens_per_second", "", "Decode speed, median over processes.", 1.0),
+    (Metric::E2e, "infergate_e2e_seconds", "seconds", "End-to-end latency, median over processes.", 1e9),
 ];
 
 /// The figures of a load run: as above.
@@ -51,10 +51,10 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     Ok(vec![File::text("metrics.txt", text)])
 }
 
-fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, divisor): (Figure, &str, &str, &str, f64)) {
-    let known = receipt.cases.iter().filter(|case| Figure::of(case.id.phase()).contains(&figure));
+fn gauge(text: &mut String, receipt: &Receipt, (figure, name, unit, help, divisor): (Metric, &str, &str, &str, f64)) {
+    let known = receipt.cases.iter().filter(|case| figures::of_phase(case.id.phase()).contains(&figure));
     let known: Vec<(String, f64)> =
-        known.filter_map(|case| Some((case.id.to_string(), figure.summary(case)? / divisor))).collect();
+        known.filter_map(|case| Some((case.id.to_string(), figures::summary(figure, case)? / divisor))).collect();
     if known.is_empty() {
         return;
     }

@@ -9,9 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::File;
 use super::load_levels::{Run, deviation, runs};
-use crate::load::summary::{e2e_ns, gaps_ns, tokens, ttft_ns};
 use crate::load::values::Values;
-use crate::receipt::{LoadReceipt, to_json};
+use crate::receipt::{LoadReceipt, Metric, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::model::{MAX_WORD_CHARS, Report};
 use crate::stats::mean;
@@ -30,7 +29,7 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     let count = completed.len() as f64;
     let sum = |tokens: Vec<u64>| tokens.into_iter().fold(0, u64::saturating_add);
     let input: Option<Vec<u64>> = completed.iter().map(|record| record.input_tokens).collect();
-    let (input, output) = (input.map(sum), sum(completed.iter().map(|record| tokens(record)).collect()));
+    let (input, output) = (input.map(sum), sum(completed.iter().map(|record| record.tokens()).collect()));
     let total =
         input.zip(run.completed_per_s()).map(|(input, per_s)| input.saturating_add(output) as f64 / count * per_s);
     let (rate, burstiness, users) = match run.level.arrivals {
@@ -70,10 +69,13 @@ fn document(receipt: &LoadReceipt, run: &Run<'_>) -> Map<String, Value> {
     set("output_throughput", json!(run.summary.system_tokens_per_s));
     set("total_token_throughput", json!(total));
     set("input_lens", each(&|record| json!(record.input_tokens)));
-    set("output_lens", each(&|record| json!(if record.failure.is_none() { tokens(record) } else { 0 })));
-    set("ttfts", each(&|record| unless_failed(record, ttft_ns(record))));
-    set("itls", each(&|record| if record.failure.is_none() { json!(in_seconds(&gaps_ns(record))) } else { json!([]) }));
-    set("latencies", each(&|record| unless_failed(record, e2e_ns(record))));
+    set("output_lens", each(&|record| json!(if record.failure.is_none() { record.tokens() } else { 0 })));
+    set("ttfts", each(&|record| unless_failed(record, Metric::Ttft.value(record))));
+    set(
+        "itls",
+        each(&|record| if record.failure.is_none() { json!(in_seconds(&Metric::Itl.of(record))) } else { json!([]) }),
+    );
+    set("latencies", each(&|record| unless_failed(record, Metric::E2e.value(record))));
     let from_ns = run.window.from_ns;
     set("start_times", each(&|record| json!(record.scheduled_ns.saturating_sub(from_ns) as f64 / 1e9)));
     let error = |record: &RequestRecord| record.failure.as_ref().map_or(String::new(), |failure| word(&failure.detail));

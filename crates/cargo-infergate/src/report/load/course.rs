@@ -2,10 +2,10 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use super::metric::Metric;
-use crate::load::summary::{counted_requests, e2e_ns, tpot_ns, ttft_ns};
+use crate::load::summary::counted_requests;
 use crate::load::values::Values;
 use crate::receipt::LevelRecord;
+use crate::receipt::Metric;
 
 /// Parts of the requests, in the order of their starts, that are compared with each other.
 pub const QUARTERS: usize = 4;
@@ -37,8 +37,8 @@ pub fn quarters(level: &LevelRecord, target: Option<u32>) -> Vec<Quarter> {
 fn quarter(records: &[&RequestRecord]) -> Quarter {
     let completed = records.iter().filter(|record| record.failure.is_none()).count();
     let found = FOLLOWED.map(|metric| {
-        let worst = if metric.more_is_better() { 0.0 } else { f64::INFINITY };
-        let values = Values::of(records, worst, |record| value(metric, record).into_iter().collect());
+        let worst = if metric.is_rate() { 0.0 } else { f64::INFINITY };
+        let values = Values::of(records, worst, |record| metric.value(record).into_iter().collect());
         (values.at(0.5), values.requests)
     });
     Quarter {
@@ -46,17 +46,6 @@ fn quarter(records: &[&RequestRecord]) -> Quarter {
         failed: records.len() - completed,
         p50: found.map(|(p50, _)| p50),
         requests: found.map(|(_, requests)| requests),
-    }
-}
-
-/// The value of one request; `None` where it has none, and for what is no number of a request.
-fn value(metric: Metric, record: &RequestRecord) -> Option<f64> {
-    match metric {
-        Metric::Ttft => ttft_ns(record),
-        Metric::E2e => e2e_ns(record),
-        Metric::Tpot => tpot_ns(record),
-        Metric::DecodeSpeed => tpot_ns(record).filter(|ns| *ns > 0.0).map(|ns| 1e9 / ns),
-        Metric::Itl | Metric::OutputThroughput => None,
     }
 }
 

@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
 
 use super::course::{Quarter, Uptime, quarters, uptime};
-use super::metric::{INSTANT_NS, Metric, SLUGGISH_NS};
+use super::feels::{INSTANT_NS, SLUGGISH_NS};
 use super::pairs::{Agreement, MOST_PAIRS, Winners, agreements};
 use super::view::Series;
 use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
 use crate::load::slo::{Goodput, Limit, goodput, meets};
 use crate::load::summary::{
-    Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target, tokens,
+    Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target,
 };
+use crate::receipt::Metric;
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::{Queue, mean, share_interval};
 
@@ -92,7 +93,7 @@ pub struct Point {
     pub cost: Option<Cost>,
     /// The measured requests in the order of their starts; empty where none was measured.
     pub quarters: Vec<Quarter>,
-    spreads: [Spread; Metric::ALL.len()],
+    spreads: [Spread; Metric::OF_REQUESTS.len()],
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -221,7 +222,7 @@ impl Point {
         let measured = measured(level, number);
         let place = target.map_or(0, |(place, _)| place);
         let price = receipt.targets.get(place).and_then(|target| target.price());
-        let counts: Vec<f64> = measured.iter().map(|record| tokens(record) as f64).collect();
+        let counts: Vec<f64> = measured.iter().map(|record| record.tokens() as f64).collect();
         Self {
             scenario: scenario_of(level),
             level: index,
@@ -248,7 +249,7 @@ impl Point {
             late_ns: summary.late_ns.at(0.5),
             cost: price.and_then(|price| cost(&measured, price)),
             quarters: quarters(level, number),
-            spreads: Metric::ALL.map(|metric| Spread::of(metric, summary, queue)),
+            spreads: Metric::OF_REQUESTS.map(|metric| Spread::of(metric, summary, queue)),
         }
     }
 
@@ -276,7 +277,7 @@ impl Point {
 
 impl Spread {
     fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
-        let values = metric.values(summary);
+        let values = summary.values(metric);
         let [p25, p50, p75, p99] = values.all_at(Rank::ALL.map(Rank::share));
         let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
         Self { requests: values.requests, failed: values.failed, p25, p50, p75, p99, p50_within: within }

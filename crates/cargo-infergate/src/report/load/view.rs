@@ -7,9 +7,9 @@ use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
 use super::digest::{Digest, Point, Rank};
-use super::metric::Metric;
 use crate::load::judge::load;
 use crate::load::scenario::Scenario;
+use crate::receipt::Metric;
 use crate::receipt::{LoadReceipt, Price};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
@@ -221,7 +221,7 @@ pub fn load_cell(arrivals: &Arrivals) -> Cell {
 
 /// A percentile of a metric, or why there is none.
 pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
-    Cell::number(point.spread(metric).at(rank), metric.unit(), why_missing(point, metric, rank))
+    Cell::number(point.spread(metric).at(rank), Unit::of(metric), why_missing(point, metric, rank))
 }
 
 /// The median with the interval it lies in.
@@ -240,7 +240,7 @@ fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
         Missing::Undefined
     } else if requests + failed >= needed {
         Missing::AmongFailed { failed, requests: requests + failed }
-    } else if metric.is_of_gaps() {
+    } else if metric == Metric::Itl {
         Missing::TooFewRequests { needed, requests }
     } else {
         Missing::TooFewSamples { needed, samples: requests }

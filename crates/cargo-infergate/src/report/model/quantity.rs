@@ -1,6 +1,6 @@
 //! A number with its unit: kept as it is, shown in one way everywhere.
 
-use crate::receipt::TargetMetric;
+use crate::receipt::{Metric, TargetMetric};
 use crate::report::units;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,15 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// That of a metric.
+    pub fn of(metric: Metric) -> Self {
+        if metric.is_rate() { Self::TokensPerS } else { Self::Ns }
+    }
+
     /// That of a target's metric, and how many of it are one of the metric's own.
     pub fn of_target(metric: TargetMetric) -> (Self, f64) {
         match metric {
-            TargetMetric::TtftMs | TargetMetric::ItlMs | TargetMetric::TpotMs | TargetMetric::E2eMs => (Self::Ns, 1e6),
-            TargetMetric::TokensPerS | TargetMetric::OutputTokensPerS => (Self::TokensPerS, 1.0),
+            TargetMetric::Of(metric) => (Self::of(metric), if metric.is_rate() { 1.0 } else { 1e6 }),
             TargetMetric::CvPercent => (Self::Fraction, 0.01),
             TargetMetric::AllocationsPerToken => (Self::Count, 1.0),
             TargetMetric::PeakLiveBytes => (Self::Bytes, 1.0),

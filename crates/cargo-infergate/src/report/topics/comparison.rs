@@ -1,7 +1,7 @@
 //! An earlier run beside this one, figure by figure. It shows and does not judge: the verdict does that.
 
 use crate::receipt::CaseRecord;
-use crate::report::figures::Figure;
+use crate::report::figures;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
 
@@ -22,15 +22,18 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     for id in head.cases.iter().chain(gone).map(|case| case.id) {
         let was = find(&base.cases, id).and_then(|at| base.cases.get(at));
         let is = find(&head.cases, id).and_then(|at| head.cases.get(at));
-        for figure in Figure::of(id.phase()) {
-            let (before, after) = (was.and_then(|case| figure.summary(case)), is.and_then(|case| figure.summary(case)));
+        for &figure in figures::of_phase(id.phase()) {
+            let (before, after) = (
+                was.and_then(|case| figures::summary(figure, case)),
+                is.and_then(|case| figures::summary(figure, case)),
+            );
             let change =
                 before.zip(after).filter(|(before, _)| *before > 0.0).map(|(before, after)| after / before - 1.0);
             table.row(vec![
                 Cell::text(id.to_string()),
-                Cell::text(figure.name()),
-                Cell::number(before, figure.unit(), Missing::NotMeasured),
-                Cell::number(after, figure.unit(), Missing::NotMeasured),
+                Cell::text(figures::name(figure)),
+                Cell::number(before, Unit::of(figure), Missing::NotMeasured),
+                Cell::number(after, Unit::of(figure), Missing::NotMeasured),
                 Cell::number(change, Unit::Change, Missing::NoBase),
             ]);
         }

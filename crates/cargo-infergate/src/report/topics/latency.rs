@@ -2,8 +2,9 @@
 
 use super::verdict::of_hardware;
 use crate::gate::{limit_fraction, summary_ns, variation};
-use crate::receipt::{CaseRecord, Probes, Receipt, TargetMetric};
-use crate::report::figures::{Figure, Spread};
+use crate::receipt::Metric;
+use crate::receipt::{CaseRecord, Probes, Receipt};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::report::model::{
@@ -31,13 +32,13 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     times.columns.push(hardware);
     let mut rates = table("rates", "Rates", [("p5", "P5"), ("p1", "P1")]).noted("Of rates the slow tail is P5 and P1.");
     for case in &receipt.cases {
-        let figures = || Figure::of(case.id.phase()).iter().copied();
-        for (at, figure) in figures().filter(|figure| *figure != Figure::TokensPerS).enumerate() {
+        let figures = || figures::of_phase(case.id.phase()).iter().copied();
+        for (at, figure) in figures().filter(|figure| *figure != Metric::DecodeSpeed).enumerate() {
             // It belongs to the whole case, whose first line says it.
             let share = if at == 0 { share(case, receipt) } else { Cell::text("") };
             times.row([row(figure, case, [0.95, 0.99]), vec![share]].concat());
         }
-        for figure in figures().filter(|figure| *figure == Figure::TokensPerS) {
+        for figure in figures().filter(|figure| *figure == Metric::DecodeSpeed) {
             rates.row(row(figure, case, [0.05, 0.01]));
         }
     }
@@ -61,11 +62,11 @@ fn table(id: &str, title: &str, tail: [(&'static str, &str); 2]) -> Table {
     Table::new(id, title, columns)
 }
 
-fn row(figure: Figure, case: &CaseRecord, tail: [f64; 2]) -> Vec<Cell> {
+fn row(figure: Metric, case: &CaseRecord, tail: [f64; 2]) -> Vec<Cell> {
     let spread = Spread::of(figure, case);
     let mut cells = vec![
         Cell::text(case.id.to_string()),
-        Cell::text(figure.name()),
+        Cell::text(figures::name(figure)),
         Cell::count(spread.count()),
         spread.mean(),
         spread.deviation(),
@@ -90,7 +91,7 @@ fn share(case: &CaseRecord, receipt: &Receipt) -> Cell {
 fn smoothness(receipt: &Receipt) -> Option<Finding> {
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
-    let gap_ns = Spread::of(Figure::Itl, case).median(case).quantity()?.value;
+    let gap_ns = Spread::of(Metric::Itl, case).median(case).quantity()?.value;
     let class = match gap_ns {
         gap if gap < INSTANT_NS => "under 20 ms feels instant",
         gap if gap <= SLUGGISH_NS => "20 to 70 ms is acceptable",
@@ -182,11 +183,8 @@ pub fn brief(receipt: &Receipt) -> Table {
     let headings = ["case", "time", "TTFT", "ITL p50", "TPOT", "decode", "throughput", "CV", "samples", "of hardware"];
     let mut table = Table::brief(&headings);
     for case in &receipt.cases {
-        let value = |metric: TargetMetric| {
-            let (unit, factor) = Unit::of_target(metric);
-            Cell::number(metric.value(case).map(|value| value * factor), unit, Missing::Undefined)
-        };
-        let generated = |metric: TargetMetric| match case.id.phase() {
+        let value = |metric: Metric| Cell::number(figures::summary(metric, case), Unit::of(metric), Missing::Undefined);
+        let generated = |metric: Metric| match case.id.phase() {
             Phase::Generate => value(metric),
             _ => Cell::Missing(Missing::Undefined),
         };
@@ -194,11 +192,11 @@ pub fn brief(receipt: &Receipt) -> Table {
         table.row(vec![
             Cell::text(case.id.to_string()),
             Cell::number(summary_ns(&case.processes), Unit::Ns, Missing::NotMeasured),
-            value(TargetMetric::TtftMs),
+            value(Metric::Ttft),
             itl_p50(case, samples),
-            generated(TargetMetric::TpotMs),
-            value(TargetMetric::TokensPerS),
-            generated(TargetMetric::OutputTokensPerS),
+            generated(Metric::Tpot),
+            value(Metric::DecodeSpeed),
+            generated(Metric::OutputThroughput),
             Cell::number(variation(&case.processes), Unit::Fraction, Missing::Undefined),
             Cell::count(samples),
             share(case, receipt),
@@ -209,7 +207,7 @@ pub fn brief(receipt: &Receipt) -> Table {
 
 /// The p50 of all gaps. Gaps of one request are not independent: it takes as many requests as a p50 takes samples.
 fn itl_p50(case: &CaseRecord, requests: usize) -> Cell {
-    let gaps = if case.id.phase() == Phase::Bench { Vec::new() } else { Figure::Itl.values(case) };
+    let gaps = if case.id.phase() == Phase::Bench { Vec::new() } else { figures::values(Metric::Itl, case) };
     match percentile(&gaps, 0.5) {
         Some(p50) if requests < p50.needed => Cell::text(format!("{MISSING} (takes {})", p50.needed)),
         p50 => Cell::number(p50.and_then(|p50| p50.value), Unit::Ns, Missing::Undefined),

@@ -5,8 +5,9 @@ use infergate_core::stats::samples_needed;
 use super::request::middle_start;
 use super::scaling::families;
 use crate::gate::{limit_fraction, summary_ns};
+use crate::receipt::Metric;
 use crate::receipt::{CaseRecord, Receipt};
-use crate::report::figures::{Figure, Spread};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::load::WAITED_FOR_NS;
 use crate::report::model::{Finding, Section, Tone, Unit};
@@ -36,7 +37,7 @@ fn time(ns: f64) -> String {
 /// The case whose samples vary most, where that is too much.
 fn varies(receipt: &Receipt) -> Option<Finding> {
     let all = receipt.cases.iter().filter_map(|case| {
-        let figure = Figure::gated(case.id);
+        let figure = Metric::gated(case.id);
         let cv = Spread::of(figure, case).variation().quantity()?.value;
         Some((case.id, figure, cv))
     });
@@ -44,17 +45,17 @@ fn varies(receipt: &Receipt) -> Option<Finding> {
     let said = format!(
         "Measure again on an idle machine, on cores of its own: {} of {case} varies by {} from sample to sample, and up to {} is \
          steady",
-        figure.name(),
+        figures::name(figure),
         units::percent(Some(cv)),
         units::percent(Some(CV_LIMIT))
     );
-    Finding::of(Tone::Warn, said, &[(format!("CV of {} of {case}", figure.name()), cv, Unit::Fraction)])
+    Finding::of(Tone::Warn, said, &[(format!("CV of {} of {case}", figures::name(figure)), cv, Unit::Fraction)])
 }
 
 /// Up to which prompt the first token is there at once.
 fn long_prompts(receipt: &Receipt) -> Option<Finding> {
     let families = families(receipt);
-    let family = families.iter().find(|family| family.figure == Figure::Ttft)?;
+    let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
     let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
     let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
     let figure = |case: &CaseRecord, ns: f64| (format!("TTFT of {}", case.id), ns, Unit::Ns);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gate::limit_fraction;
+use crate::receipt::Metric;
 use crate::receipt::{CaseRecord, Receipt};
-use crate::report::figures::Figure;
+use crate::report::figures;
 use crate::report::inputs::Inputs;
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
@@ -22,7 +23,7 @@ const LEAST: usize = 3;
 
 /// Cases that differ in their prompt alone, the shortest first, for one figure; or generations, each of another length.
 pub struct Family<'a> {
-    pub figure: Figure,
+    pub figure: Metric,
     /// `prefill`, `generate 64 tokens`, `generate 64 to 256 tokens`.
     pub name: String,
     pub cases: Vec<(&'a CaseRecord, f64)>,
@@ -42,14 +43,15 @@ pub fn families(receipt: &Receipt) -> Vec<Family<'_>> {
     let mut families = Vec::new();
     for ((phase, _), mut cases) in groups {
         cases.sort_by_key(|case| (case.id.prompt_tokens(), case.id.output_tokens()));
-        for figure in Figure::that_scales(phase) {
+        for figure in figures::that_scale(phase) {
             // A prefill's TTFT and a decode's speed say the same of prompts alone.
             if phase == Phase::Generate && all_differ && families.iter().any(|family: &Family| family.figure == *figure)
             {
                 continue;
             }
-            let known =
-                cases.iter().filter_map(|case| Some((*case, figure.summary(case).filter(|value| *value > 0.0)?)));
+            let known = cases
+                .iter()
+                .filter_map(|case| Some((*case, figures::summary(*figure, case).filter(|value| *value > 0.0)?)));
             let cases: Vec<(&CaseRecord, f64)> = known.collect();
             if let [(first, _), .., (last, _)] = cases[..] {
                 families.push(Family { figure: *figure, name: family_name(first.id, last.id), cases });
@@ -92,11 +94,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         for (case, value) in &family.cases {
             let input = case.id.prompt_tokens() as f64 / shortest.id.prompt_tokens() as f64;
             table.row(vec![
-                Cell::text(family.figure.name()),
+                Cell::text(figures::name(family.figure)),
                 Cell::text(case.id.to_string()),
                 Cell::number(Some(case.id.prompt_tokens() as f64), Unit::Tokens, Missing::NotMeasured),
                 output_tokens(case.id),
-                Cell::number(Some(*value), family.figure.unit(), Missing::NotMeasured),
+                Cell::number(Some(*value), Unit::of(family.figure), Missing::NotMeasured),
                 Cell::number(Some(input), Unit::Times, Missing::Undefined),
                 Cell::number(Some(value / least), Unit::Times, Missing::Undefined),
                 Cell::number(Some(value / least - 1.0), Unit::Change, Missing::Undefined),
@@ -115,9 +117,9 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     if from == 0 || from == to {
         return None;
     }
-    let (figure, name) = (family.figure.name(), &family.name);
+    let (figure, name) = (figures::name(family.figure), &family.name);
     let (input, growth) = (to as f64 / from as f64, most / least);
-    let said = if family.figure == Figure::TokensPerS {
+    let said = if family.figure == Metric::DecodeSpeed {
         let change = units::change(growth - 1.0);
         format!("{name}: tokens/s change by {change} from a context of {from} to one of {to} tokens")
     } else {
@@ -132,7 +134,7 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     };
     let figures = [first, last].map(|case| format!("{figure} of {}", case.id));
     let [first, last] = figures;
-    let unit = family.figure.unit();
+    let unit = Unit::of(family.figure);
     Finding::of(Tone::Plain, said, &[(first, least, unit), (last, most, unit)])
 }
 
@@ -141,7 +143,7 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
     let mut cases: Vec<&CaseRecord> = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Prefill).collect();
     cases.sort_by_key(|case| case.id.prompt_tokens());
     let known: Vec<(&CaseRecord, f64)> =
-        cases.into_iter().filter_map(|case| Some((case, Figure::Ttft.summary(case)?))).collect();
+        cases.into_iter().filter_map(|case| Some((case, figures::summary(Metric::Ttft, case)?))).collect();
     if known.len() < LEAST {
         return None;
     }
@@ -154,7 +156,7 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
     let share = (MOST_POINTS / known.len()).max(1);
     let samples = known.iter().flat_map(|(case, _)| {
         let sample = |ns| Place { hover: String::new(), ..place(case, ns, "") };
-        Figure::Ttft.values(case).into_iter().take(share).map(sample).collect::<Vec<_>>()
+        figures::values(Metric::Ttft, case).into_iter().take(share).map(sample).collect::<Vec<_>>()
     });
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least = known.iter().filter_map(|(case, ns)| {

@@ -1,7 +1,8 @@
 //! How much each figure varies: within all samples, and between fresh processes.
 
+use crate::receipt::Metric;
 use crate::receipt::{Reason, Receipt};
-use crate::report::figures::{Figure, Spread};
+use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::units;
@@ -25,15 +26,15 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     ];
     let mut table = Table::new("variance", "", columns);
     for case in &receipt.cases {
-        for figure in Figure::of(case.id.phase()) {
-            let spread = Spread::of(*figure, case);
-            let between = match figure.variation(case) {
+        for &figure in figures::of_phase(case.id.phase()) {
+            let spread = Spread::of(figure, case);
+            let between = match figures::variation(figure, case) {
                 Ok(cv) => Cell::number(Some(cv), Unit::Fraction, Missing::Undefined),
                 Err(missing) => Cell::Missing(missing),
             };
             table.row(vec![
                 Cell::text(case.id.to_string()),
-                Cell::text(figure.name()),
+                Cell::text(figures::name(figure)),
                 spread.deviation(),
                 spread.variation(),
                 between,
@@ -53,8 +54,8 @@ struct Variations {
 impl Variations {
     fn of(inputs: &Inputs, receipt: &Receipt) -> Option<Self> {
         let known = receipt.cases.iter().filter_map(|case| {
-            let figure = Figure::gated(case.id);
-            Some((case.id, figure.name(), figure.variation(case).ok()?))
+            let figure = Metric::gated(case.id);
+            Some((case.id, figures::name(figure), figures::variation(figure, case).ok()?))
         });
         let mut cases: Vec<(Case, &'static str, f64)> = known.collect();
         cases.sort_by(|a, b| b.2.total_cmp(&a.2));

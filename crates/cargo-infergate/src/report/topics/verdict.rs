@@ -85,7 +85,7 @@ fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
 fn times(verdict: &Verdict) -> Table {
     let rows = timed(verdict);
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
-    let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemTokenNs);
+    let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemToken);
     let mut columns = vec![
         Column::words("case", "case"),
         Column::words("metric", "metric"),
@@ -315,7 +315,7 @@ pub fn brief(verdict: &Verdict, of_load: bool) -> Table {
 /// The case; the mean and a further metric stand below the median of the one that counts.
 fn below(row: &VerdictRow, time: &TimeEvidence) -> String {
     match (time.counted, time.statistic) {
-        (false, _) => format!("  {}", words::metric(time.metric)),
+        (false, _) => format!("  {}", time.metric.short()),
         (true, Statistic::Mean) => "  mean".into(),
         (true, Statistic::Median) => words::compared(row, time),
     }
@@ -324,8 +324,8 @@ fn below(row: &VerdictRow, time: &TimeEvidence) -> String {
 /// A level without the word that says where its name comes from, and its time.
 fn of_level(row: &VerdictRow, time: &TimeEvidence) -> Vec<Cell> {
     let level = if let Subject::Named(name) = &row.subject { name.name().to_owned() } else { row.subject.to_string() };
-    let p50 = if time.metric == Metric::SystemTokenNs { "" } else { " P50" };
-    vec![Cell::text(level), Cell::text(format!("{}{p50}", words::metric(time.metric)))]
+    let p50 = if time.metric == Metric::SystemToken { "" } else { " P50" };
+    vec![Cell::text(level), Cell::text(format!("{}{p50}", time.metric.short()))]
 }
 
 /// How the output of a row's case compares; what stands below the median that counts has none of its own.
@@ -341,7 +341,7 @@ fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
 /// A time, and the throughput that it is where it is one of all users.
 pub fn value(metric: Metric, ns: Option<f64>) -> Cell {
     match (metric, ns) {
-        (Metric::SystemTokenNs, Some(ns)) => {
+        (Metric::SystemToken, Some(ns)) => {
             Cell::text(format!("{} ({})", units::duration(Some(ns)), units::tokens_per_s(Some(1e9 / ns))))
         }
         _ => Cell::number(ns, Unit::Ns, Missing::NotMeasured),

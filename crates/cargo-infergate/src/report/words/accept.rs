@@ -84,18 +84,18 @@ fn larger(one: Option<UpTo>, other: Option<UpTo>) -> Option<UpTo> {
 /// The table for one row, without its reason. Its size leaves room for the next run of the same change.
 fn table(row: &VerdictRow) -> Option<Accept> {
     let (metric, against, up_to) = match (&row.evidence, row.outcome) {
-        (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT, Against::Base, None),
+        (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT.to_owned(), Against::Base, None),
         (Evidence::Time(time), Outcome::Regressed) => {
             let most = time.interval.map(|interval| interval.high).or(time.ratio)?.max(time.ratio?);
-            (time.metric.name(), time.against, Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
+            (time.metric.key_in("ns"), time.against, Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
         }
         (Evidence::Counter(counter), Outcome::CounterRegressed) => {
             let most = counter.head?.max.saturating_sub(counter.base?.max);
-            (counter.name.as_str(), Against::Base, Some(UpTo::Number(most)))
+            (counter.name.clone(), Against::Base, Some(UpTo::Number(most)))
         }
         _ => return None,
     };
-    Some(Accept { case: row.subject.clone(), metric: metric.to_owned(), against, up_to, reason: String::new() })
+    Some(Accept { case: row.subject.clone(), metric, against, up_to, reason: String::new() })
 }
 
 /// Percent, with one digit that is rounded up.

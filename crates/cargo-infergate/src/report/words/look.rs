@@ -161,7 +161,7 @@ fn allocated(site: &LeakSite) -> String {
 fn moved(parts: &[&TimeEvidence]) -> String {
     let mut parts = parts.to_vec();
     parts.sort_by(|a, b| b.ratio.unwrap_or(1.0).total_cmp(&a.ratio.unwrap_or(1.0)));
-    let part = |time: &&TimeEvidence| format!("its {} {}", words::metric(time.metric), words::change(time));
+    let part = |time: &&TimeEvidence| format!("its {} {}", time.metric.short(), words::change(time));
     parts.iter().map(part).collect::<Vec<String>>().join(", ")
 }
 

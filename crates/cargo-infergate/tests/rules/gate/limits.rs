@@ -25,7 +25,7 @@ fn a_limit_is_what_was_asked_for_or_follows_from_the_noise() {
 fn each_number_under_load_has_its_own() {
     let mut receipt = slower(0.0);
     for (metric, limit) in
-        [(Metric::SystemTokenNs, 1.05), (Metric::TtftP90Ns, 1.1), (Metric::ItlP90Ns, 1.1), (Metric::LongestGapNs, 1.5)]
+        [(Metric::SystemToken, 1.05), (Metric::TtftP90, 1.1), (Metric::ItlP90, 1.1), (Metric::LongestGap, 1.5)]
     {
         let times = WindowTimes { ramp_ns: 1, from_ns: 2, to_ns: 3, stop_ns: 4, give_up_ns: 5 };
         receipt.cases[0].load = Some(LoadCase { scenario: "chat".into(), users: 4, metric, times });

@@ -63,7 +63,7 @@ fn a_run_like_the_sessions_is_within_their_limit() {
     assert_eq!(outcomes(&times), [Outcome::WithinLimit; 4]);
     let evidence: Vec<_> = times.iter().filter_map(|row| row.time()).collect();
     let metrics: Vec<Metric> = evidence.iter().map(|time| time.metric).collect();
-    assert_eq!(metrics, [Metric::TtftNs, Metric::ItlNs, Metric::E2eNs, Metric::SystemTokenNs]);
+    assert_eq!(metrics, [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::SystemToken]);
     let floor = |threshold: Option<f64>| threshold.is_some_and(|ratio| (ratio - 1.10).abs() < 1e-9);
     assert!(evidence.iter().all(|time| time.sessions == Some(8) && floor(time.threshold)), "{evidence:?}");
     for (time, expected_ns) in evidence.iter().zip([101e6, 20.2e6, 161.6e6, 20.2e6]) {
@@ -282,7 +282,7 @@ fn a_metric_that_is_gone_does_not_pass() {
         record.chunk_ns = vec![record.ended_ns];
     }
     let verdict = judged(&head, &baseline(8));
-    let gap = times(&verdict).into_iter().find(|row| row.time().is_some_and(|time| time.metric == Metric::ItlNs));
+    let gap = times(&verdict).into_iter().find(|row| row.time().is_some_and(|time| time.metric == Metric::Itl));
     let gap = gap.expect("a row");
     assert_eq!((gap.outcome, &gap.reasons[..]), (Outcome::Inconclusive, &[Reason::NotTimed][..]));
 }

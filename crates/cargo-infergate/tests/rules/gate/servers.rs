@@ -53,7 +53,7 @@ impl World {
 
 /// What blocks settle.
 fn row_of((outcome, blocks): (Outcome, usize)) -> VerdictRow {
-    let time = TimeEvidence { blocks: Some(blocks), ..TimeEvidence::new(Metric::ItlNs, Against::Base) };
+    let time = TimeEvidence { blocks: Some(blocks), ..TimeEvidence::new(Metric::Itl, Against::Base) };
     VerdictRow::new(case("decode/p8"), outcome, Evidence::Time(time))
 }
 

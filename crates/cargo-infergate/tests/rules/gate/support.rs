@@ -113,13 +113,13 @@ pub fn probes(memory: f64, matrix: f64) -> ProbePair {
 }
 
 /// What a row compares, by the name of its metric, counter or target.
-pub fn compares(row: &VerdictRow) -> &str {
+pub fn compares(row: &VerdictRow) -> String {
     match &row.evidence {
-        Evidence::Output(_) => "output",
-        Evidence::Time(time) => time.metric.name(),
-        Evidence::Counter(counter) => &counter.name,
+        Evidence::Output(_) => "output".into(),
+        Evidence::Time(time) => time.metric.key_in("ns"),
+        Evidence::Counter(counter) => counter.name.clone(),
         Evidence::Target(target) => target.metric.name(),
-        Evidence::Memory(_) => "memory",
+        Evidence::Memory(_) => "memory".into(),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{
-    Counter, Evidence, Outcome, ProcessSamples, Receipt, Target, TargetEvidence, TargetMetric, Verdict, VerdictRow,
+    Counter, Evidence, Metric, Outcome, ProcessSamples, Receipt, Target, TargetEvidence, TargetMetric, Verdict,
+    VerdictRow,
 };
 use proptest::prelude::*;
 
@@ -47,7 +48,7 @@ fn a_target_reads_as_it_prints() {
     }
     let loose: Target = "  decode/*   itl_ms<50  ".parse().expect("without spaces");
     assert_eq!(loose.to_string(), "decode/* itl_ms < 50");
-    assert_eq!((loose.cases(), loose.metric(), loose.limit()), ("decode/*", TargetMetric::ItlMs, 50.0));
+    assert_eq!((loose.cases(), loose.metric(), loose.limit()), ("decode/*", TargetMetric::Of(Metric::Itl), 50.0));
 }
 
 #[test]
@@ -79,12 +80,12 @@ fn bad_text_says_what_is_wrong_and_how_to_write_it() {
 fn each_metric_is_derived_from_the_raw_samples_per_process() {
     let head = generation();
     for (metric, expected) in [
-        (TargetMetric::TtftMs, 100.0),
-        (TargetMetric::ItlMs, 10.0),
-        (TargetMetric::TpotMs, 10.0),
-        (TargetMetric::E2eMs, 140.0),
-        (TargetMetric::TokensPerS, 100.0),
-        (TargetMetric::OutputTokensPerS, 5.0 / 0.140),
+        (TargetMetric::Of(Metric::Ttft), 100.0),
+        (TargetMetric::Of(Metric::Itl), 10.0),
+        (TargetMetric::Of(Metric::Tpot), 10.0),
+        (TargetMetric::Of(Metric::E2e), 140.0),
+        (TargetMetric::Of(Metric::DecodeSpeed), 100.0),
+        (TargetMetric::Of(Metric::OutputThroughput), 5.0 / 0.140),
     ] {
         assert_near(metric.value(&head.cases[0]), expected);
     }

@@ -55,7 +55,7 @@ fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng)
         let server = servers[usize::from(side == Side::Head)];
         let records = server.serve(USERS, TIMES.ramp_ns, TIMES.stop_ns, since_ms, random);
         since_ms += records.iter().map(|record| record.ended_ns).max().unwrap_or(0) as f64 / 1e6;
-        let window = window(side, &load(Metric::SystemTokenNs), &records).expect("a full load");
+        let window = window(side, &load(Metric::SystemToken), &records).expect("a full load");
         block.windows.push(window);
     }
     for case in cases {
@@ -163,7 +163,7 @@ fn record(user: u32, scheduled_ns: u64, chunk_ns: &[u64]) -> RequestRecord {
 #[test]
 fn a_window_holds_what_ran_at_full_load() {
     let times = WindowTimes { ramp_ns: 10, from_ns: 100, to_ns: 200, stop_ns: 220, give_up_ns: 300 };
-    let load = LoadCase { scenario: "chat".into(), users: 2, metric: Metric::SystemTokenNs, times };
+    let load = LoadCase { scenario: "chat".into(), users: 2, metric: Metric::SystemToken, times };
     let records = [
         // Its third gap begins within and ends behind.
         record(0, 0, &[50, 110, 190, 230]),
@@ -173,7 +173,7 @@ fn a_window_holds_what_ran_at_full_load() {
     ];
     let seen = window(Side::Head, &load, &records).expect("full from 0 to 230");
     assert_eq!((seen.output_tokens, seen.length_ns), (5, 100));
-    assert_eq!(seen.value_ns(Metric::SystemTokenNs), Some(20));
+    assert_eq!(seen.value_ns(Metric::SystemToken), Some(20));
     assert_eq!(seen.ttft_ns, [40, 10]);
     assert_eq!((seen.gaps, &seen.longest_gap_ns[..]), (3, &[80, 10][..]));
     assert_eq!((seen.starved, seen.unfinished), (0, 1));
@@ -194,6 +194,6 @@ fn a_case_is_named_after_its_load() {
         assert_eq!(of_case_name(&name, 16), Some(("a/b", metric)));
         assert_eq!(of_case_name(&name, 6), None, "{name}");
     }
-    assert_eq!(case_name("chat", 16, Metric::TimeNs), None);
+    assert_eq!(case_name("chat", 16, Metric::Time), None);
     assert_eq!(of_case_name("chat/ttft", 16), None);
 }

@@ -4,8 +4,9 @@
 //! `cargo test -p cargo-infergate --test rules load::coverage -- --nocapture` prints them, queue by queue (docs/LOAD.md).
 
 use cargo_infergate::load::slo::{Limit, goodput};
-use cargo_infergate::load::summary::{LevelSummary, e2e_ns, summarise, ttft_ns};
+use cargo_infergate::load::summary::{LevelSummary, summarise};
 use cargo_infergate::stats::clopper_pearson;
+use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 
 use crate::load::queue::{Load, Queue, Server};
@@ -63,7 +64,7 @@ fn counted(server: Server, load: Load, requests: usize) -> [[Count; 4]; 3] {
     let mut queue = Queue::warm(server, load, 22);
     let long: Vec<_> = queue.by_ref().take(LONG).collect();
     let mut times: [Vec<f64>; 2] =
-        [long.iter().filter_map(ttft_ns).collect(), long.iter().filter_map(e2e_ns).collect()];
+        [Metric::Ttft, Metric::E2e].map(|metric| long.iter().filter_map(|record| metric.value(record)).collect());
     times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
     let truth = [0, 1].map(|metric| PERCENTILES.map(|p| quantile(&times[metric], p).expect("a truth")));
     let limit: Limit = format!("e2e={}ns", truth[1][1].round()).parse().expect("a limit");

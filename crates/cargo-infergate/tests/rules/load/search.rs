@@ -2,7 +2,8 @@
 
 use cargo_infergate::load::search::{Step, next_step};
 use cargo_infergate::load::slo::{Limit, meets};
-use cargo_infergate::load::summary::{e2e_ns, summarise};
+use cargo_infergate::load::summary::summarise;
+use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 use proptest::prelude::*;
 
@@ -60,7 +61,7 @@ fn the_most_users_that_are_named_meet_the_objective() {
         };
         let is_met = |users: u32| {
             let long = Queue::warm(server, Load::Closed(users), number).take(20_000);
-            let times: Vec<f64> = long.filter_map(|record| e2e_ns(&record)).collect();
+            let times: Vec<f64> = long.filter_map(|record| Metric::E2e.value(&record)).collect();
             quantile(&times, 0.9).is_some_and(|ns| ns <= limit.limit_ns as f64)
         };
         let Some(users) = found else { continue };

@@ -38,7 +38,7 @@ fn a_verdict_of_this_schema_is_still_read() {
     let verdict: Verdict = serde_json::from_str(&golden_text("verdict-2.json")).expect("a verdict");
     assert_eq!((&*verdict.schema, verdict.verdict, verdict.exit_code), (VERDICT_SCHEMA, Outcome::Regressed, 1));
     let time = verdict.rows[2].time().expect("a time");
-    assert_eq!((time.metric, time.against, time.shown), (Metric::ItlNs, Against::Baseline, Some(Shown::Slower)));
+    assert_eq!((time.metric, time.against, time.shown), (Metric::Itl, Against::Baseline, Some(Shown::Slower)));
     assert_eq!(time.interval.map(|interval| (interval.low, interval.level)), Some((1.21, 0.996)));
     assert_eq!(time.blocks, None);
     assert_eq!(verdict.rows[3].subject, Subject::Named(Name::new("criterion", "fib/20").expect("a name")));

@@ -39,7 +39,7 @@ fn case() -> Case {
 /// A row without numbers that could contradict it.
 fn row(outcome: Outcome) -> VerdictRow {
     let output = OutputEvidence::new(OutputComparison::Unknown);
-    let time = TimeEvidence::new(Metric::ItlNs, Against::Base);
+    let time = TimeEvidence::new(Metric::Itl, Against::Base);
     let is_of_time = outcome == Outcome::SameCode;
     let evidence = if is_of_time { Evidence::Time(time) } else { Evidence::Output(output) };
     VerdictRow::new(case(), outcome, evidence)
@@ -51,7 +51,7 @@ fn of(outcomes: &[Outcome]) -> Verdict {
 
 /// A row whose time was measured and is still open.
 fn open() -> VerdictRow {
-    let time = TimeEvidence { ratio: Some(1.0), ..TimeEvidence::new(Metric::ItlNs, Against::Base) };
+    let time = TimeEvidence { ratio: Some(1.0), ..TimeEvidence::new(Metric::Itl, Against::Base) };
     VerdictRow::new(case(), Outcome::Inconclusive, Evidence::Time(time))
 }
 
@@ -97,7 +97,7 @@ fn contradicting() -> Vec<VerdictRow> {
     let time = |against, ratio, low, outcome| {
         let interval = Some(Interval { low, high: 1.6, level: 0.95 });
         let (ratio, threshold) = (Some(ratio), Some(1.1));
-        let time = TimeEvidence { ratio, interval, threshold, ..TimeEvidence::new(Metric::ItlNs, against) };
+        let time = TimeEvidence { ratio, interval, threshold, ..TimeEvidence::new(Metric::Itl, against) };
         VerdictRow::new(case(), outcome, Evidence::Time(time))
     };
     let counter = CounterEvidence {
@@ -128,7 +128,7 @@ fn contradicting() -> Vec<VerdictRow> {
 
 #[test]
 fn an_accepted_row_says_who_accepts_how_much() {
-    let time = TimeEvidence { ratio: Some(1.05), ..TimeEvidence::new(Metric::ItlNs, Against::Base) };
+    let time = TimeEvidence { ratio: Some(1.05), ..TimeEvidence::new(Metric::Itl, Against::Base) };
     let plain = VerdictRow::new(case(), Outcome::Accepted, Evidence::Time(time));
     let accepted = |percent| {
         let reason = Reason::Accepted { up_to: Some(UpTo::Percent(percent)), reason: "meant".into() };

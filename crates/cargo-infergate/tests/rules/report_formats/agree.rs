@@ -106,7 +106,7 @@ fn row(outcome: Outcome) -> VerdictRow {
         head_ns: Some(1.5e6),
         ratio: Some(1.5),
         threshold: (outcome != Outcome::Advisory).then_some(1.02),
-        ..TimeEvidence::new(Metric::ItlNs, Against::Base)
+        ..TimeEvidence::new(Metric::Itl, Against::Base)
     };
     VerdictRow::new("decode/p128".parse::<infergate_core::case::Case>().expect("a case"), outcome, Evidence::Time(time))
 }

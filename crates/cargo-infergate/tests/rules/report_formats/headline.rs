@@ -37,7 +37,7 @@ fn time(subject: &str, outcome: Outcome, metric: Metric, ratio: f64) -> VerdictR
 }
 
 fn decode(prompt_tokens: usize, outcome: Outcome, ratio: f64) -> VerdictRow {
-    time(&format!("decode/p{prompt_tokens}"), outcome, Metric::ItlNs, ratio)
+    time(&format!("decode/p{prompt_tokens}"), outcome, Metric::Itl, ratio)
 }
 
 fn output(subject: &str, outcome: Outcome, comparison: OutputComparison, position: Option<usize>) -> VerdictRow {
@@ -89,30 +89,30 @@ fn a_slowdown_comes_first_with_its_size_and_the_others_are_counted() {
         vec![],
         &format!("decode/p128 5.7 % slower {details}. 2 other cases pass, 1 other case is not decided"),
     );
-    let generate = time("generate/p128-o64", Regressed, Metric::E2eNs, 1.03);
-    let bench = time("bench:fib/20", Regressed, Metric::TimeNs, 1.02);
+    let generate = time("generate/p128-o64", Regressed, Metric::E2e, 1.03);
+    let bench = time("bench:fib/20", Regressed, Metric::Time, 1.02);
     assert_says(
         vec![bench, generate, slower(1.057)],
         vec![],
         &format!("decode 5.7 % slower {details}, generate 3.0 % slower and 1 more"),
     );
-    let level = time("load:chat/2 users", Regressed, Metric::TtftNs, 1.5);
+    let level = time("load:chat/2 users", Regressed, Metric::Ttft, 1.5);
     assert_says(vec![level], vec![], "TTFT of chat/2 users 50 % longer (1.00 to 1.50 ms; 95 %: +49 to +51 %)");
     // What a token of all users takes, as people say it.
-    let level = time("load:chat/2 users", Regressed, Metric::SystemTokenNs, 1.25);
+    let level = time("load:chat/2 users", Regressed, Metric::SystemToken, 1.25);
     assert_says(vec![level], vec![], "throughput of chat/2 users 20 % lower (1000 to 800 tok/s; 95 %: -21 to -19 %)");
 }
 
 #[test]
 fn a_mean_and_an_anchor_are_named_as_what_they_are() {
-    let mean = TimeEvidence { statistic: Statistic::Mean, ..moved(Metric::ItlNs, 1.2) };
+    let mean = TimeEvidence { statistic: Statistic::Mean, ..moved(Metric::Itl, 1.2) };
     let details = "(1.00 to 1.20 ms; 95 %: +19 to +21 %)";
     let row = |time| row("decode/p128", Outcome::Regressed, Evidence::Time(time));
     assert_says(vec![row(mean)], vec![], &format!("the mean of decode 20 % slower {details}"));
-    let anchor = TimeEvidence { against: Against::Anchor, interval: None, ..moved(Metric::ItlNs, 1.2) };
+    let anchor = TimeEvidence { against: Against::Anchor, interval: None, ..moved(Metric::Itl, 1.2) };
     assert_says(vec![row(anchor)], vec![], "decode 20 % slower than the anchor (1.00 to 1.20 ms)");
     // Pairs moved the other way than the two medians: the medians would only confuse.
-    let apart = TimeEvidence { head_ns: Some(9e5), ..moved(Metric::ItlNs, 1.2) };
+    let apart = TimeEvidence { head_ns: Some(9e5), ..moved(Metric::Itl, 1.2) };
     assert_says(vec![row(apart)], vec![], "decode 20 % slower (95 %: +19 to +21 %)");
 }
 
@@ -190,7 +190,7 @@ fn kinds_come_in_one_order_whatever_the_order_of_the_rows() {
 #[test]
 fn a_pass_says_what_would_have_shown() {
     use Outcome::{Improved, Pass, WithinLimit};
-    let none = |ratio| TimeEvidence { interval: None, ..moved(Metric::ItlNs, ratio) };
+    let none = |ratio| TimeEvidence { interval: None, ..moved(Metric::Itl, ratio) };
     let within = |time| row("decode/p128", WithinLimit, Evidence::Time(time));
     let followed = [memory(Witness::Heap, Pass, 0.0, 1.0), memory(Witness::Resident, Pass, 0.0, 10_444.8)];
     let [heap, resident] = followed;
@@ -220,7 +220,7 @@ fn a_pass_says_what_would_have_shown() {
 #[test]
 fn a_pass_that_judged_less_says_so() {
     use Outcome::{Accepted, Advisory, Layout, SameCode, WithinLimit};
-    let untimed = TimeEvidence::new(Metric::ItlNs, Against::Base);
+    let untimed = TimeEvidence::new(Metric::Itl, Against::Base);
     let same_code = row("decode/p128", SameCode, Evidence::Time(untimed));
     let said = "1 case with the same output, nothing timed, as base and head are the same machine code";
     assert_says(vec![same("decode/p128"), same_code], vec![Note::SameCode], said);
@@ -230,7 +230,7 @@ fn a_pass_that_judged_less_says_so() {
     let said =
         "1 case without an output to compare with, time is shown and not judged (largest change: decode 50 % slower)";
     assert_says(vec![unknown, decode(128, Advisory, 1.5)], vec![], said);
-    let level = |reason| time("load:chat/2 users", Advisory, Metric::TtftNs, 1.0).because(reason);
+    let level = |reason| time("load:chat/2 users", Advisory, Metric::Ttft, 1.0).because(reason);
     for (reason, notes, why) in [
         (Reason::NoBaseline, vec![], "there is no baseline"),
         (
@@ -249,7 +249,7 @@ fn a_pass_that_judged_less_says_so() {
         assert_says(vec![level(reason)], notes, &said);
     }
     let silent = output("bench:fib/20", Outcome::Pass, OutputComparison::NotGiven, None);
-    let bench = time("bench:fib/20", WithinLimit, Metric::TimeNs, 1.0);
+    let bench = time("bench:fib/20", WithinLimit, Metric::Time, 1.0);
     assert_says(vec![silent, bench], vec![], "1 case, none slower (a slowdown from 2.1 % on would show)");
     let accepted = Reason::Accepted { up_to: Some("6%".parse().expect("a size")), reason: "meant".into() };
     let accepted = decode(128, Accepted, 1.05).because(accepted);
@@ -264,9 +264,9 @@ fn what_is_open_says_why_and_what_to_do() {
     let noisy = decode(128, Unstable, 1.012).because(Reason::TooNoisy { blocks: 24 });
     let said = "decode is not decided (+1.2 %; 95 %: +0.2 to +2.2 %): too noisy to judge in 24 blocks; measure again on a \
                 quieter machine. 1 other case passes";
-    let other = time("prefill/p128", WithinLimit, Metric::TtftNs, 1.0);
+    let other = time("prefill/p128", WithinLimit, Metric::Ttft, 1.0);
     assert_says(vec![noisy.clone(), other.clone()], vec![], said);
-    let late = time("generate/p8-o8", Unstable, Metric::E2eNs, 1.0);
+    let late = time("generate/p8-o8", Unstable, Metric::E2e, 1.0);
     assert!(
         of(&Verdict::of(vec![noisy.clone(), late], vec![])).starts_with("decode and 1 more are not decided (+1.2 %")
     );
@@ -338,11 +338,11 @@ fn any_row() -> impl Strategy<Value = VerdictRow> {
     (outcome, select(subjects.to_vec()), evidence).prop_map(|(outcome, subject, (kind, number, count))| {
         let at = Some(count as usize).filter(|at| at.is_multiple_of(2));
         let evidence = match kind {
-            0 => time(subject, outcome, Metric::ItlNs, number).evidence,
+            0 => time(subject, outcome, Metric::Itl, number).evidence,
             1 => output(subject, outcome, OutputComparison::Changed, at).evidence,
             2 => memory(Witness::Heap, outcome, number, number).evidence,
             3 => counter(subject, "peak_live_bytes", 7, u64::from(count)).evidence,
-            _ => Evidence::Time(TimeEvidence::new(Metric::TtftP90Ns, Against::Anchor)),
+            _ => Evidence::Time(TimeEvidence::new(Metric::TtftP90, Against::Anchor)),
         };
         row(subject, outcome, evidence)
     })

@@ -30,7 +30,7 @@ fn formats_that_need_a_verdict_say_so() {
 fn many(count: usize) -> Verdict {
     let row = |n: usize| {
         let case: Case = format!("decode/p{}", n + 1).parse().expect("a case");
-        let mut time = TimeEvidence::new(Metric::ItlNs, Against::Base);
+        let mut time = TimeEvidence::new(Metric::Itl, Against::Base);
         (time.base_ns, time.head_ns, time.ratio) = (Some(1e6), Some(1.05e6), Some(1.05));
         time.interval = Some(Interval { low: 1.04, high: 1.06, level: 0.95 });
         time.threshold = Some(1.02);

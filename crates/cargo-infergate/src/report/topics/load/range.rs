@@ -56,9 +56,9 @@ fn table(view: &View<'_>, metric: Metric, (least, most): (&str, &str)) -> Table 
     for [(least, low), (most, high)] in ranges(view, metric) {
         table.row(vec![
             load_cell(&least.arrivals),
-            Cell::number(Some(low), metric.unit(), Missing::Undefined),
+            Cell::number(Some(low), Unit::of(metric), Missing::Undefined),
             Cell::foreign(&view.series_name(least.series())),
-            Cell::number(Some(high), metric.unit(), Missing::Undefined),
+            Cell::number(Some(high), Unit::of(metric), Missing::Undefined),
             Cell::foreign(&view.series_name(most.series())),
             Cell::number((low > 0.0).then(|| high / low), Unit::Times, Missing::Undefined),
         ]);

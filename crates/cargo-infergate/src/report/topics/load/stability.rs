@@ -4,9 +4,8 @@
 use infergate_core::stats::samples_needed;
 
 use super::{MOST_SERIES, left_out};
-use crate::load::summary::e2e_ns;
 use crate::report::inputs::Inputs;
-use crate::report::load::{FOLLOWED, Point, QUARTERS, Quarter, Series, View};
+use crate::report::load::{FOLLOWED, Metric, Point, QUARTERS, Quarter, Series, View};
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
@@ -33,7 +32,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         for (at, metric) in FOLLOWED.iter().enumerate() {
             let mut cells = view.cells(point);
             cells.push(Cell::text(format!("{} P50", metric.short())));
-            let median = |quarter: &Quarter| Cell::number(quarter.p50[at], metric.unit(), few(quarter.requests[at]));
+            let median =
+                |quarter: &Quarter| Cell::number(quarter.p50[at], Unit::of(*metric), few(quarter.requests[at]));
             cells.extend(point.quarters.iter().map(median));
             let change = change(point, at);
             cells.push(Cell::number(change, Unit::Change, no_change(point, at)));
@@ -97,7 +97,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
         Unit::Fraction.show(STEADY)
     );
     let quarters = point.quarters.iter().enumerate().filter_map(|(number, quarter)| {
-        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, metric.unit()))
+        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, Unit::of(metric)))
     });
     Finding::of(tone, said, &quarters.collect::<Vec<_>>())
 }
@@ -133,7 +133,7 @@ fn places(view: &View<'_>, series: Series, began_ns: u64) -> Vec<Place> {
     let is_its = |target: u32| series.target.is_none_or(|own| usize::try_from(target) == Ok(own));
     let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
     let places = completed.filter(|record| is_its(record.target)).filter_map(|record| {
-        let y = e2e_ns(record).filter(|ns| *ns > 0.0)?;
+        let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
         Some(Place { x: record.scheduled_ns.saturating_sub(began_ns) as f64, y, hover: String::new() })
     });
     places.collect()

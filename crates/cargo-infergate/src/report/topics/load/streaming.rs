@@ -66,7 +66,7 @@ fn speeds(view: &View<'_>) -> Option<Finding> {
 /// Decode speed over the number of users with the speed at which people read, where more than one load ran.
 fn speed_chart(view: &View<'_>) -> Option<Chart> {
     let metric = Metric::DecodeSpeed;
-    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
     if lines.is_empty() {
         return None;
     }
@@ -86,7 +86,7 @@ fn speed_chart(view: &View<'_>) -> Option<Chart> {
             left_out(view)
         ),
         x: view.axis(),
-        y: Axis::new("decode speed", metric.unit()).zero().including(fast),
+        y: Axis::new("decode speed", Unit::of(metric)).zero().including(fast),
         layers,
     })
 }
@@ -145,7 +145,7 @@ fn gaps(view: &View<'_>) -> Option<Finding> {
 /// The gap between tokens over the number of users, with what feels instant, acceptable and sluggish; where more than one load ran.
 pub fn itl_chart(view: &View<'_>) -> Option<Chart> {
     let metric = Metric::Itl;
-    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
     if lines.is_empty() {
         return None;
     }
@@ -157,7 +157,7 @@ pub fn itl_chart(view: &View<'_>) -> Option<Chart> {
     ];
     let largest =
         view.digest.points.iter().filter_map(|point| point.spread(metric).p50).reduce(f64::max).unwrap_or(0.0);
-    let y = Axis::new("ITL", metric.unit()).zero();
+    let y = Axis::new("ITL", Unit::of(metric)).zero();
     let said = "The middle gap between two pieces of a stream, and how such a stream feels.";
     Some(Chart {
         id: "load-itl".into(),

@@ -6,7 +6,7 @@ use super::{MOST_SCENARIOS, ends};
 use crate::load::judge::load;
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
-use crate::report::load::{Metric, Point, View, median_cell};
+use crate::report::load::{Metric, Point, View, direction, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
 use crate::report::topics::title::MAX_NAME_CHARS;
 
@@ -143,9 +143,9 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
     // The first stands on top.
     for (at, (point, p50)) in known.iter().rev().enumerate() {
         let y = at as f64;
-        let shown = metric.unit().show(*p50);
+        let shown = Unit::of(metric).show(*p50);
         if let Some((from, to)) = point.spread(metric).p50_within {
-            let ends = format!("{} to {}", metric.unit().show(from), metric.unit().show(to));
+            let ends = format!("{} to {}", Unit::of(metric).show(from), Unit::of(metric).show(to));
             let hover = format!("{}: {shown} ({ends})", name(point));
             let look = Look::nth(point.target.unwrap_or(0)).dashed(false);
             layers.push(Layer::Interval { name: "95 % interval".into(), from, to, y, hover, look });
@@ -155,10 +155,10 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
     layers.push(Layer::Points { name: "P50".into(), points, look: Look::ink() });
     let lanes = known.iter().rev().map(|(point, _)| name(point)).collect();
     Some(Chart {
-        id: format!("load-targets-{}-{}", view.scenario_id(scenario), metric.id().replace('_', "-")),
-        title: view.titled(scenario, metric.name()),
-        caption: format!("Medians with their 95 % intervals. {}", metric.direction()),
-        x: Axis::new(metric.short(), metric.unit()).zero(),
+        id: format!("load-targets-{}-{}", view.scenario_id(scenario), metric.key().replace('_', "-")),
+        title: view.titled(scenario, metric.long()),
+        caption: format!("Medians with their 95 % intervals. {}", direction(metric)),
+        x: Axis::new(metric.short(), Unit::of(metric)).zero(),
         y: Axis::named("target and load", lanes),
         layers,
     })

@@ -6,7 +6,7 @@ use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
 use crate::load::judge::load;
 use crate::report::inputs::Inputs;
-use crate::report::load::{Metric, Point, Rank, View, percentile_cell, smoothness, wait};
+use crate::report::load::{Metric, Point, Rank, View, direction, percentile_cell, smoothness, wait};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
 use crate::report::units::capital;
 
@@ -65,7 +65,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     if metric == Metric::Ttft {
         own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
     }
-    view.table(metric.id(), &capital(metric.name()), own, |point| {
+    view.table(metric.key(), &capital(metric.long()), own, |point| {
         let mut cells = vec![Cell::count(point.spread(metric).requests)];
         cells.extend(ranks.iter().map(|rank| percentile_cell(point, metric, *rank)));
         if metric == Metric::Ttft {
@@ -79,7 +79,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
 pub fn brief(view: &View<'_>, points: &[&Point]) -> Vec<Table> {
     let table = |metric: Metric| {
         let feels = (metric == Metric::Itl).then_some("feels");
-        let headings: Vec<&str> = [metric.name(), "P25", "P50", "P75", "P99"].into_iter().chain(feels).collect();
+        let headings: Vec<&str> = [metric.long(), "P25", "P50", "P75", "P99"].into_iter().chain(feels).collect();
         let mut table = Table::brief(&headings);
         for point in points {
             let mut cells = vec![Cell::text(view.row_name(point))];
@@ -93,7 +93,7 @@ pub fn brief(view: &View<'_>, points: &[&Point]) -> Vec<Table> {
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Option<Chart> {
-    let lines = lines(view, metric.unit(), |point| point.spread(metric).p50);
+    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
     if lines.is_empty() {
         return None;
     }
@@ -108,11 +108,11 @@ fn chart(view: &View<'_>, metric: Metric) -> Option<Chart> {
     }
     layers.extend(lines);
     Some(Chart {
-        id: format!("load-{}", metric.id().replace('_', "-")),
-        title: capital(metric.name()),
-        caption: format!("The line joins medians{band}. {}{}", metric.direction(), left_out(view)),
+        id: format!("load-{}", metric.key().replace('_', "-")),
+        title: capital(metric.long()),
+        caption: format!("The line joins medians{band}. {}{}", direction(metric), left_out(view)),
         x: view.axis(),
-        y: Axis::new(metric.short(), metric.unit()).zero(),
+        y: Axis::new(metric.short(), Unit::of(metric)).zero(),
         layers,
     })
 }
@@ -131,7 +131,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
                 "{} at {}: {}, {} that at {at_first}",
                 metric.short(),
                 load(&point.arrivals),
-                metric.unit().show(value),
+                Unit::of(*metric).show(value),
                 Unit::Times.show(value / base)
             );
             Some(Place { x: point.load(), y: value / base, hover })

@@ -55,7 +55,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn best(points: &[Point], metric: Metric) -> Option<Best<'_>> {
     let mut known: Vec<(&Point, f64)> =
         points.iter().filter_map(|point| Some((point, point.spread(metric).p50?))).collect();
-    known.sort_by(|a, b| if metric.more_is_better() { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
+    known.sort_by(|a, b| if metric.is_rate() { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
     let [(first, _), (second, _), ..] = known[..] else { return None };
     let is_sure = known[1..].iter().all(|(other, _)| {
         let ends = first.spread(metric).p50_within.zip(other.spread(metric).p50_within);

@@ -48,13 +48,13 @@ pub fn times(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
 /// `decode 5.7 % slower`, `TTFT of chatbot/2 users 50 % longer`.
 pub fn moved(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> String {
     let name = name(verdict, &row.subject);
-    let is_usual = row.subject.case().is_some_and(|case| Metric::of(&case) == time.metric);
+    let is_usual = row.subject.case().is_some_and(|case| Metric::gated(case) == time.metric);
     let what = match (time.statistic, is_usual) {
         (Statistic::Median, true) => name,
         (Statistic::Mean, true) => format!("the mean of {name}"),
         (Statistic::Median, false) if is_rate(time) => format!("throughput of {name}"),
-        (Statistic::Median, false) => format!("{} of {name}", words::metric(time.metric)),
-        (Statistic::Mean, false) => format!("mean {} of {name}", words::metric(time.metric)),
+        (Statistic::Median, false) => format!("{} of {name}", time.metric.short()),
+        (Statistic::Mean, false) => format!("mean {} of {name}", time.metric.short()),
     };
     let change = time.ratio.map(|ratio| as_said(time, ratio) - 1.0).filter(|change| change.is_finite());
     let Some(change) = change else { return format!("{what} {}", row.outcome.words()) };
@@ -72,7 +72,7 @@ pub fn moved(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> String
 
 /// Whether people say it as what is got through in a second: a time of all users together.
 fn is_rate(time: &TimeEvidence) -> bool {
-    time.metric == Metric::SystemTokenNs && time.statistic == Statistic::Median
+    time.metric == Metric::SystemToken && time.statistic == Statistic::Median
 }
 
 /// A ratio of times, or of what is got through in a second.
