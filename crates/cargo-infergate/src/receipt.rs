@@ -15,14 +15,16 @@ mod demo;
 mod evidence;
 mod init;
 mod layouts;
+mod limit;
 mod llama_bench;
 mod load;
-mod load_baseline;
+pub mod load_baseline;
 mod paired;
 mod paired_case;
 mod price;
 mod reason;
 mod report;
+mod scenario;
 mod shard;
 mod summary;
 mod target;
@@ -52,6 +54,7 @@ pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
+pub use limit::Limit;
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use load::{
     AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,
@@ -66,6 +69,7 @@ pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict,
 };
+pub use scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 pub use shard::{MAX_SHARDS, ShardRecord};
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Phase};
-use crate::receipt::ProcessSamples;
-use crate::trace::Times;
+use crate::trace::{Times, per_second};
 
 /// A time or a speed. In files it is named with its unit behind it, nanoseconds, where it is gated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -143,27 +142,12 @@ impl Metric {
         if self == Self::Itl { times.gaps_ns().collect() } else { self.value(times).into_iter().collect() }
     }
 
-    /// All its values in the samples of a case of this phase; none where it is undefined.
-    pub fn of_samples(self, phase: Phase, samples: &ProcessSamples) -> Vec<f64> {
-        match phase {
-            Phase::Prefill | Phase::Generate => samples.traces().iter().flat_map(|trace| self.of(trace)).collect(),
-            Phase::Decode => samples.times_ns().into_iter().filter_map(|ns| self.of_step(ns)).collect(),
-            Phase::Bench if self == Self::Time => samples.times_ns(),
-            Phase::Bench => Vec::new(),
-        }
-    }
-
     /// A decode sample is one gap: no first token and no request, so no TTFT and no E2E.
-    fn of_step(self, step_ns: f64) -> Option<f64> {
+    pub fn of_step(self, step_ns: f64) -> Option<f64> {
         match self {
             Self::Itl | Self::Tpot => Some(step_ns),
             Self::DecodeSpeed => per_second(1.0, step_ns),
             _ => None,
         }
     }
-}
-
-/// `count` in a time, by the second; `None` when no time passed.
-pub fn per_second(count: f64, ns: f64) -> Option<f64> {
-    (ns > 0.0).then(|| count * 1e9 / ns)
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::Case;
+use crate::case::{Case, Phase};
 use crate::engine::{Device, EngineInfo};
 use crate::sha256;
 use crate::trace::Trace;
@@ -300,6 +300,16 @@ impl ProbePair {
 }
 
 impl ProcessSamples {
+    /// All values of `metric` in the samples of a case of this phase; none where it is undefined.
+    pub fn values(&self, metric: Metric, phase: Phase) -> Vec<f64> {
+        match phase {
+            Phase::Prefill | Phase::Generate => self.traces().iter().flat_map(|trace| metric.of(trace)).collect(),
+            Phase::Decode => self.times_ns().into_iter().filter_map(|ns| metric.of_step(ns)).collect(),
+            Phase::Bench if metric == Metric::Time => self.times_ns(),
+            Phase::Bench => Vec::new(),
+        }
+    }
+
     /// The gated time of an iteration, from each sample: the whole of its timed region, nanoseconds.
     pub fn times_ns(&self) -> Vec<f64> {
         let iterations = self.iterations_per_sample.max(1) as f64;

@@ -2,8 +2,6 @@
 
 use anyhow::{Result, ensure};
 
-use crate::metric::Metric;
-
 /// When each output token of one request was on the host, in nanoseconds after the request was handed over (`t_0`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
@@ -60,12 +58,12 @@ impl Trace {
 
     /// Decode speed: `1 / TPOT`. `None` below two tokens or when no time passed.
     pub fn decode_tokens_per_s(&self) -> Option<f64> {
-        Metric::DecodeSpeed.value(self)
+        per_second(1.0, self.tpot_ns()?)
     }
 
     /// Output throughput of this request: `n / E2E`. `None` without a token or when no time passed.
     pub fn output_tokens_per_s(&self) -> Option<f64> {
-        Metric::OutputThroughput.value(self)
+        per_second(self.token_ns.len() as f64, self.e2e_ns()? as f64)
     }
 }
 
@@ -110,4 +108,9 @@ impl<'a> From<&'a Trace> for Times<'a> {
     fn from(trace: &'a Trace) -> Self {
         trace.times()
     }
+}
+
+/// `count` in a time, by the second; `None` when no time passed.
+pub fn per_second(count: f64, ns: f64) -> Option<f64> {
+    (ns > 0.0).then(|| count * 1e9 / ns)
 }

@@ -33,9 +33,10 @@ use crate::load::repeats;
 use crate::load::script_server::{self, Script};
 use crate::load::search::{Step, next_step};
 use crate::load::shard::note;
-use crate::load::slo::{Limit, meets};
+use crate::load::slo::meets;
 use crate::load::summary::summarise;
 use crate::machine;
+use crate::receipt::Limit;
 use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
 use crate::report;
 use drawer::Drawer;
@@ -245,7 +246,7 @@ impl Run<'_> {
         let own = self.settings.begin.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         if self.target.has_client() && !is_known && !self.is_cancelled() {
-            let live = self.show(&format!("self-audit, {}", judge::load(&own)), None);
+            let live = self.show(&format!("self-audit, {}", own.name()), None);
             self.receipt.audits.extend(audit(&this_program()?, own, self.settings.seed, &live)?);
         }
         Ok(())
@@ -282,7 +283,7 @@ impl Run<'_> {
             return Ok(());
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
-        let label = format!("{}, {}", plan.shape.name, judge::load(&arrivals));
+        let label = format!("{}, {}", plan.shape.name, arrivals.name());
         let live = self.show(&label, Some(plan.progress_stop()));
         let outcome = self.target.run_level(&plan, &live)?;
         if outcome.is_full {

@@ -16,7 +16,7 @@ use infergate_core::printable::{printable, printable_within};
 
 use super::stored::{geometric_mean, stored_limit, too_few};
 use super::{Policy, against_one_run, decide, newest_of_each_day};
-use crate::load::scenario::Scenario;
+use crate::receipt::Scenario;
 use crate::receipt::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
     Subject, TimeEvidence, Verdict, VerdictRow,

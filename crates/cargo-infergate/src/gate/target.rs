@@ -36,7 +36,7 @@ impl TargetMetric {
 
     fn samples(self, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
         let Self::Of(metric) = self else { return Vec::new() };
-        metric.of_samples(phase, process).into_iter().map(|value| in_its_unit(metric, value)).collect()
+        process.values(metric, phase).into_iter().map(|value| in_its_unit(metric, value)).collect()
     }
 
     /// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.

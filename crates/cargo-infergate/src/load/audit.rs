@@ -16,10 +16,10 @@ use super::dial::Network;
 use super::endpoint::Client;
 use super::live::Live;
 use super::plan::{LevelPlan, Prompts};
-use super::scenario::Scenario;
 use super::script_server::{COMMAND, Log, Script};
 use super::shard::Shard;
 use super::url::Url;
+use crate::receipt::Scenario;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
 
 /// As a fast server answers some users, and as one answers many.

@@ -7,7 +7,7 @@ use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
-use super::scenario::MAX_TOKENS;
+use crate::receipt::MAX_TOKENS;
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -1,6 +1,6 @@
 //! Whether a run's numbers can be used. Pure.
 
-use infergate_core::load::{Arrivals, RequestRecord, Window};
+use infergate_core::load::{RequestRecord, Window};
 
 use super::summary::{LevelSummary, summarise, summarise_target};
 use super::token_counts::{TokenCounts, compare};
@@ -24,7 +24,7 @@ pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
     for audit in receipt.audits.iter().filter(|audit| audit.wrong_requests > 0) {
         reasons.push(format!(
             "{}: the client got {} of {} answers of the self-audit wrong; report this",
-            load(&audit.arrivals),
+            audit.arrivals.name(),
             audit.wrong_requests,
             audit.requests
         ));
@@ -34,18 +34,9 @@ pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
         let name = name.map_or("", |scenario| scenario.name.as_str());
         let audit = receipt.audits.iter().find(|audit| audit.shard.is_none() && audit.arrivals == level.arrivals);
         let found = of_level(level, &summarise(level), audit);
-        reasons.extend(found.into_iter().map(|reason| format!("{name}, {}: {reason}", load(&level.arrivals))));
+        reasons.extend(found.into_iter().map(|reason| format!("{name}, {}: {reason}", level.arrivals.name())));
     }
     reasons
-}
-
-/// How a level is named: `8 users`, `2.5 requests/s`.
-pub fn load(arrivals: &Arrivals) -> String {
-    match *arrivals {
-        Arrivals::Closed { users: 1 } => "1 user".into(),
-        Arrivals::Closed { users } => format!("{users} users"),
-        Arrivals::Open { requests_per_s, .. } => format!("{requests_per_s} requests/s"),
-    }
 }
 
 fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRecord>) -> Vec<String> {
@@ -117,7 +108,7 @@ fn other_load(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
         true => "answers are too short to keep the users busy",
         false => "a user whose request fails at once waits before the next one",
     };
-    let asked = load(&level.arrivals);
+    let asked = level.arrivals.name();
     is_off.then(|| {
         format!("{in_flight:.2} requests were in flight in the mean while it was measured, not {asked}; {why}")
     })

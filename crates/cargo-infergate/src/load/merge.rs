@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 use infergate_core::receipt::limits::{MAX_NOTES, MAX_NUMBER};
 
-use super::judge::{self, load};
+use super::judge;
 use super::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use super::repeats;
 use super::shard::{Shard, foreign_request, note};
@@ -41,7 +41,7 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     for index in 0..count {
         let (level, cost) = merge_level(&parts, index)?;
         let scenario = usize::try_from(level.scenario).ok().and_then(|scenario| merged.scenarios.get(scenario));
-        let name = format!("{}, {}", scenario.map_or("", |scenario| &scenario.name), load(&level.arrivals));
+        let name = format!("{}, {}", scenario.map_or("", |scenario| &scenario.name), level.arrivals.name());
         if cost.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
             merged.invalid.push(format!(
                 "{name}: the shards have no steady time in common; start them together by --start-at and let them run longer"

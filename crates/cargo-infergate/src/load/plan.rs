@@ -6,8 +6,8 @@ use infergate_core::load::{Arrivals, Phases, Stop};
 
 use super::dataset::Dataset;
 use super::prompt::prompt;
-use super::scenario::Scenario;
 use super::shard::Shard;
+use crate::receipt::Scenario;
 
 /// One level: who asks, for what, when, until when.
 #[derive(Debug, Clone)]

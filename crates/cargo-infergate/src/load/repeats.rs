@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use infergate_core::load::RequestRecord;
 use infergate_core::stats::median;
 
-use super::judge::load;
 use super::summary::{by_start, counted_requests, summarise};
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::{Queue, Timed, percentile_interval};
@@ -50,7 +49,7 @@ pub fn warnings(receipt: &LoadReceipt, earlier: Option<&LoadReceipt>) -> Vec<Str
     let mut said = Vec::new();
     for (index, level) in receipt.levels.iter().enumerate() {
         let name = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
-        let name = format!("{}, {}", name.map_or("", |scenario| &scenario.name), load(&level.arrivals));
+        let name = format!("{}, {}", name.map_or("", |scenario| &scenario.name), level.arrivals.name());
         if let Some(prompts) = receipt.dataset_prompts {
             said.extend(within(level, prompts).map(|what| format!("{name}: {what}")));
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 pub use infergate_core::load::Window;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
-use infergate_core::metric::{Metric, per_second};
+use infergate_core::metric::Metric;
 use infergate_core::stats::mean;
+use infergate_core::trace::per_second;
 
 use super::values::Values;
 use crate::receipt::LevelRecord;

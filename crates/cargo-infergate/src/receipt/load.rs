@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shard::{ShardRecord, validate_shards};
 use super::{Build, Format, Price};
-use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
-use crate::load::slo::Limit;
+use crate::receipt::Limit;
+use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";

@@ -6,16 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
+use infergate_core::load::Arrivals;
 use infergate_core::receipt::limits::{MAX_NOTES, MAX_PROCESSES, at_most, in_range, sound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::load::{validate_arrivals, validate_scenario};
 use super::{Format, LevelRecord, LoadReceipt, Machine, Metric, TargetRecord, file_word};
-use crate::load::judge::load;
-use crate::load::scenario::Scenario;
-use crate::load::summary::{by_start, summarise_target};
+use crate::receipt::Scenario;
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -98,11 +96,6 @@ impl LoadReceipt {
         Ok(())
     }
 
-    /// The requests behind each level of the session that this run is, in the order of their starts.
-    pub fn requests_of_levels(&self) -> Vec<Vec<&RequestRecord>> {
-        parts(self).map(|(level, _, target, _)| by_start(level, Some(target))).collect()
-    }
-
     /// Refuses a run that must not become a session of a baseline.
     ///
     /// # Errors
@@ -117,16 +110,6 @@ impl LoadReceipt {
 }
 
 impl LoadBaseline {
-    /// A baseline of one session.
-    pub fn from_receipt(receipt: &LoadReceipt) -> Self {
-        Self {
-            schema: LOAD_BASELINE_SCHEMA.into(),
-            machine: receipt.machine.clone(),
-            setup: setup(receipt),
-            sessions: vec![LoadSession::from(receipt)],
-        }
-    }
-
     /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
     ///
     /// # Errors
@@ -159,12 +142,6 @@ impl LoadBaseline {
         let value = |setup: &BTreeMap<String, String>, key| setup.get(key).cloned().unwrap_or_else(|| "none".into());
         let differing = keys.into_iter().filter(|key| self.setup.get(*key) != other.get(*key));
         differing.map(|key| (key.clone(), value(&self.setup, key), value(other, key))).collect()
-    }
-
-    /// Appends `receipt` as the newest session.
-    pub fn append(&mut self, receipt: &LoadReceipt) {
-        self.machine = receipt.machine.clone();
-        self.sessions.push(LoadSession::from(receipt));
     }
 
     /// The file's name below `baselines/`, safe on every file system: `<machine class>/load/<model>-<API>.json`, or
@@ -214,50 +191,7 @@ impl LoadSession {
     }
 }
 
-impl From<&LoadReceipt> for LoadSession {
-    fn from(receipt: &LoadReceipt) -> Self {
-        let level = |(level, scenario, index, target): (&LevelRecord, &Scenario, u32, &TargetRecord)| {
-            let target = if receipt.targets.len() > 1 { target.name() } else { "" };
-            LoadSessionLevel::of(level, scenario, index, target)
-        };
-        Self {
-            created: receipt.created.clone(),
-            conditions: conditions(receipt),
-            levels: parts(receipt).map(level).collect(),
-        }
-    }
-}
-
-/// What becomes a level of a session: each level, of each target, with its scenario.
-fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = (&LevelRecord, &Scenario, u32, &TargetRecord)> {
-    let levels = receipt.levels.iter().filter_map(move |level| {
-        let scenario = receipt.scenarios.get(usize::try_from(level.scenario).ok()?)?;
-        Some((level, scenario))
-    });
-    levels.flat_map(move |(level, scenario)| {
-        (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
-    })
-}
-
 impl LoadSessionLevel {
-    fn of(level: &LevelRecord, scenario: &Scenario, index: u32, target: &str) -> Self {
-        let summary = summarise_target(level, index);
-        let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
-        Self {
-            target: target.into(),
-            scenario: scenario.clone(),
-            arrivals: level.arrivals,
-            issued: summary.issued,
-            failed: summary.failures.values().sum::<u64>().saturating_sub(wrong_length),
-            wrong_length,
-            measured: summary.measured as u64,
-            ttft_p50_ns: summary.ttft_ns.at(0.5),
-            itl_p50_ns: summary.itl_ns.at(0.5),
-            e2e_p50_ns: summary.e2e_ns.at(0.5),
-            system_tokens_per_s: summary.system_tokens_per_s,
-        }
-    }
-
     /// What is gated, each as a time, so that slower is always more. `None` where it was not measured.
     pub fn times_ns(&self) -> [(Metric, Option<f64>); 4] {
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
@@ -273,7 +207,7 @@ impl LoadSessionLevel {
     /// How it is named: `chatbot/8 users`, with the target in front where there are several.
     pub fn name(&self) -> String {
         let target = if self.target.is_empty() { String::new() } else { format!("{}/", self.target) };
-        format!("{target}{}/{}", self.scenario.name, load(&self.arrivals))
+        format!("{target}{}/{}", self.scenario.name, self.arrivals.name())
     }
 
     /// Levels with the same key put the same load on the same target.
@@ -295,7 +229,7 @@ impl LoadSessionLevel {
 }
 
 /// What makes two runs comparable besides their levels.
-fn setup(receipt: &LoadReceipt) -> BTreeMap<String, String> {
+pub fn setup(receipt: &LoadReceipt) -> BTreeMap<String, String> {
     let mut setup = BTreeMap::new();
     for target in &receipt.targets {
         let mut is = |what: &str, value: String| drop(setup.insert(of_target(target, what), value));
@@ -323,7 +257,7 @@ fn setup(receipt: &LoadReceipt) -> BTreeMap<String, String> {
 }
 
 /// What may explain a change.
-fn conditions(receipt: &LoadReceipt) -> BTreeMap<String, String> {
+pub fn conditions(receipt: &LoadReceipt) -> BTreeMap<String, String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let mut conditions = BTreeMap::new();
     for target in &receipt.targets {

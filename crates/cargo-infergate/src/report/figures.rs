@@ -35,7 +35,7 @@ pub fn name(metric: Metric) -> &'static str {
 
 /// Every value of `case`, process by process; none where the figure is undefined.
 pub fn values(metric: Metric, case: &CaseRecord) -> Vec<f64> {
-    case.processes.iter().flat_map(|process| metric.of_samples(case.id.phase(), process)).collect()
+    case.processes.iter().flat_map(|process| process.values(metric, case.id.phase())).collect()
 }
 
 /// The number a case is compared by: the median over processes of each one's median.
@@ -44,7 +44,7 @@ pub fn summary(metric: Metric, case: &CaseRecord) -> Option<f64> {
 }
 
 fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
-    case.processes.iter().filter_map(|process| median(&metric.of_samples(case.id.phase(), process))).collect()
+    case.processes.iter().filter_map(|process| median(&process.values(metric, case.id.phase()))).collect()
 }
 
 /// Coefficient of variation over the medians of processes.

@@ -22,10 +22,10 @@ use crate::load::dial::Network;
 use crate::load::endpoint::Client;
 use crate::load::live::Live;
 use crate::load::plan::{LevelPlan, Prompts};
-use crate::load::scenario::Scenario;
 use crate::load::shard::Shard;
 use crate::load::url::Url;
 use crate::load::window::{METRICS, case_name};
+use crate::receipt::Scenario;
 use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
 use crate::watcher::take_over;
 

@@ -65,6 +65,15 @@ pub enum Stop {
 }
 
 impl Arrivals {
+    /// How a level of this load is named: `8 users`, `2.5 requests/s`.
+    pub fn name(&self) -> String {
+        match *self {
+            Self::Closed { users: 1 } => "1 user".into(),
+            Self::Closed { users } => format!("{users} users"),
+            Self::Open { requests_per_s, .. } => format!("{requests_per_s} requests/s"),
+        }
+    }
+
     /// Refuses what no run can be made of.
     ///
     /// # Errors

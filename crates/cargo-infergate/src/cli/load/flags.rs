@@ -11,8 +11,8 @@ use crate::cli::turn::Wait;
 use crate::config::keys::Group;
 use crate::load::body::Api;
 use crate::load::connection::Http;
-use crate::load::scenario::{MAX_TOKENS, MAX_TURNS};
 use crate::receipt::MAX_USERS;
+use crate::receipt::{MAX_TOKENS, MAX_TURNS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
 const LOCAL: &str = "Local engine, or tokenizer";

@@ -16,9 +16,9 @@ use super::shard::{self, Begin};
 use crate::load::Target;
 use crate::load::dataset::Dataset;
 use crate::load::plan::{LevelPlan, Prompts};
-use crate::load::scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::load::shard::run_name;
-use crate::load::slo::Limit;
+use crate::receipt::Limit;
+use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::receipt::{ShardRecord, TargetRecord};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.

@@ -6,7 +6,6 @@ use anyhow::Result;
 use infergate_core::printable::printable_within;
 
 use super::File;
-use crate::load::judge::load;
 use crate::receipt::Receipt;
 use crate::report::figures;
 use crate::report::inputs::Inputs;
@@ -97,7 +96,7 @@ fn load_gauge(
             "{name}{{scenario=\"{}\",level=\"{}\",load=\"{}\"{target}}} {value}",
             label(&view.scenario(point.scenario)),
             point.level + 1,
-            load(&point.arrivals)
+            point.arrivals.name()
         );
     }
 }

@@ -11,10 +11,11 @@ use super::pairs::{Agreement, MOST_PAIRS, Winners, agreements};
 use super::view::Series;
 use crate::load::cost::{Cost, cost};
 use crate::load::crossing::compare;
-use crate::load::slo::{Goodput, Limit, goodput, meets};
+use crate::load::slo::{Goodput, goodput, meets};
 use crate::load::summary::{
     Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target,
 };
+use crate::receipt::Limit;
 use crate::receipt::Metric;
 use crate::receipt::{LevelRecord, LoadReceipt};
 use crate::stats::{Queue, mean, share_interval};

@@ -7,9 +7,8 @@ use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
 use super::digest::{Digest, Point, Rank};
-use crate::load::judge::load;
-use crate::load::scenario::Scenario;
 use crate::receipt::Metric;
+use crate::receipt::Scenario;
 use crate::receipt::{LoadReceipt, Price};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
@@ -176,14 +175,14 @@ impl<'a> View<'a> {
     /// Where a point of a series is, in words: `chatbot, 8 users`; what all have in common is left out.
     pub fn place_name(&self, point: &Point) -> String {
         if !self.has_scenarios() && point.target.is_none() {
-            return load(&point.arrivals);
+            return point.arrivals.name();
         }
-        format!("{}, {}", self.series_name(point.series()), load(&point.arrivals))
+        format!("{}, {}", self.series_name(point.series()), point.arrivals.name())
     }
 
     /// A point of a scenario, in words: `8 users`, `8 users, near`.
     pub fn row_name(&self, point: &Point) -> String {
-        let load = load(&point.arrivals);
+        let load = point.arrivals.name();
         let target = point.target.and_then(|target| self.receipt.targets.get(target));
         target.map_or_else(|| load.clone(), |target| format!("{load}, {}", printable(target.name())))
     }

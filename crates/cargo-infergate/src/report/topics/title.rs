@@ -3,7 +3,6 @@
 use super::load::{at_most_users, charted, ends, winners};
 use super::variance::unusable;
 use crate::gate::summary_ns;
-use crate::load::judge::load;
 use crate::receipt::{Evidence, TargetRecord, Verdict};
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, View};
@@ -52,7 +51,7 @@ fn of_load(inputs: &Inputs) -> Option<String> {
     let pair = || {
         let pair = view.digest.pairs.first()?;
         let (point, _) = winners::points(&view, pair)?;
-        Some(format!("{}: {}", load(&point.arrivals), winners::sentence(&view, pair)?))
+        Some(format!("{}: {}", point.arrivals.name(), winners::sentence(&view, pair)?))
     };
     let of_users = || {
         let shared = at_most_users(&view);
@@ -65,7 +64,7 @@ fn of_load(inputs: &Inputs) -> Option<String> {
             let range = if least == most { String::new() } else { format!("{least:.1} to ") };
             format!(", and all together get {range}{most:.1} times the output of one")
         });
-        Some(format!("At {} the first token comes after {after}{times}", load(&point.arrivals)))
+        Some(format!("At {} the first token comes after {after}{times}", point.arrivals.name()))
     };
     pair().or_else(of_users)
 }

@@ -1,6 +1,5 @@
 //! Results of `vllm bench serve` beside the levels of a load run here that put on the same load.
 
-use crate::load::judge::load;
 use crate::load::summary::{LevelSummary, summarise};
 use crate::receipt::{LevelRecord, VllmResult};
 use crate::report::inputs::Inputs;
@@ -51,7 +50,7 @@ fn name(result: &VllmResult) -> String {
     match (result.requests_per_s(), result.max_concurrency) {
         (Some(rate), None) => format!("{rate} requests/s"),
         (Some(rate), Some(users)) => format!("{rate} requests/s, at most {users} in flight"),
-        (None, Some(users)) => load(&Arrivals::Closed { users }),
+        (None, Some(users)) => Arrivals::Closed { users }.name(),
         (None, None) => "all at once".into(),
     }
 }

@@ -13,9 +13,9 @@ use cargo_infergate::load::dial::Network;
 use cargo_infergate::load::endpoint::Client;
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::plan::{LevelPlan, Prompts};
-use cargo_infergate::load::scenario::Scenario;
 use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::url::Url;
+use cargo_infergate::receipt::Scenario;
 use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
 use crate::load::script::{END, HEAD, chunk, wanted};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
 };

@@ -8,11 +8,11 @@ use cargo_infergate::load::crossing::{Faster, compare};
 use cargo_infergate::load::live::Live;
 use cargo_infergate::load::plan::{LevelPlan, Prompts};
 use cargo_infergate::load::runner::run_level;
-use cargo_infergate::load::scenario::Scenario;
 use cargo_infergate::load::shard::Shard;
 use cargo_infergate::load::stamped::RunClock;
 use cargo_infergate::load::summary::{summarise, summarise_target};
 use cargo_infergate::receipt::LevelRecord;
+use cargo_infergate::receipt::Scenario;
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Spacing, Stop};
 

@@ -1,6 +1,6 @@
 //! What is said in several places is said alike: on the terminal, on pages, in comments and in files for other tools.
 
-use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{
     Against, Evidence, LoadReceipt, Metric, Note, Outcome, Reason, TimeEvidence, Verdict, VerdictRow,
 };

@@ -9,7 +9,7 @@ use infergate::load::{Arrivals, FailureClass, Spacing};
 
 use crate::report_formats::runs::{self, Answers, MS, fail, level, receipt, server};
 use crate::report_formats::support::{all, load};
-use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::Scenario;
 
 pub fn of(receipt: LoadReceipt) -> Report {
     report(&load(receipt))

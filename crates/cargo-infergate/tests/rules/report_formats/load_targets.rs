@@ -5,7 +5,7 @@ use infergate::load::{Arrivals, FailureClass};
 
 use crate::report_formats::load::{cell, finding, number, of, table};
 use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
-use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::Scenario;
 
 /// Two servers at one user, by turns.
 fn two(first: Answers, second: Answers) -> LoadReceipt {

@@ -1,6 +1,6 @@
 //! Load runs whose times are known.
 
-use cargo_infergate::load::scenario::Scenario;
+use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, Price, TargetRecord,
 };

@@ -2,7 +2,6 @@
 
 use infergate_core::printable::printable;
 
-use crate::load::judge::load;
 use crate::receipt::{LevelRecord, LoadReceipt, ReceiveRecord};
 use crate::report::inputs::Inputs;
 use crate::report::load::{View, load_cell};
@@ -80,7 +79,7 @@ fn received(receipt: &LoadReceipt) -> Table {
 fn received_levels(receipt: &LoadReceipt) -> impl Iterator<Item = (String, &ReceiveRecord)> {
     let name = |level: &LevelRecord| {
         let scenario = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
-        let load = load(&level.arrivals);
+        let load = level.arrivals.name();
         scenario.map_or_else(|| load.clone(), |scenario| format!("{}, {load}", printable(&scenario.name)))
     };
     receipt.levels.iter().filter_map(move |level| Some((name(level), level.received.as_ref()?)))
@@ -92,7 +91,7 @@ pub fn brief(receipt: &LoadReceipt) -> [Table; 2] {
     let mut audited = Table::brief(&headings);
     for audit in &receipt.audits {
         let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let name = load(&audit.arrivals);
+        let name = audit.arrivals.name();
         let name = audit.shard.map_or_else(|| name.clone(), |shard| format!("{name}, shard {shard}"));
         let mut cells = vec![Cell::text(name), Cell::of(audit.tokens as f64, Unit::Count)];
         cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(ns));

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::load::judge::load;
-use crate::load::slo::Limit;
+use crate::receipt::Limit;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Limited, View};
 use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
@@ -91,7 +90,7 @@ pub fn brief(view: &View<'_>, scenario: usize) -> String {
             let found = level.goodput;
             let within = found.and_then(|found| found.within);
             table.row(vec![
-                Cell::text(load(&level.arrivals)),
+                Cell::text(level.arrivals.name()),
                 cell(found.map(|found| format!("{} of {}", found.good, found.all))),
                 share(level),
                 Cell::number(found.map(|found| found.requests_per_s), Unit::Plain, Missing::NoWindow),

@@ -1,7 +1,6 @@
 //! Between the best and the worst scenario at each load: how much the length of prompts and answers matters.
 
 use super::{at_most_users, charted, ends, loads};
-use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, View, load_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
@@ -78,7 +77,7 @@ fn decode_finding(view: &View<'_>) -> Option<Finding> {
         "The middle decode speed of a user is at most {} ({}). At {} it is from {} to {}, by scenario",
         show(highest),
         places[0],
-        load(&slow.arrivals),
+        slow.arrivals.name(),
         show(least),
         show(most)
     );

@@ -1,7 +1,6 @@
 //! What ran: targets, scenarios, client, and what has to be known to read the numbers.
 
 use super::targets::caveats;
-use crate::load::judge::load;
 use crate::receipt::{LoadReceipt, Price, TargetRecord};
 use crate::report::inputs::Inputs;
 use crate::report::load::View;
@@ -41,7 +40,7 @@ fn facts(view: &View<'_>, is_said: bool) -> Table {
     }
     let mut loads: Vec<String> = Vec::new();
     for level in &receipt.levels {
-        let name = load(&level.arrivals);
+        let name = level.arrivals.name();
         if !loads.contains(&name) && loads.len() < MOST_LOADS {
             loads.push(name);
         }

@@ -3,7 +3,6 @@
 use infergate_core::printable::printable_within;
 
 use super::{MOST_SCENARIOS, ends};
-use crate::load::judge::load;
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, View, direction, median_cell};
@@ -137,7 +136,7 @@ fn chart(view: &View<'_>, scenario: usize, metric: Metric) -> Option<Chart> {
     if known.len() < 2 {
         return None;
     }
-    let name = |point: &Point| format!("{}, {}", view.target_name(point), load(&point.arrivals));
+    let name = |point: &Point| format!("{}, {}", view.target_name(point), point.arrivals.name());
     let mut layers = Vec::new();
     let mut points = Vec::new();
     // The first stands on top.

@@ -4,7 +4,6 @@ use infergate_core::stats::samples_needed;
 
 use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
-use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, Rank, View, direction, percentile_cell, smoothness, wait};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
@@ -122,7 +121,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
     let [series] = view.series()[..] else { return None };
     let line = view.line(series);
     let first = *line.first()?;
-    let at_first = load(&first.arrivals);
+    let at_first = first.arrivals.name();
     let layers = SHOWN.iter().enumerate().filter_map(|(n, metric)| {
         let base = first.spread(*metric).p50.filter(|base| *base > 0.0)?;
         let points = line.iter().filter_map(|point| {
@@ -130,7 +129,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
             let hover = format!(
                 "{} at {}: {}, {} that at {at_first}",
                 metric.short(),
-                load(&point.arrivals),
+                point.arrivals.name(),
                 Unit::of(*metric).show(value),
                 Unit::Times.show(value / base)
             );

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use infergate_core::printable::printable;
 
 use super::MOST_SERIES;
-use crate::load::judge::load;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Pair, Point, View, Winners, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Row, Section, Table, Unit};
@@ -109,7 +108,7 @@ pub fn brief(view: &View<'_>, scenario: usize) -> String {
     for pair in &view.digest.pairs {
         let Some((first, _)) = points(view, pair).filter(|(first, _)| first.scenario == scenario) else { continue };
         let said = sentence(view, pair).unwrap_or_default();
-        let _ = writeln!(text, "{}: {}", load(&first.arrivals), printable(&said));
+        let _ = writeln!(text, "{}: {}", first.arrivals.name(), printable(&said));
     }
     text
 }
@@ -153,7 +152,7 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
         layers.push(Layer::Interval { name, from, to: to.min(reach), y, hover, look });
     }
     let scenario = if view.has_scenarios() { format!("{}, ", view.scenario(first.scenario)) } else { String::new() };
-    let place = format!("{scenario}{}", load(&first.arrivals));
+    let place = format!("{scenario}{}", first.arrivals.name());
     Some(Chart {
         id: format!("load-winners-{}-{}", view.scenario_id(first.scenario), first.level + 1),
         title: format!("Time of an answer by its length: {place}"),

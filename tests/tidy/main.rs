@@ -1,5 +1,7 @@
 //! The invariants of ARCHITECTURE.md that a machine can check.
 
+mod rooms;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +28,7 @@ fn sources(folders: &[&str]) -> Vec<Source> {
             let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
             if path.is_dir() {
                 waiting.push(path);
-            } else if name.ends_with(".rs") && name != "tests/tidy.rs" {
+            } else if name.ends_with(".rs") && name != "tests/tidy/main.rs" {
                 let text = fs::read_to_string(&path).unwrap();
                 let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
                 found.push(Source { path: name, lines });

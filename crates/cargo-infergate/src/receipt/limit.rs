@@ -1,0 +1,82 @@
+//! Limits on latency that a load run was asked to keep.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::metric::Metric;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One limit: of a percentile over a level's requests, or of each request.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// What is limited.
+    #[serde(with = "limited")]
+    #[schemars(schema_with = "limited::schema")]
+    pub metric: Metric,
+    /// 0.95 for p95; `null`: each request by itself.
+    #[serde(default)]
+    pub percentile: Option<f64>,
+    /// The largest value that meets it, nanoseconds.
+    pub limit_ns: u64,
+}
+
+impl FromStr for Limit {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, time) = text.split_once('=').with_context(|| format!("{text}: write for example ttft_p95=500ms"))?;
+        let (metric, percentile) = match name.split_once("_p") {
+            Some((metric, percentile)) => (metric, Some(percentile)),
+            None => (name, None),
+        };
+        let metric =
+            limited::of_key(metric).with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
+        let percentile = match percentile {
+            Some(text) => {
+                Some(text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95")? / 100.0)
+            }
+            None => None,
+        };
+        ensure!(percentile.is_none_or(|p| p > 0.0 && p < 1.0), "{text}: a percentile is above 0 and below 100");
+        let time =
+            humantime::parse_duration(time).ok().with_context(|| format!("{text}: write a time as 500ms or 2s"))?;
+        Ok(Self { metric, percentile, limit_ns: u64::try_from(time.as_nanos()).context("this time is too long")? })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.metric.key())?;
+        if let Some(percentile) = self.percentile {
+            write!(f, "_p{}", percentile * 100.0)?;
+        }
+        write!(f, "={}", humantime::format_duration(Duration::from_nanos(self.limit_ns)))
+    }
+}
+
+/// What can be limited, as files spell it.
+mod limited {
+    use infergate_core::metric::Metric;
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub fn of_key(key: &str) -> Option<Metric> {
+        Metric::LIMITED.into_iter().find(|metric| metric.key() == key)
+    }
+
+    pub fn serialize<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(metric.key())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        of_key(&key).ok_or_else(|| D::Error::custom(format!("'{key}' cannot be limited")))
+    }
+
+    pub fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Metric::LIMITED.map(Metric::key) })
+    }
+}
