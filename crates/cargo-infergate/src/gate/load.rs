@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 use infergate_core::load::{Arrivals, Spacing};
 use infergate_core::printable::{printable, printable_within};
 
-use super::stored::{geometric_mean, stored_limit, too_few};
-use super::{Policy, against_one_run, decide, newest_of_each_day};
+use super::stored::{About, Ending, Stored};
+use super::{Policy, against_one_run, decide};
 use crate::receipt::Scenario;
 use crate::receipt::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
@@ -52,10 +52,10 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
     if is_missing {
         notes.push(Note::NotRun { subjects: missing });
     }
-    let stored = Stored::new(head, base, &run, policy);
+    let judged = Run::new(head, base, &run, policy);
     let of_levels = levels.iter().zip(head.requests_of_levels());
-    let requests = of_levels.flat_map(|(level, requests)| stored.requests(level, &requests));
-    let times = levels.iter().flat_map(|level| stored.times(level));
+    let requests = of_levels.flat_map(|(level, requests)| judged.requests(level, &requests));
+    let times = levels.iter().flat_map(|level| judged.times(level));
     let rows = requests.chain(times).collect();
     let verdict = decide((&head.invalid, head.partial), head.levels.is_empty(), rows, notes);
     if is_missing && policy.require_baseline && verdict.exit_code == 0 {
@@ -74,17 +74,16 @@ pub fn compare(base: &LoadReceipt, head: &LoadReceipt, policy: &Policy) -> Resul
     Ok(against_one_run(verdict, base.partial, &base.invalid))
 }
 
-/// The stored channel for one load run.
-struct Stored<'a> {
+/// The levels of one run on the stored channel.
+struct Run<'a> {
     head: &'a LoadReceipt,
     base: Option<&'a LoadBaseline>,
-    policy: &'a Policy,
+    stored: Stored<'a>,
     /// The sessions' levels, by their keys.
     known: HashMap<String, Vec<Known<'a>>>,
     /// Why nothing of the run can be compared.
     other_setup: Vec<Reason>,
-    /// Times that are judged together, and counts.
-    times: usize,
+    /// Counts that are judged together.
     counts: usize,
 }
 
@@ -95,30 +94,7 @@ struct Known<'a> {
     level: &'a LoadSessionLevel,
 }
 
-/// How a row ends, and why.
-#[derive(Clone)]
-struct Ending {
-    outcome: Outcome,
-    reasons: Vec<Reason>,
-    remedy: Option<Remedy>,
-}
-
-impl Ending {
-    fn new(outcome: Outcome, reasons: Vec<Reason>) -> Self {
-        Self { outcome, reasons, remedy: None }
-    }
-
-    fn mended_by(self, remedy: Remedy) -> Self {
-        Self { remedy: Some(remedy), ..self }
-    }
-
-    fn row(self, level: &LoadSessionLevel, evidence: Evidence) -> VerdictRow {
-        let Self { outcome, reasons, remedy } = self;
-        VerdictRow { reasons, remedy, ..VerdictRow::new(subject(level), outcome, evidence) }
-    }
-}
-
-impl<'a> Stored<'a> {
+impl<'a> Run<'a> {
     fn new(head: &'a LoadReceipt, base: Option<&'a LoadBaseline>, run: &LoadBaseline, policy: &'a Policy) -> Self {
         let mut known: HashMap<String, Vec<Known>> = HashMap::new();
         for session in base.into_iter().flat_map(|base| &base.sessions) {
@@ -128,17 +104,22 @@ impl<'a> Stored<'a> {
         }
         let other_setup = base.map_or_else(Vec::new, |base| base.differing_setup(&run.setup));
         let levels = || run.sessions.iter().flat_map(|session| &session.levels);
+        let stored = Stored {
+            policy,
+            has_base: base.is_some(),
+            is_elsewhere: base.is_some_and(|base| base.machine.class != head.machine.class),
+            tests: levels().flat_map(LoadSessionLevel::times_ns).filter(|(_, ns)| ns.is_some()).count(),
+        };
         Self {
             head,
             base,
-            policy,
+            stored,
             known,
             other_setup: other_setup
                 .into_iter()
                 .take(MOST_REASONS)
                 .map(|(what, base, head)| other_load(&what, &base, &head))
                 .collect(),
-            times: levels().flat_map(LoadSessionLevel::times_ns).filter(|(_, ns)| ns.is_some()).count(),
             counts: requests::COUNTS.len() * levels().count(),
         }
     }
@@ -155,54 +136,26 @@ impl<'a> Stored<'a> {
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
             let past = known.iter().filter_map(|known| Some((known.created, known.level.times_ns()[at].1?)));
             let past: Vec<(&str, f64)> = past.collect();
-            let days = newest_of_each_day(past.iter().copied());
-            let base_ns = geometric_mean(&days);
+            let time = TimeEvidence { head_ns, ..TimeEvidence::new(metric, Against::Baseline) };
+            let time = if self.base.is_some() { self.stored.beside(time, &past) } else { time };
             // Answers of one token have no gaps on either side.
-            if head_ns.is_none() && base_ns.is_none() {
+            if time.head_ns.is_none() && time.base_ns.is_none() {
                 continue;
             }
-            let time = TimeEvidence {
-                base_ns,
-                head_ns,
-                ratio: head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite()),
-                sessions: self.base.map(|_| past.len()),
-                days: self.base.map(|_| days.len()),
-                ..TimeEvidence::new(metric, Against::Baseline)
-            };
             let (time, ending) = match (unjudged.clone(), head_ns) {
                 (Some(ending), _) => (time, ending),
                 (None, None) => {
                     let ending = Ending::new(Outcome::Inconclusive, vec![Reason::NotTimed]);
                     (time, ending.mended_by(Remedy::MeasureAgain))
                 }
-                (None, Some(head_ns)) => self.compare(time, level, head_ns, &days),
+                (None, Some(_)) => {
+                    let notes = self.shorter(level).into_iter().collect();
+                    self.stored.judge(time, &past, About { notes, ..About::default() })
+                }
             };
-            rows.push(ending.row(level, Evidence::Time(time)));
+            rows.push(ending.row(subject(level), Evidence::Time(time)));
         }
         rows
-    }
-
-    fn compare(
-        &self,
-        time: TimeEvidence,
-        level: &LoadSessionLevel,
-        head_ns: f64,
-        days: &[f64],
-    ) -> (TimeEvidence, Ending) {
-        if days.is_empty() {
-            let ending = Ending::new(self.without_baseline(), vec![Reason::NoSession]);
-            return (time, ending.mended_by(Remedy::Bless));
-        }
-        if self.base.is_some_and(|base| base.machine.class != self.head.machine.class) {
-            let reason = Reason::OtherMachine { normalised: false };
-            return (time, Ending::new(self.without_baseline(), vec![reason]));
-        }
-        let Some(limit) = stored_limit(days, self.times, self.policy) else {
-            let few = too_few(time.sessions.unwrap_or_default(), days.len(), self.policy);
-            return (time, Ending::new(Outcome::Advisory, vec![few]));
-        };
-        let (time, outcome) = limit.weigh(time, head_ns, self.times, self.policy);
-        (time, Ending::new(outcome, self.shorter(level).into_iter().collect()))
     }
 
     /// Why nothing of `level` is judged, which the sessions know as `known`; `None` where it is.
@@ -215,20 +168,15 @@ impl<'a> Stored<'a> {
             return Some(Ending::new(Outcome::Partial, vec![Reason::CutShort]));
         }
         let Some(base) = self.base else {
-            let ending = Ending::new(self.without_baseline(), vec![Reason::NoBaseline]);
+            let ending = Ending::new(self.stored.without_baseline(), vec![Reason::NoBaseline]);
             return Some(ending.mended_by(Remedy::Bless));
         };
         if !self.other_setup.is_empty() {
-            return Some(Ending::new(self.without_baseline(), self.other_setup.clone()));
+            return Some(Ending::new(self.stored.without_baseline(), self.other_setup.clone()));
         }
         known
             .is_empty()
-            .then(|| Ending::new(self.without_baseline(), unknown_level(base, level)).mended_by(Remedy::Bless))
-    }
-
-    /// How a row ends that has no comparable baseline.
-    fn without_baseline(&self) -> Outcome {
-        if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
+            .then(|| Ending::new(self.stored.without_baseline(), unknown_level(base, level)).mended_by(Remedy::Bless))
     }
 
     /// A level of far fewer requests scatters more than those the limit was made from.

@@ -16,7 +16,7 @@
 use super::{Policy, newest_of_each_day, time};
 use crate::receipt::{
     Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
-    TimeEvidence, VerdictRow,
+    Subject, TimeEvidence, VerdictRow,
 };
 use crate::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
 
@@ -60,13 +60,7 @@ impl StoredLimit {
     }
 
     /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
-    pub(super) fn weigh(
-        &self,
-        time: TimeEvidence,
-        head_ns: f64,
-        tests: usize,
-        policy: &Policy,
-    ) -> (TimeEvidence, Outcome) {
+    fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize, policy: &Policy) -> (TimeEvidence, Outcome) {
         let change = head_ns.ln() - self.centre;
         let beyond = |limit: f64| match () {
             () if change > limit => Some(Shown::Slower),
@@ -93,39 +87,109 @@ impl StoredLimit {
     }
 }
 
-/// The time of every case, after its output was judged on the `exact` channel.
-pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
-    let stored = Stored { head, base, policy };
-    let output = |record: &CaseRecord| {
-        let is_output = |row: &&VerdictRow| matches!(row.evidence, Evidence::Output(_));
-        let row = exact.iter().filter(is_output).find(|row| row.subject == record.id.into());
-        row.map_or(Outcome::Invalid, |row| row.outcome)
-    };
-    head.cases.iter().map(|record| stored.judge(record, output(record))).collect()
-}
-
-/// The stored channel for one run.
-struct Stored<'a> {
-    head: &'a Receipt,
-    base: Option<&'a Baseline>,
-    policy: &'a Policy,
-}
-
-/// What a time alone amounts to.
-struct Judged {
-    time: TimeEvidence,
+/// How a row ends, and why.
+#[derive(Clone)]
+pub(super) struct Ending {
     outcome: Outcome,
     reasons: Vec<Reason>,
     remedy: Option<Remedy>,
 }
 
-impl Judged {
-    fn new(time: TimeEvidence, outcome: Outcome, reasons: Vec<Reason>) -> Self {
-        Self { time, outcome, reasons, remedy: None }
+impl Ending {
+    pub(super) fn new(outcome: Outcome, reasons: Vec<Reason>) -> Self {
+        Self { outcome, reasons, remedy: None }
+    }
+
+    pub(super) fn mended_by(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    pub(super) fn row(self, subject: impl Into<Subject>, evidence: Evidence) -> VerdictRow {
+        let Self { outcome, reasons, remedy } = self;
+        VerdictRow { reasons, remedy, ..VerdictRow::new(subject, outcome, evidence) }
     }
 }
 
+/// The stored channel for one run, of a suite or of load.
+pub(super) struct Stored<'a> {
+    pub policy: &'a Policy,
+    /// Whether there is a baseline, and whether it is of another machine class.
+    pub has_base: bool,
+    pub is_elsewhere: bool,
+    /// Times that are judged together.
+    pub tests: usize,
+}
+
+/// What is known of one time besides itself and the sessions.
+#[derive(Default)]
+pub(super) struct About {
+    /// Its own processes scatter too much to be within a limit or improved.
+    pub noise: Option<Reason>,
+    /// What a reader of its verdict has to know.
+    pub notes: Vec<Reason>,
+    /// head / base as fractions of what the hardware gives, for another machine class.
+    pub normalised: Option<f64>,
+}
+
 impl Stored<'_> {
+    /// How a time ends that has no comparable baseline.
+    pub(super) fn without_baseline(&self) -> Outcome {
+        if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
+    }
+
+    /// `time` beside those of `sessions`, each with when it was made.
+    pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(&str, f64)]) -> TimeEvidence {
+        let days = newest_of_each_day(sessions.iter().copied());
+        let base_ns = geometric_mean(&days);
+        let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
+        TimeEvidence { base_ns, ratio, sessions: Some(sessions.len()), days: Some(days.len()), ..time }
+    }
+
+    /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
+    pub(super) fn judge(&self, time: TimeEvidence, sessions: &[(&str, f64)], about: About) -> (TimeEvidence, Ending) {
+        let About { noise, notes, normalised } = about;
+        let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
+            let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
+            return (time, Ending::new(self.without_baseline(), vec![reason]).mended_by(Remedy::Bless));
+        };
+        if self.is_elsewhere {
+            let reason = Reason::OtherMachine { normalised: normalised.is_some() };
+            let ratio = normalised.or(time.ratio);
+            return (TimeEvidence { ratio, ..time }, Ending::new(self.without_baseline(), vec![reason]));
+        }
+        let days = newest_of_each_day(sessions.iter().copied());
+        let Some(limit) = stored_limit(&days, self.tests, self.policy) else {
+            let (sessions, needed) = (sessions.len(), self.policy.min_sessions);
+            let few = Reason::TooFewSessions { sessions, days: Some(days.len()), needed };
+            return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
+        };
+        let (time, outcome) = limit.weigh(time, head_ns, self.tests, self.policy);
+        let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
+        (time, Ending::new(outcome, noise.into_iter().chain(notes).collect()))
+    }
+}
+
+/// The time of every case of a suite, after its output was judged on the `exact` channel.
+pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
+    let is_elsewhere = base.is_some_and(|base| base.machine.class != head.machine.class);
+    let stored = Stored { policy, has_base: base.is_some(), is_elsewhere, tests: head.cases.len() };
+    let suite = Suite { head, sessions: base.map_or(&[][..], |base| &base.sessions), stored };
+    let output = |record: &CaseRecord| {
+        let is_output = |row: &&VerdictRow| matches!(row.evidence, Evidence::Output(_));
+        let row = exact.iter().filter(is_output).find(|row| row.subject == record.id.into());
+        row.map_or(Outcome::Invalid, |row| row.outcome)
+    };
+    head.cases.iter().map(|record| suite.judge(record, output(record))).collect()
+}
+
+/// Cases on the stored channel.
+struct Suite<'a> {
+    head: &'a Receipt,
+    sessions: &'a [Session],
+    stored: Stored<'a>,
+}
+
+impl Suite<'_> {
     /// The time of one case, after its `output` was judged.
     fn judge(&self, record: &CaseRecord, output: Outcome) -> VerdictRow {
         let head_ns = time::summary_ns(&record.processes);
@@ -135,114 +199,73 @@ impl Stored<'_> {
             limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
             ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline)
         };
-        let judged = match (output, head_ns) {
+        let (time, ending) = match (output, head_ns) {
             (Outcome::Invalid, _) => {
                 let what = super::invalid(self.head, record).unwrap_or_else(|| "the run is invalid".into());
                 let time = TimeEvidence { cv: None, limit_fraction: None, ..time };
-                Judged::new(time, Outcome::Invalid, vec![Reason::Broken { what }])
+                (time, Ending::new(Outcome::Invalid, vec![Reason::Broken { what }]))
             }
             (_, None) => {
                 let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
-                let judged = Judged::new(time, outcome, vec![Reason::NotTimed]);
-                Judged { remedy: Some(Remedy::MeasureAgain), ..judged }
+                (time, Ending::new(outcome, vec![Reason::NotTimed]).mended_by(Remedy::MeasureAgain))
             }
             (_, Some(head_ns)) => {
-                let judged = self.compare(time, record, head_ns);
-                if self.head.partial {
-                    Judged::new(judged.time, Outcome::Partial, vec![Reason::CutShort])
+                let (time, ending) = self.compare(time, record, head_ns);
+                let ending = if self.head.partial {
+                    Ending::new(Outcome::Partial, vec![Reason::CutShort])
                 } else if output == Outcome::OutputChanged {
-                    Judged::new(judged.time, Outcome::Advisory, vec![Reason::OutputChanged])
+                    Ending::new(Outcome::Advisory, vec![Reason::OutputChanged])
                 } else {
-                    judged
-                }
+                    ending
+                };
+                (time, ending)
             }
         };
-        let Judged { time, outcome, reasons, remedy } = judged;
-        VerdictRow { reasons, remedy, ..VerdictRow::new(record.id, outcome, Evidence::Time(time)) }
+        ending.row(record.id, Evidence::Time(time))
     }
 
-    fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> Judged {
-        let sessions = self.sessions(record);
-        let days = newest_of_each_day(sessions.iter().map(|(session, ns)| (session.created.as_str(), *ns)));
-        let (Some(base), Some(base_ns)) = (self.base, geometric_mean(&days)) else {
-            let reason = if self.base.is_some() { Reason::NoSession } else { Reason::NoBaseline };
-            let judged = Judged::new(time, self.without_baseline(), vec![reason]);
-            return Judged { remedy: Some(Remedy::Bless), ..judged };
-        };
-        let ratio = Some(head_ns / base_ns);
-        let counted = (Some(sessions.len()), Some(days.len()));
-        let time = TimeEvidence { base_ns: Some(base_ns), ratio, sessions: counted.0, days: counted.1, ..time };
-        if base.machine.class != self.head.machine.class {
-            return self.elsewhere(time, record, head_ns, &sessions);
-        }
-        let Some(limit) = stored_limit(&days, self.head.cases.len(), self.policy) else {
-            let few = too_few(sessions.len(), days.len(), self.policy);
-            let reasons = [Some(few), self.noise(&time)].into_iter().flatten().collect();
-            return Judged::new(time, Outcome::Advisory, reasons);
-        };
-        self.decide(time, &limit, head_ns, record)
-    }
-
-    /// Sessions of K days or more of this machine class: the verdict.
-    fn decide(&self, time: TimeEvidence, limit: &StoredLimit, head_ns: f64, record: &CaseRecord) -> Judged {
-        let noise = self.noise(&time);
-        let processes = record.processes.len();
+    fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> (TimeEvidence, Ending) {
+        let known: Vec<(&Session, f64)> = self.known(record).collect();
+        let sessions: Vec<(&str, f64)> = known.iter().map(|(session, ns)| (session.created.as_str(), *ns)).collect();
+        let (processes, limit) = (record.processes.len(), self.stored.policy.cv_limit);
         let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
-        let (time, outcome) = limit.weigh(time, head_ns, self.head.cases.len(), self.policy);
-        let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
-        let reasons = [noise, few, self.shorter_than_sessions(record)].into_iter().flatten().collect();
-        Judged::new(time, outcome, reasons)
+        let about = About {
+            noise: time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit }),
+            notes: few.into_iter().chain(self.shorter_than_sessions(record)).collect(),
+            normalised: self.normalised(record, head_ns, &known),
+        };
+        let time = if sessions.is_empty() { time } else { self.stored.beside(time, &sessions) };
+        self.stored.judge(time, &sessions, about)
     }
 
-    /// Another machine class: the ratio is that of fractions of the hardware's limit, and decides nothing.
-    fn elsewhere(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64, sessions: &[(&Session, f64)]) -> Judged {
+    /// head / base, each a fraction of what its hardware gives.
+    fn normalised(&self, record: &CaseRecord, head_ns: f64, known: &[(&Session, f64)]) -> Option<f64> {
         let work = record.work.as_ref();
-        let head = time::ideal_ns(work, self.head.probes.as_ref()).map(|ideal| head_ns / ideal);
-        let base: Vec<f64> = sessions
-            .iter()
-            .filter_map(|(session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?))
-            .collect();
-        let ratio = head.zip(geometric_mean(&base)).map(|(head, base)| head / base);
-        let reason = Reason::OtherMachine { normalised: ratio.is_some() };
-        Judged::new(TimeEvidence { ratio: ratio.or(time.ratio), ..time }, self.without_baseline(), vec![reason])
-    }
-
-    /// How a time ends that has no comparable baseline.
-    fn without_baseline(&self) -> Outcome {
-        if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
+        let head = head_ns / time::ideal_ns(work, self.head.probes.as_ref())?;
+        let base = known.iter().filter_map(|(session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?));
+        geometric_mean(&base.collect::<Vec<f64>>()).map(|base| head / base)
     }
 
     /// The sessions that measured this case, with their summaries, ns.
-    fn sessions<'s>(&'s self, record: &CaseRecord) -> Vec<(&'s Session, f64)> {
-        let sessions = self.base.map_or(&[][..], |base| &base.sessions);
-        let summary = |session: &'s Session| {
-            let case = session.cases.iter().find(|case| case.id == record.id)?;
+    fn known(&self, record: &CaseRecord) -> impl Iterator<Item = (&Session, f64)> {
+        let id = record.id;
+        self.sessions.iter().filter_map(move |session| {
+            let case = session.cases.iter().find(|case| case.id == id)?;
             Some((session, time::summary_ns(&case.processes)?))
-        };
-        sessions.iter().filter_map(summary).collect()
+        })
     }
 
     /// A session of fewer processes scatters more than those the limit was made from.
     fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<Reason> {
         let processes = record.processes.len();
-        let cases = self.base?.sessions.iter().flat_map(|session| &session.cases);
+        let cases = self.sessions.iter().flat_map(|session| &session.cases);
         let usual = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
         (processes < usual).then_some(Reason::ShorterThanSessions { processes, usual })
     }
-
-    fn noise(&self, time: &TimeEvidence) -> Option<Reason> {
-        let limit = self.policy.cv_limit;
-        time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit })
-    }
-}
-
-/// Why time is advisory while there are sessions of fewer days than a limit takes.
-pub(super) fn too_few(sessions: usize, days: usize, policy: &Policy) -> Reason {
-    Reason::TooFewSessions { sessions, days: Some(days), needed: policy.min_sessions }
 }
 
 /// The mean that belongs to ratios. `None` without values, or for one that is not above zero.
-pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: Vec<f64> = values.iter().map(|&value| log_ratio(1.0, value)).collect::<Option<_>>()?;
     mean(&logs).map(f64::exp)
 }

@@ -12,8 +12,9 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use super::{Ending, Stored};
+use super::{Run, subject};
 use crate::gate::newest_of_each_day;
+use crate::gate::stored::Ending;
 use crate::receipt::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
 use crate::stats::{batches, is_more_frequent};
 
@@ -38,7 +39,7 @@ pub(super) const COUNTS: [Count; 2] = [
     },
 ];
 
-impl Stored<'_> {
+impl Run<'_> {
     /// The rows of a level, which is of these requests.
     pub(super) fn requests(&self, level: &LoadSessionLevel, requests: &[&RequestRecord]) -> Vec<VerdictRow> {
         let known = self.known(level);
@@ -60,7 +61,7 @@ impl Stored<'_> {
             let hits = || requests.iter().map(is_hit).collect::<Vec<bool>>();
             let judged = || self.fails_more((head, level.issued), hits, &sessions);
             let ending = unjudged.clone().unwrap_or_else(judged);
-            ending.row(level, evidence)
+            ending.row(subject(level), evidence)
         };
         COUNTS.iter().map(row).collect()
     }
@@ -74,7 +75,7 @@ impl Stored<'_> {
         }
         let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most }];
         let days = newest_of_each_day(sessions.iter().copied());
-        let level = self.policy.alpha / self.counts.max(1) as f64;
+        let level = self.stored.policy.alpha / self.counts.max(1) as f64;
         if most == 0.0 || is_more_frequent(&batches(&hits()), &days, level) {
             return Ending::new(Outcome::CounterRegressed, more);
         }
