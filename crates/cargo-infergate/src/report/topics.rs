@@ -1,5 +1,5 @@
 //! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and says in a table
-//! called `brief` what a terminal shows of it. A new one is a file here and a line in [`TOPICS`].
+//! called `brief` what a terminal shows of it. A new one is a file here and a line in `TOPICS`.
 
 mod blocks;
 mod comparison;
