@@ -30,9 +30,10 @@ mod undecided;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::builds::{asked, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
@@ -150,7 +151,9 @@ fn run(asked: Asked) -> Result<i32> {
 /// What the suite asks a process of this command for.
 fn probe(threads: usize) -> Result<i32> {
     infergate_core::process::end_with_parent();
-    println!("{}", serde_json::to_string(&probes::run(threads)?)?);
+    let found = serde_json::to_string(&probes::run(threads)?)?;
+    // Whoever asked may be gone.
+    writeln!(std::io::stdout(), "{found}").context("what was found cannot be written")?;
     Ok(0)
 }
 

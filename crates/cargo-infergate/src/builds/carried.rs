@@ -24,11 +24,17 @@ pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<(
             named()
         );
         let cannot = || format!("{}: cannot be linked into the checkout of '{revision}'", named());
-        let folder = place.parent().unwrap_or(to);
-        fs::create_dir_all(folder).with_context(cannot)?;
-        // A folder of the revision can be a link to anywhere.
-        let inside = fs::canonicalize(folder).and_then(|folder| Ok(folder.starts_with(fs::canonicalize(to)?)));
-        ensure!(inside.with_context(cannot)?, "{}: a link leads out of the checkout of '{revision}'", named());
+        // One by one: a folder of the revision can be a link to anywhere, where nothing is made.
+        let mut folder = to.to_owned();
+        for part in Path::new(path).parent().into_iter().flat_map(Path::components) {
+            folder.push(part);
+            let found = folder.symlink_metadata();
+            let is_link = found.as_ref().is_ok_and(|found| found.is_symlink());
+            ensure!(!is_link, "{}: a link stands in its way in the checkout of '{revision}'", named());
+            if found.is_err() {
+                fs::create_dir(&folder).with_context(cannot)?;
+            }
+        }
         link(&source, &place).with_context(cannot)?;
     }
     Ok(())
