@@ -62,7 +62,12 @@ pub(super) fn ensure_row_agrees(row: &VerdictRow) -> Result<()> {
     }
     let fails = match &row.evidence {
         evidence if row.outcome == Outcome::Accepted => !is_accepted(row, evidence),
-        Evidence::Output(output) => output.comparison == OutputComparison::Changed,
+        Evidence::Output(output) => match output.comparison {
+            OutputComparison::Changed => true,
+            // The place at which two outputs part.
+            OutputComparison::Same => output.position.is_some(),
+            _ => false,
+        },
         // It says why itself.
         Evidence::Time(_) if row.outcome == Outcome::Layout => {
             !row.reasons.iter().any(|reason| matches!(reason, Reason::RunsNothingChanged { .. }))
@@ -89,11 +94,12 @@ fn is_accepted(row: &VerdictRow, evidence: &Evidence) -> bool {
     row.reasons.iter().any(accepts)
 }
 
-/// Whether a time is slower than its limit allows: on the stored channel by its ratio, in a paired run by its whole interval, since
+/// Whether a time is slower than its outcome allows; most of them allow the limit: on the stored channel by its ratio, in a paired run by its whole interval, since
 /// there the blocks decide. What was not timed has no ratio.
 fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
     match outcome {
         Outcome::SameCode => return time.ratio.is_some(),
+        Outcome::Improved => return time.ratio.is_some_and(|ratio| ratio >= 1.0),
         // However much it differs, the case runs nothing that changed.
         Outcome::Layout => return false,
         _ => {}

@@ -112,16 +112,19 @@ fn contradicting() -> Vec<VerdictRow> {
         TargetEvidence { metric: target.metric(), limit: target.limit(), target: target.clone(), value: Some(60.0) };
     let unknown = TargetEvidence { value: None, ..missed.clone() };
     let changed = OutputEvidence::new(OutputComparison::Changed);
+    let parted = OutputEvidence { position: Some(3), ..OutputEvidence::new(OutputComparison::Same) };
     let row = |outcome, evidence| VerdictRow::new(case(), outcome, evidence);
     vec![
         time(Against::Base, 1.5, 1.4, Outcome::WithinLimit),
         time(Against::Anchor, 1.5, 1.4, Outcome::Improved),
         time(Against::Baseline, 1.5, 0.9, Outcome::WithinLimit),
         time(Against::Base, 1.5, 1.4, Outcome::SameCode),
+        time(Against::Base, 1.5, 0.9, Outcome::Improved),
         row(Outcome::Pass, Evidence::Counter(counter)),
         row(Outcome::Pass, Evidence::Target(missed)),
         row(Outcome::Pass, Evidence::Target(unknown)),
         row(Outcome::Pass, Evidence::Output(changed.clone())),
+        row(Outcome::Pass, Evidence::Output(parted)),
         row(Outcome::Drifted, Evidence::Output(changed)),
     ]
 }
