@@ -12,6 +12,7 @@ pub mod layouts;
 mod order;
 pub mod pairs;
 mod pilot;
+mod planning;
 mod request;
 mod resume;
 mod windows;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use crate::gate::paired::{Known, MAX_BLOCKS, fewest_to_pass};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
@@ -34,7 +36,7 @@ pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
-pub use request::{AnchorRequest, PairedRequest};
+pub use request::{AnchorRequest, PairedRequest, Shard};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.
@@ -140,7 +142,7 @@ impl<'a> PairedRun<'a> {
         if self.receipt.blocks.is_empty() {
             for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
                 if let Some(known) = known.get(&case.id) {
-                    pilot::expect(case, *known, self.request);
+                    planning::expect(case, *known, self.request);
                 }
             }
         }
@@ -150,6 +152,11 @@ impl<'a> PairedRun<'a> {
     pub fn blocks_in_budget(&self) -> Option<usize> {
         let left_ns = self.request.budget?.as_nanos().saturating_sub(u128::from(self.clock.now_ns() - self.start_ns));
         usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
+    }
+
+    /// The time to measure in, where there is a limit.
+    pub fn budget(&self) -> Option<Duration> {
+        self.request.budget
     }
 
     /// The time a block of the whole suite takes, nanoseconds; at first the pilot's estimate.

@@ -61,7 +61,7 @@ pub use load::{
     ReceiveRecord, TargetRecord,
 };
 pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, ShareRecord, Side, SideRecord};
 pub use paired_case::{MeanTest, PairedCase};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};

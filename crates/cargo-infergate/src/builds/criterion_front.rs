@@ -3,12 +3,14 @@
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use toml::{Table, Value as Toml};
+use wildmatch::WildMatch;
 
 use super::bench_target;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
@@ -61,42 +63,68 @@ fn source(package: &Value, bench: &str) -> Option<String> {
     read_text(Path::new(built["src_path"].as_str()?), MAX_SOURCE_BYTES).ok()
 }
 
-/// The bench target to gate where nobody named one and there is none of the usual name: the only one here that uses criterion.
-/// `None` where the usual one is there, none uses criterion, or cargo cannot tell.
+/// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one and there is
+/// none of the usual name: all here that use criterion.
 ///
 /// # Errors
-/// Where there are several, with their names; when cargo does not start.
-pub fn only_bench(target: &BenchTarget, folder: &Path) -> Result<Option<BenchTarget>> {
-    if *target != BenchTarget::default() || !bench_target::packages_of(target, folder)?.is_empty() {
-        return Ok(None);
+/// A name or glob that names none, with those there are; when cargo does not start.
+pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
+    let is_list = target.target.contains([',', '*', '?']);
+    let is_unnamed = *target == BenchTarget { features: target.features.clone(), ..BenchTarget::default() };
+    if !is_list && (!is_unnamed || !bench_target::packages_of(target, folder)?.is_empty()) {
+        return Ok(vec![target.clone()]);
     }
-    let metadata = bench_target::metadata(folder)?;
-    let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
-    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
-    if packages.iter().any(|package| package["manifest_path"].as_str().map(Path::new) == Some(&own)) {
-        packages.retain(|package| package["manifest_path"].as_str().map(Path::new) == Some(&own));
+    let usable = usable(target, folder)?;
+    if !is_list {
+        return Ok(if usable.is_empty() { vec![target.clone()] } else { usable });
     }
-    let mut usable = Vec::new();
-    for package in packages.iter().filter(|package| takes_criterion(package) || takes_infergate(package)) {
-        let name = package["name"].as_str().unwrap_or_default();
-        let benches = package["targets"].as_array().into_iter().flatten().filter(|built| built["kind"][0] == "bench");
-        for bench in benches.filter_map(|built| built["name"].as_str()) {
-            if source(package, bench).is_some_and(|text| text.contains("criterion")) {
-                usable.push((name.to_owned(), bench.to_owned()));
+    let mut chosen: Vec<BenchTarget> = Vec::new();
+    for pattern in target.target.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
+        let glob = WildMatch::new(pattern);
+        let named: Vec<&BenchTarget> = usable.iter().filter(|bench| glob.matches(&bench.target)).collect();
+        if named.is_empty() {
+            let names: BTreeSet<&str> = usable.iter().map(|bench| bench.target.as_str()).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            let there = if names.is_empty() { "none here uses it".to_owned() } else { format!("there are {}", names.join(", ")) };
+            bail!("--bench-target: '{pattern}' names no bench target that uses criterion; {there}");
+        }
+        for bench in named {
+            if !chosen.contains(bench) {
+                chosen.push(bench.clone());
             }
         }
     }
-    match &usable[..] {
-        [(package, bench)] => {
-            let package = (packages.len() > 1).then(|| package.clone());
-            Ok(Some(BenchTarget { package, target: bench.clone(), ..target.clone() }))
-        }
-        [] => Ok(None),
-        _ => {
-            let all: Vec<&str> = usable.iter().map(|(_, bench)| bench.as_str()).collect();
-            bail!("several bench targets use criterion: {}; name one with --bench-target", all.join(", "))
+    Ok(chosen)
+}
+
+/// The bench targets that use criterion: of the package that is asked for, else of the one in this folder, else of the workspace. One
+/// whose features are not asked for is none that cargo builds.
+fn usable(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
+    let metadata = bench_target::metadata(folder)?;
+    let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
+    let is_own = |package: &Value| package["manifest_path"].as_str().map(Path::new) == Some(&own);
+    match &target.package {
+        Some(name) => packages.retain(|package| package["name"] == **name),
+        None if packages.iter().any(is_own) => packages.retain(is_own),
+        None => {}
+    }
+    let many = packages.len() > 1;
+    let mut usable = Vec::new();
+    for package in packages.iter().filter(|package| takes_criterion(package) || takes_infergate(package)) {
+        let is_buildable = |built: &&Value| {
+            let mut needed = built["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            built["kind"][0] == "bench" && needed.all(|needed| target.features.iter().any(|asked| asked == needed))
+        };
+        let benches = package["targets"].as_array().into_iter().flatten().filter(is_buildable);
+        for bench in benches.filter_map(|built| built["name"].as_str()) {
+            if source(package, bench).is_some_and(|text| text.contains("criterion")) {
+                let of = if many { package["name"].as_str().map(str::to_owned) } else { target.package.clone() };
+                usable.push(BenchTarget { package: of, target: bench.to_owned(), ..target.clone() });
+            }
         }
     }
+    Ok(usable)
 }
 
 /// Puts the front into the checkout around `folder`, in every manifest of its workspace. All other versions stay as its Cargo.lock

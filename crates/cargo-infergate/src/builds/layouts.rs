@@ -39,13 +39,13 @@ pub struct Source {
 impl Source {
     /// The working tree.
     pub fn here(config: &Config) -> Self {
-        let folder = config.measured.target_folder().join("layouts");
+        let folder = config.measured.target_folder().join("layouts").join(&config.bench.target);
         Self { target: config.bench.clone(), place: None, folder }
     }
 
     /// Another checkout.
     pub fn at(place: Place, config: &Config) -> Self {
-        let folder = place.target.join("layouts");
+        let folder = place.target.join("layouts").join(&config.bench.target);
         Self { target: config.bench.clone(), place: Some(place), folder }
     }
 

@@ -197,6 +197,8 @@ impl Search<'_> {
             }
         };
         let asked = Asked {
+            shard: None,
+            quick: false,
             budget: self.budget,
             allow_output_change: true,
             power: false,

@@ -192,6 +192,10 @@ impl Plan {
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
     let program = build.program().clone();
     Ok(PairedRequest {
+        shard: None,
+        only: None,
+        elsewhere: 0,
+        quick: false,
         base: program.clone(),
         head: program,
         anchor: None,
@@ -364,7 +368,7 @@ impl<'a> Session<'a> {
 /// Cases that are not settled after `blocks`.
 pub fn open(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<Case> {
     let (ids, suite): (Vec<Case>, Vec<_>) = series(cases, blocks).into_iter().unzip();
-    ids.into_iter().zip(outcomes(&suite)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
+    ids.into_iter().zip(outcomes(&suite, 0)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
 }
 
 fn renamed<'l>(name: &'l str, line: &'l progress::Line) -> impl FnMut(&infergate_core::progress::Progress) + 'l {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
@@ -13,7 +13,7 @@ use super::{bench, early, load_gate, output, progress, report};
 use crate::config::Config;
 use crate::config::keys::Group;
 use crate::gate;
-use crate::receipt::{Baseline, Receipt, read};
+use crate::receipt::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use crate::report::inputs::Inputs;
 use crate::report::terminal;
 
@@ -29,9 +29,9 @@ pub struct Gate {
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Judge this receipt, of a suite or of a load run, instead of measuring
+    /// Judge this receipt instead of measuring; repeatable: the shares of one gate are one suite
     #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids().chain(["against", "base_bin"]))]
-    receipt: Option<PathBuf>,
+    pub receipt: Vec<PathBuf>,
     /// Write the verdict here; - is stdout, which then has nothing else
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -56,12 +56,12 @@ impl TakesKeys for Gate {
 
 /// Measures or reads, judges, prints.
 pub fn run(asked: &Gate) -> Result<i32> {
-    if asked.receipt.is_none() {
+    if asked.receipt.is_empty() {
         progress::cancelled_by_ctrl_c()?;
     }
     Files {
         read: &[
-            ("--receipt", asked.receipt.as_slice()),
+            ("--receipt", &asked.receipt),
             ("--worker", asked.workers.worker.as_slice()),
             ("--memory-worker", asked.workers.memory_worker.as_slice()),
             ("--base-bin", asked.paired.base_bin.as_slice()),
@@ -79,13 +79,17 @@ pub fn run(asked: &Gate) -> Result<i32> {
         return paired_gate::run(asked, &config);
     }
     report::begin(asked.report.as_deref())?;
-    if let Some(path) = &asked.receipt
-        && load_gate::is_load(path)?
-    {
-        load_gate::ensure_no_targets(&asked.keys)?;
-        return load_gate::gate(&config, path, asked.json.as_deref(), asked.report.as_deref());
+    if let Some(first) = asked.receipt.first() {
+        if schema_of(first)? == PAIRED_SCHEMA {
+            return paired_gate::judge_receipts(asked, &config);
+        }
+        ensure!(asked.receipt.len() == 1, "--receipt: only the shares of a paired gate are judged together; give one file");
+        if load_gate::is_load(first)? {
+            load_gate::ensure_no_targets(&asked.keys)?;
+            return load_gate::gate(&config, first, asked.json.as_deref(), asked.report.as_deref());
+        }
     }
-    let (receipt, out) = match &asked.receipt {
+    let (receipt, out) = match asked.receipt.first() {
         Some(path) => (read::<Receipt>(path)?, None),
         None => {
             early::targets(&config, asked.workers.worker.is_some())?;

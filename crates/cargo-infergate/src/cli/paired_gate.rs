@@ -1,28 +1,23 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 mod measuring;
+mod part;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::gate::Gate;
-use super::layouts::Chooser;
-use super::memory::Follower;
-use super::outputs::{Kept, Written};
-use super::sides::{self, Sides};
+use super::outputs::Written;
 use super::terms::Agreed;
-use super::{
-    coverage, criterion_front, early, flags, memory, output, outputs, progress, report, same_code, server_program,
-    terms, turn, undecided,
-};
+use super::{criterion_front, early, flags, output, outputs, progress, report, server_program, terms, turn, undecided};
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
-use crate::gate::paired::PairedPolicy;
-use crate::paired::{AnchorRequest, PairedRequest, Program, ensure_not};
-use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
+use crate::gate::paired::{PairedPolicy, glances, join, merge};
+use crate::paired::{AnchorRequest, PairedRequest, Program, Shard};
+use crate::receipt::{CodeRecord, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
 use crate::report::words::{self, command};
@@ -72,6 +67,12 @@ pub struct Paired {
     /// Before measuring, print the smallest slowdown each case can show in that time
     #[arg(long, requires = PAIRED)]
     power: bool,
+    /// Measure a few blocks only and say what they show: no verdict, exit code 0
+    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "resume", "budget", "power", "shard"])]
+    quick: bool,
+    /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
+    #[arg(long, value_name = "K/N", requires = PAIRED, value_parser = shard)]
+    shard: Option<Shard>,
     /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
     #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
     #[arg(value_parser = flags::one_of([("base", Side::Base), ("head", Side::Head)]))]
@@ -141,11 +142,17 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();
-    // Which cases there are depends on it.
-    if !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none() {
-        let only = criterion_front::only_bench(&agreed.config.bench, Path::new("."))?;
-        only.into_iter().for_each(|only| agreed.config.bench = only);
-    }
+    // Which cases there are depends on them.
+    let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
+    let benches = match is_of_benches {
+        true => criterion_front::benches(&agreed.config.bench, Path::new("."))?,
+        false => vec![agreed.config.bench.clone()],
+    };
+    agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
+    ensure!(
+        benches.len() == 1 || flags.resume.is_none(),
+        "--resume goes on with the gate of one bench target; name it with --bench-target"
+    );
     let config = &agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(config)?;
@@ -154,75 +161,65 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
     }
-    let config = &config;
-    early::calibrations(config)?;
-    let mut asked = Asked {
+    early::calibrations(&config)?;
+    let asked = Asked {
         memory: false,
         users: is_server,
         code: None,
         terms: agreed.terms,
         budget: flags.budget.as_deref().map(duration).transpose()?,
+        shard: flags.shard,
         allow_output_change: flags.allow_output_change,
         power: flags.power,
+        quick: flags.quick,
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
-    let built = sides::build(gate, config);
-    ensure_not(&cancelled)?;
-    let built = built?;
-    let mut without_leaks = config.clone();
-    let looked = same_code::look(flags, config, &built);
-    if looked.skip_leaks {
-        without_leaks.measured.memory.runs = 0;
-    }
-    let config = &without_leaks;
-    let Sides { base, head, anchor, base_memory, head_memory, sources, notes: of_builds, trees: _kept } = built;
-    let mut notes = [agreed.notes, of_builds, looked.notes].concat();
-    asked.code = looked.code;
-    asked.memory = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
-    let request = request(config, base, head, anchor, &asked)?;
-    let layouts = Chooser::new(sources, &request, config.layouts, &cancelled);
-    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(config) };
-    let kept = Kept::at(&out);
-    let mut measure_once = || {
-        let line = progress::Line::new();
-        let course = Course { earlier: earlier.take(), kept: Some(&kept) };
-        let mut measured = measure(&request, config, asked.power, Some(&layouts), course, &line, &cancelled);
-        if let Ok((receipt, _)) = &mut measured {
-            coverage::attach(receipt, &policy, &request, looked.changed.as_ref(), &line, &cancelled);
-        }
-        line.finish();
-        measured
-    };
-    let say_where = || kept.say_where("; the same command goes on with it by --resume");
-    let (mut receipt, own_errors) = measure_once().inspect_err(|_| say_where())?;
-    if config.undecided == Undecided::Again
-        && let Some(note) = undecided::again(&receipt, &policy, &out)
-    {
-        output::line(&words::note(&note));
-        notes.push(note);
-        receipt = measure_once().inspect_err(|_| say_where())?.0;
-    }
-    receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
-    let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
-    // On disk it is partial until its last phase is in it.
-    if more {
-        kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-        if let Err(error) = memory::attach_to_pair(config, base_memory, head_memory, &mut receipt) {
-            // Who ends the run wants what there was before.
-            if !progress::is_cancelled() {
-                say_where();
-                return Err(error);
-            }
-            receipt.partial = true;
+    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
+    let parts = part::of_benches(gate, &config, &benches, &asked, &cancelled)?;
+    let mut receipts = Vec::new();
+    for mut part in parts {
+        part.notes.splice(0..0, agreed.notes.clone());
+        let receipt = part.measure(&policy, &out, earlier.take(), &asked, &cancelled)?;
+        let is_last = receipt.partial;
+        receipts.push(receipt);
+        if is_last {
+            break;
         }
     }
-    let verdict = undecided::judged(&receipt, &policy);
+    let is_partial = receipts.len() < benches.len() && receipts.iter().any(|receipt| receipt.partial);
+    let mut receipt = join(receipts)?;
+    if benches.len() > 1 && !is_partial {
+        let share = receipt.share.take();
+        receipt.share = asked.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+    }
+    if flags.quick {
+        output::decided(&paired::quick(&receipt, &glances(&receipt)));
+        return Ok(0);
+    }
+    conclude(gate, receipt, &policy, Some(&out))
+}
+
+/// `gate --receipt`: judges what was measured before, the shares of one suite together.
+///
+/// # Errors
+/// Receipts that cannot be read, or are not the shares of one gate.
+pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
+    let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
+    let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
+    conclude(gate, receipt, &policy(config), None)
+}
+
+/// Judges, prints, and writes what was asked for.
+fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<&Path>) -> Result<i32> {
+    let verdict = undecided::judged(&receipt, policy);
     // Before anything is written, which may fail.
     output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
-    if written.note(write_json(&out, &receipt)) {
-        output::line(&kept_words(&out, receipt.partial));
+    if let Some(out) = out
+        && written.note(write_json(out, &receipt))
+    {
+        output::line(&kept_words(out, receipt.partial));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, gate.json.as_deref(), &mut written);
@@ -254,13 +251,18 @@ fn agreed(gate: &Gate, config: &Config) -> Result<Agreed> {
 }
 
 /// How a paired run is to go.
+#[derive(Clone)]
 pub struct Asked {
     /// Time to measure in.
     pub budget: Option<Duration>,
+    /// The share of the cases that this machine measures.
+    pub shard: Option<Shard>,
     /// Time cases whose output changed, too.
     pub allow_output_change: bool,
     /// Say beforehand what can be shown.
     pub power: bool,
+    /// A quick look: no verdict.
+    pub quick: bool,
     /// A memory phase follows.
     pub memory: bool,
     /// Servers are compared: under load, where the configuration names users.
@@ -289,6 +291,10 @@ pub fn request(
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         memory_case: asked.memory.then_some(config.measured.memory.case),
+        shard: asked.shard,
+        only: None,
+        elsewhere: 0,
+        quick: asked.quick,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
         mean_threshold: config.mean_threshold,
@@ -305,4 +311,13 @@ pub fn request(
 pub fn duration(text: &str) -> Result<Duration> {
     let duration = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
     duration.with_context(|| format!("--budget: '{text}' is no time to measure in; write 90s, 5m or 1h30m"))
+}
+
+/// `2/8`: the second of eight.
+fn shard(text: &str) -> Result<Shard, String> {
+    let parsed = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match parsed {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+        _ => Err("a share is its number, from 1, and how many there are, such as 2/8".to_owned()),
+    }
 }

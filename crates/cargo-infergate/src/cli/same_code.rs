@@ -67,7 +67,7 @@ fn differs(changed: Option<&Changed>) -> CodeRecord {
     named.dedup();
     named.truncate(NAMED);
     let named = named.iter().map(|name| printable_within(name, MOST_CHARACTERS).into_owned()).collect();
-    CodeRecord { same: false, changed: functions, named, runs: Vec::new() }
+    CodeRecord { same: false, same_cases: Vec::new(), changed: functions, named, runs: Vec::new() }
 }
 
 fn compare(base: &Program, head: &Program) -> Result<Comparison> {

@@ -10,11 +10,13 @@ mod calibration;
 mod coverage;
 mod evidence;
 mod further;
+mod glance;
 mod layouts;
 mod limits;
 mod load;
 mod looks;
 mod mean;
+mod merge;
 mod power;
 mod test;
 mod times;
@@ -27,6 +29,7 @@ pub use calibration::{
 };
 pub use coverage::asks;
 pub use evidence::{Bet, fewest_blocks, in_suite};
+pub use glance::{GLANCE_BLOCKS, Glance, glances};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted};
 pub use limits::{Limits, QUIET_THRESHOLD, median_threshold, missing};
 pub use looks::{
@@ -34,5 +37,6 @@ pub use looks::{
     stand,
 };
 pub use mean::{block_mean_difference, mean_test};
-pub use power::{POWER_ASKED, called_share, smallest_slowdown};
+pub use merge::{join, merge};
+pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown};
 pub use verdict::{PairedPolicy, block_difference, judge, series};

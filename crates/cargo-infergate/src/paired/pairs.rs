@@ -20,6 +20,9 @@ pub const BLOCK_OF_REQUESTS_NS: f64 = 4.0 * BLOCK_NS;
 /// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
 pub const AIM: f64 = 0.008;
 
+/// The fewest pairs of samples that each hold several iterations, where the time is short.
+const LEAST_PAIRS_IN_BUDGET: usize = 4;
+
 /// The error of a median of `pairs` normal values: 1.2533 std / sqrt(pairs).
 pub fn error(single_std: f64, pairs: usize) -> f64 {
     1.2533 * single_std / (pairs as f64).sqrt()
@@ -36,6 +39,10 @@ pub struct Pairs {
     seen: BTreeMap<Case, Seen>,
     /// The time that a pair takes, by the time that is measured of it; 1 for a case that is not here.
     costs: BTreeMap<Case, f64>,
+    /// What the pilot saw of a pair: the time it takes, nanoseconds, and the standard deviation of its ln ratio.
+    pilot: BTreeMap<Case, (f64, f64)>,
+    /// Blocks are planned to fit a budget: no case gets more than its share of one.
+    is_tight: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -50,6 +57,36 @@ impl Pairs {
     /// A pair of `case` takes `cost` times as long as what is measured of it.
     pub fn cost(&mut self, case: Case, cost: f64) {
         self.costs.insert(case, cost);
+    }
+
+    /// What the pilot saw of a pair of `case`.
+    pub fn plan(&mut self, case: Case, pair_ns: f64, single_std: f64) {
+        self.pilot.insert(case, (pair_ns, single_std));
+    }
+
+    /// Fewer pairs of each case, so that they take `room_ns` of a block together, but no fewer than there have to be. Gives the cases
+    /// with the error that so many pairs leave.
+    pub fn fit(&mut self, cases: &mut [PairedCase], room_ns: f64) -> Vec<(Case, f64)> {
+        let pilot = |case: &PairedCase| self.pilot.get(&case.id).copied();
+        let all_ns: f64 = cases.iter().filter_map(|case| Some(case.pairs as f64 * pilot(case)?.0)).sum();
+        if all_ns <= room_ns {
+            return Vec::new();
+        }
+        let mut fitted = Vec::new();
+        for case in cases {
+            let Some((_, single_std)) = pilot(case) else { continue };
+            let least = if case.iterations_per_sample > 1 { LEAST_PAIRS_IN_BUDGET } else { 2 };
+            let scaled = (case.pairs as f64 * room_ns.max(0.0) / all_ns) as usize / 2 * 2;
+            case.pairs = scaled.max(least).min(case.pairs);
+            fitted.push((case.id, error(single_std, case.pairs)));
+        }
+        self.is_tight = true;
+        fitted
+    }
+
+    /// The time that a block of `cases` takes, nanoseconds, by what the pilot saw.
+    pub fn block_ns(&self, cases: &[PairedCase]) -> f64 {
+        cases.iter().filter_map(|case| Some(case.pairs as f64 * self.pilot.get(&case.id)?.0)).sum()
     }
 
     /// Forgets the blocks: the next one is the first of another gate.
@@ -79,7 +116,8 @@ impl Pairs {
             Some((median(&seen.pair_ns)?.max(1.0), median(&seen.single_std)?))
         };
         let suite_ns: f64 = all.iter().filter_map(|case| Some(case.pairs as f64 * known(case)?.0)).sum();
-        let share_ns = (suite_ns / open.len().max(1) as f64).max(BLOCK_NS);
+        let least_ns = if self.is_tight { 0.0 } else { BLOCK_NS };
+        let share_ns = (suite_ns / open.len().max(1) as f64).max(least_ns);
         let of_case = |case: &PairedCase| {
             let more = known(case).map_or(0, |(pair_ns, std)| wanted(std).min((share_ns / pair_ns) as usize));
             (case.id, more.max(case.pairs).next_multiple_of(2))

@@ -8,15 +8,16 @@ use anyhow::ensure;
 use super::benches::shared;
 use super::block::{Pair, Who};
 use super::iterations::divide;
-use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
+use super::planning;
+use super::pairs::{AIM, Pairs};
 use super::windows::Levels;
-use super::{AnchorRequest, PairedRequest, Program, TurnTokens, Worker, Workers};
+use super::{AnchorRequest, PairedRequest, Program, Shard, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::gate::paired::{Known, mean_test, median_threshold};
-use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, timestamp};
-use crate::stats::{log_ratio, median, robust_std, sample_std};
+use crate::gate::paired::median_threshold;
+use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp};
+use crate::stats::{median, robust_std};
 use crate::suite::fitting;
-use infergate_core::case::{Case, Phase};
+use infergate_core::case::Case;
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
@@ -29,23 +30,6 @@ const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const PILOT_PAIRS_OF_MANY: usize = 16;
-
-/// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
-/// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
-/// 96 by .9 to 1.1.
-const LEAST_BLOCK_NS: f64 = 1.5e9;
-const MOST_PAIRS: usize = 48;
-
-/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
-const LEAST_PAIRS: usize = 4;
-
-/// Samples of several iterations vary little, and a block of 48 took 1.5 s where 8 show as much: a suite has many such benches.
-const LEAST_PAIRS_OF_MANY: usize = 8;
-
-/// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
-/// more (0.0083 to 0.0104 measured).
-const PROCESS_STD: f64 = 0.005;
-const PREFILL_STD: f64 = 0.01;
 
 /// What the pilot found.
 pub struct Pilot {
@@ -78,11 +62,16 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Pilot, WorkerError> {
+    let begun = Instant::now();
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches)?;
+    let count = request.only.as_ref().map_or(cases.len(), Vec::len);
+    let suite_cases = count + request.elsewhere;
+    let mut cases = of_shard(request.shard, cases)?;
+    cases.retain(|case| request.only.as_ref().is_none_or(|only| only.contains(case)));
     say("pilot: loading base");
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
@@ -152,7 +141,9 @@ pub fn run(
             divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
             let (seen, cost) = sample(&mut pair, &plan, &turn_tokens, stepwise)?;
             pairs.cost(case, cost);
-            sampling_ns += decide(&mut plan, &seen, cost, request);
+            let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
+            pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
+            sampling_ns += planning::decide(&mut plan, &seen, cost, request);
         }
         planned.push(plan);
     }
@@ -169,7 +160,7 @@ pub fn run(
         head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
         anchor: anchor_worker,
     };
-    let receipt = PairedReceipt {
+    let mut receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
         created: timestamp(),
         partial: false,
@@ -190,10 +181,31 @@ pub fn run(
         notes: Vec::new(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
+        share: share(request, suite_cases),
         resumed: Vec::new(),
     };
-    let block_ns = sampling_ns as u64 + head.load_ns + base.load_ns + anchor_load_ns;
+    let loads_ns = head.load_ns + base.load_ns + anchor_load_ns;
+    let planned_ns = pairs.block_ns(&receipt.cases);
+    if let Some(room_ns) = planning::room_ns(request, receipt.share, &receipt.cases, begun.elapsed(), sampling_ns - planned_ns + loads_ns as f64) {
+        planning::fit(&mut pairs, &mut receipt.cases, room_ns, request);
+        sampling_ns -= planned_ns - pairs.block_ns(&receipt.cases);
+    }
+    let block_ns = sampling_ns as u64 + loads_ns;
     Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })
+}
+
+/// The cases that this machine measures.
+fn of_shard(shard: Option<Shard>, cases: Vec<Case>) -> anyhow::Result<Vec<Case>> {
+    let Some(shard) = shard else { return Ok(cases) };
+    let count = cases.len();
+    let taken: Vec<Case> = cases.into_iter().enumerate().filter(|(at, _)| shard.takes(*at)).map(|(_, case)| case).collect();
+    ensure!(!taken.is_empty(), "--shard {}/{}: there are {count} cases; use at most so many shards", shard.number, shard.of);
+    Ok(taken)
+}
+
+fn share(request: &PairedRequest, suite_cases: usize) -> Option<ShareRecord> {
+    let shard = request.shard.unwrap_or(Shard { number: 1, of: 1 });
+    (shard.of > 1 || request.elsewhere > 0).then(|| shard.record(suite_cases))
 }
 
 /// A paired run looks at its cases together: with each further one, each has to show more.
@@ -301,45 +313,6 @@ fn sample(
     Ok((seen, cost))
 }
 
-fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
+pub fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
     seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64).collect()
-}
-
-/// Pairs a block and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
-fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
-    let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
-    let ratios = seen.log_ratios().unwrap_or_default();
-    let single_std = robust_std(&ratios).unwrap_or(AIM);
-    let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
-    // An even number: each side runs first equally often.
-    let of_many = plan.iterations_per_sample > 1;
-    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS).max(LEAST_PAIRS) };
-    let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
-    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
-    plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
-    let process_std = if plan.id.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD };
-    let mean_error = mean_error(&seen.base_ns, plan.pairs);
-    let known = Known {
-        std: process_std.hypot(error(single_std, plan.pairs)),
-        mean_std: mean_error.map(|error| process_std.hypot(error)),
-        layout_std: None,
-    };
-    expect(plan, known, request);
-    plan.pairs as f64 * pair_ns
-}
-
-/// The error of a block's ln ratio of means, of so many pairs: by how much base's times differ from one to the next, which
-/// slow swings of the machine move little. Head's are left out: what stalls in head must not widen the limit it is held to.
-/// `None` of fewer than three times.
-fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
-    let steps = base_ns.windows(2).map(|two| log_ratio(two[0] as f64, two[1] as f64));
-    Some(sample_std(&steps.collect::<Option<Vec<f64>>>()?)? / (pairs as f64).sqrt())
-}
-
-/// Notes the noise to expect, and chooses the limits by it where none were given.
-pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
-    plan.expected_std = Some(known.std);
-    plan.threshold = median_threshold(request.threshold, plan.expected_std);
-    plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
-    plan.layout_std = known.layout_std;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::windows::UnderLoad;
-use crate::receipt::{Accept, CodeRecord, OUTPUT, Terms};
+use crate::receipt::{Accept, CodeRecord, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::worker::Program;
@@ -23,6 +23,14 @@ pub struct PairedRequest {
     pub cases: Vec<String>,
     /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
     pub memory_case: Option<Case>,
+    /// Of the cases, each so many-th alone, the first of them being this one; `None` takes all.
+    pub shard: Option<Shard>,
+    /// Of the cases, these alone; `None` takes all.
+    pub only: Option<Vec<Case>>,
+    /// Cases of the same suite that other runs of this gate measure.
+    pub elsewhere: usize,
+    /// A quick look: as few pairs as there can be.
+    pub quick: bool,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
     /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
@@ -41,6 +49,27 @@ pub struct PairedRequest {
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
+}
+
+/// One of several machines that measure a suite together: number `number`, from 1, of `of`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one.
+    pub number: usize,
+    /// So many there are.
+    pub of: usize,
+}
+
+impl Shard {
+    /// Whether it measures the case at this place of the suite, from 0.
+    pub fn takes(self, at: usize) -> bool {
+        at % self.of == self.number - 1
+    }
+
+    /// What the receipt keeps of it, in a suite of so many cases.
+    pub fn record(self, suite_cases: usize) -> ShareRecord {
+        ShareRecord { number: self.number, of: self.of, suite_cases }
+    }
 }
 
 impl PairedRequest {

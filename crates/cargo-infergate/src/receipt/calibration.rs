@@ -153,7 +153,7 @@ impl Calibration {
     /// # Errors
     /// The first thing that is missing, of the wrong count, or zero.
     pub fn validate(&self) -> Result<()> {
-        let known = validate_suite(&self.cases, false)?;
+        let known = validate_suite(&self.cases, |_| false)?;
         at_most(known.len(), MAX_CALIBRATED_CASES, "cases")?;
         ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
         self.subject.validate()?;

@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 pub struct CodeRecord {
     /// Both load the same code and constants, and read the same files, so nothing was timed.
     pub same: bool,
+    /// Where that is so of some bench targets alone: their cases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub same_cases: Vec<Case>,
     /// At most so many functions are in one alone, or have other instructions or constants; `null` where that is not known.
     #[serde(default)]
     pub changed: Option<usize>,
@@ -41,11 +45,12 @@ pub struct CodeRuns {
 impl CodeRecord {
     /// Nothing differs.
     pub fn same() -> Self {
-        Self { same: true, changed: Some(0), named: Vec::new(), runs: Vec::new() }
+        Self { same: true, same_cases: Vec::new(), changed: Some(0), named: Vec::new(), runs: Vec::new() }
     }
 
     pub(super) fn validate(&self) -> Result<()> {
         at_most(self.named.len(), MAX_CASES, "changed functions")?;
+        at_most(self.same_cases.len(), MAX_CASES, "cases of the same code")?;
         at_most(self.runs.len(), MAX_CASES, "watched cases")?;
         for runs in &self.runs {
             at_most(runs.named.len(), MAX_CASES, "changed functions")?;

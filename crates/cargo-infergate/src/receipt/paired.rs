@@ -76,9 +76,23 @@ pub struct PairedReceipt {
     /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// The share of a suite that this is; `null` where it is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ShareRecord>,
     /// Numbers of blocks after which the run was cut short and gone on with later; empty where it was not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<usize>,
+}
+
+/// One of several runs that measure a suite together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareRecord {
+    /// Which one, from 1.
+    pub number: usize,
+    /// So many there are.
+    pub of: usize,
+    /// The cases of all of them that are timed.
+    pub suite_cases: usize,
 }
 
 /// The older revision that head is compared with beside base.
@@ -227,6 +241,17 @@ impl PairedReceipt {
         self.code.as_ref().is_some_and(|code| code.same)
     }
 
+    /// Whether `case` was not timed because both sides are the same program.
+    pub fn is_same_code_of(&self, case: Case) -> bool {
+        self.code.as_ref().is_some_and(|code| code.same || code.same_cases.contains(&case))
+    }
+
+    /// Timed cases of the suite that other runs measure.
+    pub fn cases_elsewhere(&self) -> usize {
+        let here = self.cases.iter().filter(|case| case.timed).count();
+        self.share.map_or(0, |share| share.suite_cases.saturating_sub(here))
+    }
+
     /// Refuses a receipt that cannot be judged.
     ///
     /// # Errors
@@ -236,7 +261,7 @@ impl PairedReceipt {
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
         self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
-        let known = validate_suite(&self.cases, self.is_same_code())?;
+        let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
         at_most(self.resumed.len(), MAX_BLOCKS, "times that it was gone on with")?;
@@ -255,6 +280,11 @@ impl PairedReceipt {
         if let Some(code) = &self.code {
             code.validate()?;
             ensure!(!code.same || self.blocks.is_empty(), "the same code was timed; the file was edited");
+        }
+        if let Some(ShareRecord { number, of, suite_cases }) = self.share {
+            let is_one = (1..=of).contains(&number) && of <= MAX_BLOCKS;
+            ensure!(is_one, "it is share {number} of {of}, which is none; the file was edited");
+            at_most(suite_cases, MAX_PAIRED_CASES, "cases of a suite")?;
         }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
@@ -282,7 +312,7 @@ impl AnchorRecord {
 }
 
 /// Every case is there once, with outputs as long as it asks for, and a threshold that is one. Of the same code nothing is timed.
-pub(super) fn validate_suite(cases: &[PairedCase], same_code: bool) -> Result<Vec<Case>> {
+pub(super) fn validate_suite(cases: &[PairedCase], same_code: impl Fn(Case) -> bool) -> Result<Vec<Case>> {
     at_most(cases.len(), MAX_PAIRED_CASES, "cases")?;
     let mut seen = Vec::new();
     for case in cases {
@@ -304,7 +334,7 @@ pub(super) fn validate_suite(cases: &[PairedCase], same_code: bool) -> Result<Ve
             case.id
         );
         ensure!(
-            case.timed || same_code || case.base_output != case.head_output,
+            case.timed || same_code(case.id) || case.base_output != case.head_output,
             "{}: was not timed although its output is the same; the file was edited",
             case.id
         );

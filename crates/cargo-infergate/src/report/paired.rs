@@ -4,6 +4,7 @@ use super::model::{Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
+use crate::gate::paired::Glance;
 use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::printable;
 
@@ -34,13 +35,61 @@ pub fn thresholds(receipt: &PairedReceipt) -> String {
         .map(|limit| {
             let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
             let cases: Vec<String> = cases.collect();
-            let named = cases.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-            let more = cases.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("fails from {}: {named}{more}", units::signed_percent(limit - 1.0))
+            format!("fails from {}: {}", units::signed_percent(limit - 1.0), named(&cases))
         })
         .collect();
     if lines.is_empty() { "no case is timed: every output changed".into() } else { lines.join("\n") }
+}
+
+/// What a quick look shows: the widest that any case may have changed, or those that are slower.
+pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
+    let mut table = Table::brief(&["case", "change (all intervals together 95 %)"]);
+    for glance in seen {
+        table.row(vec![Cell::text(glance.case.to_string()), Cell::text(glanced(glance))]);
+    }
+    let changed = receipt.cases.iter().filter(|case| !case.timed && !receipt.is_same_code_of(case.id));
+    let changed: Vec<String> = changed.map(|case| case.id.to_string()).collect();
+    let slower: Vec<String> =
+        seen.iter().filter(|one| one.is_slower()).map(|one| format!("{} {}", one.case, glanced(one))).collect();
+    let most = seen.iter().map(|glance| glance.high).fold(f64::NAN, f64::max);
+    let said = if !changed.is_empty() {
+        format!("look closer: another output of {}", named(&changed))
+    } else if !slower.is_empty() {
+        format!("look closer: {}", named(&slower))
+    } else if most.is_finite() {
+        format!("nothing above {}", units::signed_percent(most - 1.0))
+    } else {
+        "base and head are the same machine code: nothing was timed".to_owned()
+    };
+    let table = if seen.is_empty() { String::new() } else { format!("{}\n", terminal::table(&table)) };
+    printable(&format!("\n{table}quick look, no verdict: {said}\n")).into_owned()
+}
+
+fn glanced(glance: &Glance) -> String {
+    let [ratio, low, high] = [glance.ratio, glance.low, glance.high].map(|ratio| units::signed_percent(ratio - 1.0));
+    format!("{ratio} ({low} to {high})")
+}
+
+/// As many as a line has room for.
+fn named(all: &[String]) -> String {
+    let more = all.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", all[..all.len().min(NAMED)].join(", "))
+}
+
+/// What the time given is enough for, said before it is used. `needed_s` is what all cases would take, where that is known.
+pub fn budget(blocks: usize, undecided: &[String], needed_s: Option<f64>) -> String {
+    let needed = needed_s.map_or_else(
+        || "; no budget is enough for them on this machine".to_owned(),
+        |needed_s| format!("; --budget {}s would do", needed_s.ceil()),
+    );
+    match undecided.is_empty() {
+        true => format!("the budget holds {blocks} blocks"),
+        false => format!(
+            "the budget holds {blocks} blocks, too few for what varies most: {}{needed}",
+            named(undecided)
+        ),
+    }
 }
 
 /// The smallest slowdown each case can show in `blocks` blocks, asked of `smallest` with a case, its expected standard

@@ -147,6 +147,10 @@ fn planned_iterations(word: &str) -> usize {
     let sandbox = Sandbox::new();
     let program = Program::new(with_words(&sandbox, word, word), None, None);
     let request = PairedRequest {
+        shard: None,
+        only: None,
+        elsewhere: 0,
+        quick: false,
         code: None,
         terms: None,
         base: program.clone(),

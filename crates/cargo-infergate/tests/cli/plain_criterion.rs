@@ -73,13 +73,73 @@ fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is() {
     assert!(!stdout(&said).contains(cut), "{}", stdout(&said));
 }
 
-#[test]
-fn which_bench_is_asked_where_there_are_several() {
+/// Two bench targets with benches of the same names.
+fn two_targets() -> Sandbox {
     let sandbox = repository();
     sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[[bench]]\nname = 'print'\nharness = false\n"));
-    commit(&sandbox, "benches/print.rs", BENCH, "another");
-    let line = error(gate(&sandbox, &[]));
-    assert!(line.contains("several bench targets use criterion: parse, print; name one with --bench-target"), "{line}");
+    commit(&sandbox, "benches/print.rs", &BENCH.replace("parser::STEP_NS", "2_000"), "another");
+    sandbox
+}
+
+#[test]
+fn several_bench_targets_are_one_suite() {
+    let sandbox = two_targets();
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
+    let said = gate(&sandbox, &["--cases=*/short", "--time-same-code"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): parse/parse/short 10"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("print/parse/short") && stdout(&said).contains("benches of parse,print"));
+
+    // Nothing of the other target is built differently: it is not timed.
+    let said = gate(&sandbox, &["--cases=*/short"]).code(1);
+    let row = stdout(&said).lines().find(|line| line.starts_with("print/parse/short")).map(str::to_owned);
+    assert!(row.as_ref().is_some_and(|row| row.ends_with("same code")), "{}", stdout(&said));
+
+    // One of both, by its cases and by its name.
+    let said = gate(&sandbox, &["--cases=print/*/short", "--time-same-code"]).success();
+    assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
+    let said = gate(&sandbox, &["--cases=parse/short", "--bench-target=print", "--time-same-code"]).success();
+    assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
+    let line = error(gate(&sandbox, &["--bench-target=parse,prnit"]));
+    assert!(line.contains("'prnit' names no bench target that uses criterion; there are parse, print"), "{line}");
+}
+
+#[test]
+fn shares_of_several_machines_are_judged_together() {
+    let sandbox = two_targets();
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
+    let share = |number: usize| {
+        let (shard, out) = (format!("--shard={number}/3"), format!("--out=target/{number}.json"));
+        gate(&sandbox, &["--bench-target=*", "--time-same-code", &shard, &out])
+    };
+    let first = share(1).code(1);
+    let note = "share 1 of 3 of a suite of 4 cases: only all of them together are its verdict";
+    assert!(stdout(&first).contains(note), "{}", stdout(&first));
+    share(2).success();
+    share(3).success();
+    let judge = |numbers: &[usize]| {
+        let receipts = numbers.iter().map(|number| format!("--receipt=target/{number}.json"));
+        let all: Vec<String> = ["gate".to_owned()].into_iter().chain(receipts).collect();
+        sandbox.run(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let said = judge(&[3, 1, 2]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): parse/parse/short 10"), "{}", stdout(&said));
+    assert!(decision(&said).contains("3 cases"), "{}", stdout(&said));
+    assert!(error(judge(&[1, 3])).contains("of 3 shares these are missing: 2"));
+    assert!(error(judge(&[1, 3, 3])).contains("share 3 of 3 is given twice"));
+    assert!(error(gate(&sandbox, &["--bench-target=*", "--shard=9/9"])).contains("there are 4 cases; use at most so many shards"));
+    assert!(error(gate(&sandbox, &["--shard=4/3"])).contains("such as 2/8"));
+}
+
+#[test]
+fn a_quick_look_gives_no_verdict() {
+    let sandbox = repository();
+    let said = gate(&sandbox, &["--quick", "--cases=parse/short", "--time-same-code"]).success();
+    assert!(stdout(&said).ends_with("quick look, no verdict: nothing above 0.0 %\n"), "{}", stdout(&said));
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
+    let said = gate(&sandbox, &["--quick", "--cases=parse/short"]).success();
+    let line = "quick look, no verdict: look closer: parse/short +10.0 % (+10.0 % to +10.0 %)\n";
+    assert!(stdout(&said).ends_with(line), "{}", stdout(&said));
+    assert!(!sandbox.path("target/paired.json").exists());
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod limits;
 mod load;
 pub mod load_runs;
 mod memory;
+mod merge;
 mod output;
 mod paired;
 mod pairs;

@@ -37,7 +37,7 @@ fn quiet(blocks: usize) -> Vec<f64> {
 fn among_quiet(first: &[f64], tests: usize) -> Standing {
     let mut suite = vec![series(first)];
     suite.resize(tests, series(&quiet(first.len())));
-    stand(&suite).swap_remove(0)
+    stand(&suite, 0).swap_remove(0)
 }
 
 fn settled(standing: &Standing) -> (Option<Outcome>, usize) {
@@ -81,10 +81,10 @@ fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
         assert!(p <= LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
     }
     // All five at once: each stands for the others, and none needs as many blocks.
-    let all = stand(&vec![series(&slow); 5]);
+    let all = stand(&vec![series(&slow); 5], 0);
     assert!(all.iter().all(|standing| settled(standing) == (Some(Outcome::Regressed), 8)), "{all:?}");
     let noisy = Series { expected_std: Some(0.15), ..series(&spread(0.3, 0.25, MAX_BLOCKS)) };
-    let noisy = stand(&[noisy]).swap_remove(0);
+    let noisy = stand(&[noisy], 0).swap_remove(0);
     assert_eq!((noisy.outcome, half_width(&noisy) > limit()), (Some(Outcome::Regressed), true), "{noisy:?}");
 }
 
@@ -106,7 +106,7 @@ fn an_improvement_is_the_mirror_image() {
     assert_eq!((faster.low, faster.high), (slower.high.map(|high| -high), slower.low.map(|low| -low)));
     // Looks faster, and is not shown to be: it passes in the end.
     let noisy = Series { expected_std: Some(0.06), ..series(&spread(-0.021, 0.1, MAX_BLOCKS)) };
-    assert_eq!(settled(&stand(&[noisy])[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
+    assert_eq!(settled(&stand(&[noisy], 0)[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
         let differences = spread(centre, noise, MAX_BLOCKS);
         let noisy = |blocks: usize| {
             let noisy = Series { expected_std: Some(noise / 1.7), ..series(&differences[..blocks]) };
-            stand(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }]).swap_remove(0)
+            stand(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }], 0).swap_remove(0)
         };
         assert_eq!(settled(&noisy(MAX_BLOCKS - 1)), (None, MAX_BLOCKS - 1), "{noise}");
         let standing = noisy(MAX_BLOCKS);
@@ -189,10 +189,10 @@ fn what_blocks_vary_by_takes_the_place_of_what_was_expected() {
     let quiet = spread(0.0, 0.01, MAX_BLOCKS);
     // A pilot in a noisy second expects eight times what comes: 40 blocks by that alone show nothing.
     let far_off = Series { expected_std: Some(0.08), ..series(&quiet) };
-    let (outcome, blocks) = settled(&stand(&vec![far_off; 5])[0]);
+    let (outcome, blocks) = settled(&stand(&vec![far_off; 5], 0)[0]);
     assert!(outcome == Some(Outcome::WithinLimit) && blocks <= 16, "{outcome:?} after {blocks} blocks");
     let slow = Series { expected_std: Some(0.08), ..series(&spread(0.035, 0.01, MAX_BLOCKS)) };
-    let (outcome, blocks) = settled(&stand(&vec![slow; 5])[0]);
+    let (outcome, blocks) = settled(&stand(&vec![slow; 5], 0)[0]);
     assert!(outcome == Some(Outcome::Regressed) && blocks <= 16, "{outcome:?} after {blocks} blocks");
 
     let bet = Bet::new(limit(), Some(0.02));
@@ -232,9 +232,9 @@ fn bounds_are_where_the_evidence_begins() {
 fn the_looks_decide_what_gate_md_says() {
     let mut seen = std::collections::BTreeMap::new();
     for suite in (0..150).map(any_suite) {
-        let got = outcomes(&suite);
+        let got = outcomes(&suite, 0);
         assert_eq!(got, literal(&suite), "{suite:?}");
-        assert_eq!(got, stand(&suite).into_iter().map(|standing| standing.outcome).collect::<Vec<_>>());
+        assert_eq!(got, stand(&suite, 0).into_iter().map(|standing| standing.outcome).collect::<Vec<_>>());
         got.into_iter().flatten().for_each(|outcome| *seen.entry(outcome.words()).or_insert(0) += 1);
     }
     assert!(seen.len() == 4 + 1 && seen.values().all(|count| *count >= 5), "not every verdict was met: {seen:?}");
@@ -253,7 +253,7 @@ proptest! {
         let other = with_mean(series(&spread(centre, 0.005, differences.len())));
         let mut suite = vec![first.clone()];
         suite.resize(others + 1, other.clone());
-        prop_assert_eq!(outcome_beside(&first, &other, others), outcomes(&suite)[0]);
+        prop_assert_eq!(outcome_beside(&first, &other, others), outcomes(&suite, 0)[0]);
     }
 }
 
@@ -262,11 +262,11 @@ proptest! {
     #[test]
     fn more_blocks_change_no_verdict(seed in any::<u64>(), wild in -1.0f64..1.0) {
         let suite = any_suite(seed);
-        let full = stand(&suite);
+        let full = stand(&suite, 0);
         let with = |series: &Series, differences: Vec<f64>| Series { differences, ..series.clone() };
         for blocks in 0..MAX_BLOCKS {
             let cut: Vec<Series> = suite.iter().map(|s| with(s, s.differences[..blocks].to_vec())).collect();
-            for (early, late) in outcomes(&cut).into_iter().zip(&full) {
+            for (early, late) in outcomes(&cut, 0).into_iter().zip(&full) {
                 prop_assert_eq!(early, late.outcome.filter(|_| late.blocks <= blocks));
             }
         }
@@ -274,9 +274,9 @@ proptest! {
         // Settled cases are not measured any more; whatever would have come does not matter.
         let ended: Vec<Series> =
             suite.iter().zip(&full).map(|(s, at)| with(s, s.differences[..at.blocks].to_vec())).collect();
-        prop_assert_eq!(&stand(&ended), &full);
+        prop_assert_eq!(&stand(&ended, 0), &full);
         let longer: Vec<Series> =
             ended.iter().map(|s| with(s, [&s.differences[..], &[wild; 40][..]].concat())).collect();
-        prop_assert_eq!(&stand(&longer), &full);
+        prop_assert_eq!(&stand(&longer, 0), &full);
     }
 }

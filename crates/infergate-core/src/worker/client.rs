@@ -3,6 +3,7 @@
 //! What reads answers is `#[inline]`, here, in the requests and in the memory phase: it is compiled where it is called, and a bench
 //! target, which only answers, does not wait for a quarter of this crate.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
@@ -15,6 +16,7 @@ use super::{Abilities, ensure_not, exit};
 use super::{
     Answer, Awake, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
 };
+use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::json::{self, Rules};
 use crate::printable::printable;
@@ -52,6 +54,10 @@ pub struct Client<'a> {
     last_id: u64,
     pub(super) honesty: Honesty,
     pub(super) virtual_clock: bool,
+    /// Put in front of the names of its benches.
+    pub(super) bench_prefix: Option<String>,
+    /// By our name of a bench, the worker's own; empty where they are the same.
+    pub(super) own_names: BTreeMap<Case, Case>,
 }
 
 /// The line that answers a request.
@@ -98,6 +104,8 @@ impl<'a> Client<'a> {
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
+            bench_prefix: file.program().bench_prefix.clone(),
+            own_names: BTreeMap::new(),
         };
         let mut hello = client.hello()?;
         file.complete(&mut hello.build);

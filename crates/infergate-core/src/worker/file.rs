@@ -41,12 +41,14 @@ pub struct Program {
     /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
     /// block starts a process.
     pub servers: Vec<Launcher>,
+    /// What this side puts in front of the names of its benches, where several bench targets are gated together: `parse/`.
+    pub bench_prefix: Option<String>,
 }
 
 impl Program {
     /// A bench binary.
     pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new() }
+        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new(), bench_prefix: None }
     }
 
     /// Reads the file once, for its SHA-256.

@@ -7,7 +7,7 @@ use super::{
     Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply,
     WorkerError,
 };
-use crate::case::{Case, Phase};
+use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
 use crate::printable::printable;
 use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256};
@@ -26,10 +26,30 @@ impl Client<'_> {
     #[inline]
     pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded, WorkerError> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
-        let (loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
+        let (mut loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
         self.ensure_few("benches", loaded.benches.len())?;
+        self.rename(&mut loaded.benches)?;
         Ok(loaded)
+    }
+
+    /// Puts the prefix in front of the names of benches, and keeps what the worker calls them.
+    #[inline]
+    fn rename(&mut self, benches: &mut [Case]) -> Result<(), WorkerError> {
+        let Some(prefix) = &self.bench_prefix else { return Ok(()) };
+        for bench in benches {
+            let Case::Bench(name) = *bench else { continue };
+            let ours = BenchName::of(&format!("{prefix}{name}")).map_err(WorkerError::Failed)?;
+            self.own_names.insert(Case::Bench(ours), *bench);
+            *bench = Case::Bench(ours);
+        }
+        Ok(())
+    }
+
+    /// What the worker calls a case.
+    #[inline]
+    fn own_name(&self, case: Case) -> Case {
+        self.own_names.get(&case).copied().unwrap_or(case)
     }
 
     /// Time to first token; the first after [`load`](Self::load) is cold.
@@ -72,7 +92,7 @@ impl Client<'_> {
         known: Option<Vec<TokenId>>,
         feed: Option<Vec<TokenId>>,
     ) -> Result<PreparedReply, WorkerError> {
-        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case, known, feed })?;
+        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case: self.own_name(case), known, feed })?;
         let output = &reply.output;
         let tokens = output.ids.len();
         if !case.can_have_ids(tokens) {
@@ -128,7 +148,7 @@ impl Client<'_> {
         iterations: usize,
         slowdown: f64,
     ) -> Result<ProcessSamples, WorkerError> {
-        let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case, count, iterations, slowdown })?;
+        let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case: self.own_name(case), count, iterations, slowdown })?;
         let samples_ns = reply.samples_ns;
         let given = samples_ns.len();
         if given != count {
@@ -160,7 +180,7 @@ impl Client<'_> {
     /// As [`ttft`](Self::ttft).
     #[inline]
     pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
-        let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case, tokens, slowdown })?;
+        let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case: self.own_name(case), tokens, slowdown })?;
         let given = reply.step_ns.len();
         if !(1..=tokens).contains(&given) {
             return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were asked for")));
@@ -175,7 +195,7 @@ impl Client<'_> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState, WorkerError> {
-        let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case })?;
+        let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case: case.map(|case| self.own_name(case)) })?;
         self.ensure_few("sentences", state.missing.len())?;
         let missing = state.missing.iter().map(|sentence| printable(sentence).into_owned()).collect();
         Ok(MemoryState { missing, ..state })
@@ -187,7 +207,7 @@ impl Client<'_> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn inference(&mut self, case: Case) -> Result<InferenceMemory, WorkerError> {
-        Ok(self.ask(&Request::Inference { case })?.0)
+        Ok(self.ask(&Request::Inference { case: self.own_name(case) })?.0)
     }
 
     /// Exact counters of a prepared case.
@@ -196,11 +216,13 @@ impl Client<'_> {
     /// As [`load`](Self::load); a worker that does not count.
     #[inline]
     pub fn count(&mut self, case: Case, repeats: usize) -> Result<CountedCase, WorkerError> {
-        let (counted, _): (CountedCase, _) = self.ask(&Request::Count { case, repeats })?;
+        let own = self.own_name(case);
+        let (mut counted, _): (CountedCase, _) = self.ask(&Request::Count { case: own, repeats })?;
         self.ensure_few("counters", counted.counters.len())?;
-        if counted.id != case {
+        if counted.id != own {
             return Err(self.broken(&format!("counted {} where {case} was asked for", counted.id)));
         }
+        counted.id = case;
         if let Some(name) = counted.counters.keys().find(|name| name.chars().any(char::is_control)) {
             return Err(self.broken(&format!("names a counter with control characters, {name}")));
         }
@@ -213,7 +235,7 @@ impl Client<'_> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
-        let (sites, _): (Vec<LeakSite>, _) = self.ask_plain(&Request::Locate { case, runs })?;
+        let (sites, _): (Vec<LeakSite>, _) = self.ask_plain(&Request::Locate { case: self.own_name(case), runs })?;
         self.ensure_few("places", sites.len())?;
         Ok(sites)
     }

@@ -8,9 +8,11 @@ use super::super::layouts::Chooser;
 use super::super::outputs::Kept;
 use super::super::{calibrate, flags, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{MAX_BLOCKS, fewest_to_pass, known, open, own_errors, smallest_slowdown};
+use crate::gate::paired::{
+    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_pass, known, open, own_errors, smallest_slowdown,
+};
 use crate::paired::{PairedRequest, PairedRun};
-use crate::receipt::{Calibration, Note, PairedReceipt, read};
+use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
 use crate::report::paired;
 
 /// What a run goes on with, and where it is kept.
@@ -61,6 +63,16 @@ pub fn measure(
             }));
         }
     });
+    if request.quick {
+        let open = |receipt: &PairedReceipt| {
+            let is_open = receipt.blocks.len() < GLANCE_BLOCKS;
+            receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
+        };
+        return Ok((run.run(&open, &mut show)?, None));
+    }
+    if request.budget.is_some() && blocks > 0 {
+        line.above(|| output::line(&in_budget(&run, blocks)));
+    }
     let fewest = fewest_to_pass().saturating_sub(run.receipt().blocks.len());
     ensure!(
         blocks >= fewest,
@@ -77,6 +89,22 @@ pub fn measure(
     let receipt = run.run(&look, &mut show)?;
     let errors = own_errors(calibrated.as_ref(), &receipt);
     Ok((receipt, Some(errors)))
+}
+
+/// What the budget is enough for, by how much cases are expected to vary.
+fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
+    let timed: Vec<_> = run.receipt().cases.iter().filter(|case| case.timed && case.load.is_none()).collect();
+    let needed = |case: &PairedCase| {
+        blocks_to_pass(case.threshold.ln(), case.expected_std.unwrap_or(0.0), case.layout_std.unwrap_or(0.0))
+    };
+    let all: Vec<Option<usize>> = timed.iter().map(|case| needed(case)).collect();
+    let is_too_few = |needed: &Option<usize>| needed.is_none_or(|needed| needed > blocks);
+    let undecided: Vec<String> =
+        timed.iter().zip(&all).filter(|(_, needed)| is_too_few(needed)).map(|(case, _)| case.id.to_string()).collect();
+    let most = all.iter().copied().max().flatten().filter(|_| all.iter().all(Option::is_some));
+    let more_s = most.map(|most| most.saturating_sub(blocks) as f64 * run.block_ns() as f64 / 1e9);
+    let budget_s = run.budget().map_or(0.0, |budget| budget.as_secs_f64());
+    paired::budget(blocks, &undecided, more_s.map(|more_s| budget_s + more_s))
 }
 
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.

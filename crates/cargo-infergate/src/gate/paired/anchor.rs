@@ -39,12 +39,13 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
         return Vec::new();
     }
     let (base, anchor) = (series(&receipt.cases, &receipt.blocks), anchor_series(receipt));
-    let (of_base, of_anchor) = (unsettled(base), unsettled(anchor));
+    let elsewhere = receipt.cases_elsewhere();
+    let (of_base, of_anchor) = (unsettled(base, elsewhere), unsettled(anchor, elsewhere));
     let timed = receipt.cases.iter().filter(|case| case.timed).map(|case| case.id);
     timed.filter(|id| of_base.contains(id) || of_anchor.contains(id)).collect()
 }
 
-fn unsettled(series: Vec<(Case, Series)>) -> Vec<Case> {
+fn unsettled(series: Vec<(Case, Series)>, elsewhere: usize) -> Vec<Case> {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series.into_iter().unzip();
-    ids.into_iter().zip(outcomes(&suite)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
+    ids.into_iter().zip(outcomes(&suite, elsewhere)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
 }

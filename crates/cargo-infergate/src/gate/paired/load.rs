@@ -50,7 +50,7 @@ pub(super) fn is_decided(receipt: &PairedReceipt) -> bool {
         return false;
     }
     let suite: Vec<Series> = series(&receipt.cases, &receipt.blocks).into_iter().map(|(_, series)| series).collect();
-    outcomes(&suite).contains(&Some(Outcome::Regressed))
+    outcomes(&suite, 0).contains(&Some(Outcome::Regressed))
         || rows(receipt).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }
 

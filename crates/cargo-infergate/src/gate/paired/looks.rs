@@ -72,23 +72,26 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 /// - After the last block: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
 ///
 /// A case is measured until its median and its mean are both settled, or its median regressed.
-pub fn stand(suite: &[Series]) -> Vec<Standing> {
+///
+/// Other runs measure `elsewhere` further cases of the suite. Nothing is known of them here, so they count as cases without any
+/// evidence: what is settled so is settled with them, too.
+pub fn stand(suite: &[Series], elsewhere: usize) -> Vec<Standing> {
     let of_case = |(series, case): (&Series, Case)| {
         let mean = series.mean.as_deref().zip(case.mean.as_ref());
         let mean = mean.map(|(series, test)| Box::new(test.standing(series)));
         Standing { mean, ..case.median.standing(series) }
     };
-    suite.iter().zip(replay(suite)).map(of_case).collect()
+    suite.iter().zip(replay(suite, elsewhere)).map(of_case).collect()
 }
 
 /// How each case ends, its median and its mean together: what a simulation of many suites asks for.
-pub fn outcomes(suite: &[Series]) -> Vec<Option<Outcome>> {
-    settled(suite).into_iter().map(|settled| settled.map(|(outcome, _)| outcome)).collect()
+pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
+    replay(suite, elsewhere).iter().map(|case| Some(case.settled()?.0)).collect()
 }
 
 /// The outcome of each case and the blocks it took, without the numbers of [`stand`].
 pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
-    replay(suite).iter().map(Case::settled).collect()
+    replay(suite, 0).iter().map(Case::settled).collect()
 }
 
 /// How `first` ends in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have the
@@ -96,21 +99,23 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
 pub fn outcome_beside(first: &Series, other: &Series, others: usize) -> Option<Outcome> {
     let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
-    let cases = replay_times(&suite[..with], &times[..with]);
+    let cases = replay_times(&suite[..with], &times[..with], 0);
     cases.first()?.settled().map(|(outcome, _)| outcome)
 }
 
-fn replay(suite: &[Series]) -> Vec<Case> {
-    replay_times(suite, &vec![1.0; suite.len()])
+fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case> {
+    replay_times(suite, &vec![1.0; suite.len()], elsewhere)
 }
 
 /// Each case counts as many times as `times` says.
-fn replay_times(suite: &[Series], times: &[f64]) -> Vec<Case> {
+fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> {
     let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
     for blocks in 1..=MAX_BLOCKS {
-        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).collect();
-        // A look is taken when every open case has its blocks; a run that was cut short ends before it.
-        if open.is_empty() || open.iter().any(|&at| suite[at].differences.len() < blocks) {
+        // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
+        let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
+        let open: Vec<usize> =
+            (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
+        if open.is_empty() {
             break;
         }
         for &at in &open {
@@ -119,13 +124,15 @@ fn replay_times(suite: &[Series], times: &[f64]) -> Vec<Case> {
         // What was settled before stays in the suite with what it had.
         let worth = |of: fn(&Test) -> f64| {
             let tests = || cases.iter().flat_map(Case::tests);
-            let evidence: Vec<f64> = tests().map(of).collect();
-            in_suite(&evidence, &tests().map(|test| test.weight).collect::<Vec<f64>>())
+            let unseen = (elsewhere > 0).then_some(elsewhere as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT));
+            let evidence: Vec<f64> = tests().map(of).chain(unseen.map(|_| 0.0)).collect();
+            let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
+            in_suite(&evidence, &weights)
         };
         let (above, below) = (worth(|test| test.above), worth(|test| test.below));
         let mut worth = above.into_iter().zip(below);
         for (at, case) in cases.iter_mut().enumerate() {
-            let is_open = case.settled().is_none();
+            let is_open = open.contains(&at);
             case.tests_mut().zip(&mut worth).for_each(|(test, worth)| test.note(worth));
             if is_open {
                 case.settle(&suite[at], blocks);

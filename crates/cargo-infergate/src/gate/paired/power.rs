@@ -1,6 +1,6 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::looks::{MAX_BLOCKS, Series, outcome_beside};
+use super::looks::{MAX_BLOCKS, Series, outcome_beside, settled};
 use crate::receipt::Outcome;
 use crate::stats::normal;
 
@@ -60,6 +60,20 @@ pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: us
         }
     }
     Some(high.exp())
+}
+
+/// The blocks within which [`POWER_ASKED`] of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std` and whose builds
+/// by `layout_std`, as in [`called_share`]. `None` where they are more than a run has.
+pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usize> {
+    let of_run = |run: &Run| {
+        let differences = run.blocks.iter().map(|z| layout_std * run.layout + block_std * z).collect();
+        let series = Series { limit, expected_std: Some(block_std), differences, mean: None };
+        settled(&[series]).first().copied().flatten().filter(|(outcome, _)| outcome.exit_code() == 0)
+    };
+    let mut blocks: Vec<usize> = runs(MAX_BLOCKS).iter().map(|run| of_run(run).map_or(usize::MAX, |(_, at)| at)).collect();
+    blocks.sort_unstable();
+    let asked = (POWER_ASKED * blocks.len() as f64).ceil() as usize;
+    blocks.get(asked.saturating_sub(1)).copied().filter(|blocks| *blocks <= MAX_BLOCKS)
 }
 
 fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {

@@ -87,20 +87,21 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
     let mut rows: Vec<VerdictRow> =
-        receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code())).collect();
+        receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     rows.extend(same_code(receipt));
+    let elsewhere = receipt.cases_elsewhere();
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
-    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
-        let times = times::rows(receipt, *id, series, &standing, suite.len(), Against::Base);
-        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len(), row));
+    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
+        let times = times::rows(receipt, *id, series, &standing, suite.len() + elsewhere, Against::Base);
+        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len() + elsewhere, row));
         rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();
-    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite)) {
-        rows.extend(times::rows(receipt, *id, series, &standing, suite.len(), Against::Anchor));
+    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
+        rows.extend(times::rows(receipt, *id, series, &standing, suite.len() + elsewhere, Against::Anchor));
     }
     rows.extend(load::rows(receipt));
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
@@ -132,6 +133,12 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }
+    notes.extend(receipt.share.filter(|share| share.of > 1).map(|share| {
+        Note::from(format!(
+            "share {} of {} of a suite of {} cases: only all of them together are its verdict",
+            share.number, share.of, share.suite_cases
+        ))
+    }));
     notes.extend(receipt.resumed.last().map(|blocks| {
         Note::from(format!(
             "the run was cut short after {blocks} blocks and gone on with: the others are of another time"
@@ -168,7 +175,7 @@ fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
 /// A row for each time that was not taken because nothing could have changed it.
 fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
     let sides = [Some(Against::Base), receipt.anchor.as_ref().map(|_| Against::Anchor)];
-    let cases = receipt.cases.iter().filter(|_| receipt.is_same_code());
+    let cases = receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id));
     let row = |case: &PairedCase, against| {
         let evidence = TimeEvidence {
             threshold: Some(case.threshold),

@@ -42,6 +42,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         code: None,
         terms: None,
         notes: Vec::new(),
+        share: None,
         resumed: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
@@ -117,7 +118,7 @@ fn rows(verdict: &Verdict, against: Against) -> Vec<&VerdictRow> {
 fn passes(receipt: &PairedReceipt) -> bool {
     let passed = |suite: Vec<(Case, Series)>| {
         let series: Vec<Series> = suite.into_iter().map(|(_, series)| series).collect();
-        outcomes(&series).iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
+        outcomes(&series, 0).iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
     };
     passed(series(&receipt.cases, &receipt.blocks)) && passed(anchor_series(receipt))
 }

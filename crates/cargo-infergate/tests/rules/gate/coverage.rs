@@ -15,7 +15,7 @@ fn slower(functions: Option<usize>) -> PairedReceipt {
     let named = vec!["engine::step".to_owned(); functions.unwrap_or_default()];
     let why = functions.is_none().then(|| "it starts another program, 'nvidia-smi'".to_owned());
     let runs = vec![CodeRuns { id: case("decode/p8"), functions, named, why }];
-    let code = Some(CodeRecord { same: false, changed: Some(3), named: Vec::new(), runs });
+    let code = Some(CodeRecord { same: false, same_cases: Vec::new(), changed: Some(3), named: Vec::new(), runs });
     PairedReceipt { code, ..measured("decode/p8", 10_000_000, &SLOWER) }
 }
 

@@ -47,6 +47,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         code: None,
         terms: None,
         notes: Vec::new(),
+        share: None,
         resumed: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,

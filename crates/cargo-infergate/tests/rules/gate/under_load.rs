@@ -86,7 +86,7 @@ fn gate(head: Server, seed: u64) -> PairedReceipt {
 /// The outcome of each number, in the order of [`METRICS`]. A whole verdict takes a second: it says what the run can show, too.
 fn numbers(receipt: &PairedReceipt) -> Vec<Option<Outcome>> {
     let suite: Vec<_> = series(&receipt.cases, &receipt.blocks).into_iter().map(|(_, series)| series).collect();
-    outcomes(&suite)
+    outcomes(&suite, 0)
 }
 
 /// The rows that fail.

@@ -27,7 +27,7 @@ fn falsely_called(suites: u64, layouts: usize, tau: f64, cases: usize, limit: f6
                 }
             })
             .collect();
-        outcomes(&suite).contains(&Some(Outcome::Regressed))
+        outcomes(&suite, 0).contains(&Some(Outcome::Regressed))
     });
     called.count() as f64 / suites as f64
 }

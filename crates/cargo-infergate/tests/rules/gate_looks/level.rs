@@ -84,7 +84,7 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
             let mut blocks =
                 |centre: f64| (0..MAX_BLOCKS).map(|_| centre + std * normal(&mut random)).collect::<Vec<f64>>();
             let case = |at| Series { expected_std: Some(std), ..series(&blocks(if at == 0 { ln } else { 0.0 })) };
-            outcomes(&(0..tests).map(case).collect::<Vec<_>>())[0] == Some(Outcome::Regressed)
+            outcomes(&(0..tests).map(case).collect::<Vec<_>>(), 0)[0] == Some(Outcome::Regressed)
         };
         (0..800).filter(|seed| run(*seed)).count() as f64 / 800.0
     };

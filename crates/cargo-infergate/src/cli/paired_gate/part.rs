@@ -1,0 +1,226 @@
+//! One bench target of a gate: built, and measured. A gate of several measures one after the other, and judges them as one suite.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::super::gate::Gate;
+use super::super::layouts::{Chooser, Sources};
+use super::super::memory::Follower;
+use super::super::outputs::Kept;
+use super::super::revision::Tree;
+use super::super::sides::{self, Sides};
+use super::super::{coverage, memory, output, progress, same_code, undecided};
+use super::{Asked, Course, measure, request};
+use crate::code::Changed;
+use crate::config::{BenchTarget, Config, Undecided};
+use crate::gate::paired::PairedPolicy;
+use crate::paired::{PairedRequest, Program, ensure_not};
+use crate::receipt::{Note, PairedReceipt};
+use crate::report::words;
+use infergate_core::case::{Case, choose_benches};
+use infergate_core::worker::{Client, Patience};
+
+/// Both sides of one bench target, built.
+pub struct Part {
+    config: Config,
+    request: PairedRequest,
+    sources: Sources,
+    /// What differs between both, where coverage can be asked about it.
+    changed: Option<Changed>,
+    base_memory: Option<Program>,
+    head_memory: Option<Follower>,
+    /// What was found while it was built.
+    pub notes: Vec<Note>,
+    /// The only one of its gate.
+    is_alone: bool,
+    /// Held until all is measured; several bench targets share one checkout, which is built in again for each.
+    _trees: Vec<Tree>,
+}
+
+/// Builds all of them. Of several, those remain that have cases.
+///
+/// # Errors
+/// What cannot be built; cases that none of them has.
+pub fn of_benches(
+    gate: &Gate,
+    config: &Config,
+    benches: &[BenchTarget],
+    asked: &Asked,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for bench in benches {
+        let config = Config { bench: bench.clone(), ..config.clone() };
+        parts.push(Part::build(gate, &config, asked, benches.len() == 1, cancelled)?);
+    }
+    if benches.len() > 1 {
+        share_out(&mut parts, benches, cancelled)?;
+    }
+    Ok(parts)
+}
+
+/// Several bench targets are one suite: each says how many cases the others have, takes its part of the budget, and has names of its
+/// own.
+fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], cancelled: &AtomicBool) -> Result<()> {
+    for (part, bench) in parts.iter_mut().zip(benches) {
+        let prefix = Some(prefix(bench, benches));
+        let request = &mut part.request;
+        request.base.bench_prefix.clone_from(&prefix);
+        request.head.bench_prefix.clone_from(&prefix);
+        if let Some(anchor) = request.anchor.as_mut().and_then(|anchor| anchor.program.as_mut()) {
+            anchor.bench_prefix.clone_from(&prefix);
+        }
+    }
+    let mut cases = Vec::new();
+    for part in parts.iter() {
+        cases.push(listed(&part.request, cancelled)?);
+    }
+    let all: Vec<Case> = cases.iter().flatten().copied().collect();
+    let Some(first) = parts.first() else { return Ok(()) };
+    let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
+    // As one suite: which share takes a case does not depend on how benches are divided into targets.
+    let mine = |case: &Case| {
+        let at = chosen.iter().position(|chosen| chosen == case);
+        at.is_some_and(|at| shard.is_none_or(|shard| shard.takes(at)))
+    };
+    let all_mine = all.iter().filter(|case| mine(case)).count();
+    ensure!(all_mine > 0, "--shard: there are {} cases; use at most so many shards", chosen.len());
+    let suite_cases = chosen.len();
+    let mut has_some = Vec::new();
+    for (part, cases) in parts.iter_mut().zip(cases) {
+        let only: Vec<Case> = cases.iter().copied().filter(|case| mine(case)).collect();
+        let request = &mut part.request;
+        request.elsewhere = suite_cases - only.len();
+        request.budget = request.budget.map(|budget| share_of(budget, only.len(), all_mine));
+        request.shard = None;
+        // A pattern can name benches of another target alone.
+        request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
+        has_some.push(!only.is_empty());
+        request.only = Some(only);
+    }
+    let mut has_some = has_some.into_iter();
+    parts.retain(|_| has_some.next() == Some(true));
+    Ok(())
+}
+
+fn share_of(budget: Duration, cases: usize, of_all: usize) -> Duration {
+    budget.mul_f64(cases as f64 / of_all.max(1) as f64)
+}
+
+/// `parse/`, or `codec/parse/` where another package has a bench target of that name.
+fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
+    let same = benches.iter().filter(|other| other.target == bench.target).count();
+    match &bench.package {
+        Some(package) if same > 1 => format!("{package}/{}/", bench.target),
+        _ => format!("{}/", bench.target),
+    }
+}
+
+/// The benches that head has.
+fn listed(request: &PairedRequest, cancelled: &AtomicBool) -> Result<Vec<Case>> {
+    let file = request.head.open().map_err(|error| error.of("head"))?;
+    let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
+    let (mut client, _) = spawned.map_err(|error| error.of("head"))?;
+    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| error.of("head"))?;
+    ensure!(
+        !loaded.benches.is_empty(),
+        "{}: an engine's bench target is gated alone; name it with --bench-target",
+        file.path().display()
+    );
+    Ok(loaded.benches)
+}
+
+impl Part {
+    fn build(gate: &Gate, config: &Config, asked: &Asked, is_alone: bool, cancelled: &AtomicBool) -> Result<Self> {
+        let built = sides::build(gate, config);
+        ensure_not(cancelled)?;
+        let built = built?;
+        let mut config = config.clone();
+        let looked = same_code::look(&gate.paired, &config, &built);
+        if looked.skip_leaks {
+            config.measured.memory.runs = 0;
+        }
+        let Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees } = built;
+        let follows = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
+        let asked = Asked { code: looked.code, memory: follows, ..asked.clone() };
+        let request = request(&config, base, head, anchor, &asked)?;
+        Ok(Self {
+            config,
+            request,
+            sources,
+            changed: looked.changed,
+            base_memory,
+            head_memory,
+            notes: [notes, looked.notes].concat(),
+            is_alone,
+            _trees: if is_alone { trees } else { Vec::new() },
+        })
+    }
+
+    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it.
+    ///
+    /// # Errors
+    /// As [`measure`].
+    pub fn measure(
+        self,
+        policy: &PairedPolicy,
+        out: &Path,
+        mut earlier: Option<PairedReceipt>,
+        asked: &Asked,
+        cancelled: &AtomicBool,
+    ) -> Result<PairedReceipt> {
+        let Self { config, request, sources, changed, base_memory, head_memory, mut notes, is_alone, _trees } = self;
+        let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
+        let kept = Kept::at(&place);
+        let layouts = Chooser::new(sources, &request, config.layouts, cancelled);
+        let mut measure_once = || {
+            let line = progress::Line::new();
+            let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
+            let layouts = Some(&layouts).filter(|_| !asked.quick);
+            let mut measured = measure(&request, &config, asked.power, layouts, course, &line, cancelled);
+            if let Ok((receipt, _)) = &mut measured
+                && !asked.quick
+            {
+                coverage::attach(receipt, policy, &request, changed.as_ref(), &line, cancelled);
+            }
+            line.finish();
+            measured
+        };
+        let how = if is_alone { "; the same command goes on with it by --resume" } else { "" };
+        let say_where = || kept.say_where(how);
+        let (mut receipt, own_errors) = measure_once().inspect_err(|_| say_where())?;
+        if asked.quick {
+            return Ok(receipt);
+        }
+        if config.undecided == Undecided::Again
+            && let Some(note) = undecided::again(&receipt, policy, &place)
+        {
+            output::line(&words::note(&note));
+            notes.push(note);
+            receipt = measure_once().inspect_err(|_| say_where())?.0;
+        }
+        receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
+        let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
+        // On disk it is partial until its last phase is in it.
+        if more {
+            kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
+            if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, &mut receipt) {
+                // Who ends the run wants what there was before.
+                if !progress::is_cancelled() {
+                    say_where();
+                    return Err(error);
+                }
+                receipt.partial = true;
+            }
+        }
+        Ok(receipt)
+    }
+}
+
+/// `paired.parse.json` beside `paired.json`.
+fn beside(out: &Path, bench: &str) -> PathBuf {
+    out.with_extension(format!("{bench}.json"))
+}

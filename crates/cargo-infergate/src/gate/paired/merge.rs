@@ -1,0 +1,154 @@
+//! Several runs that measured shares of one suite: as one run, judged as one suite.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::receipt::{BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, Note, PairedCase, PairedReceipt, ShareRecord};
+
+/// All shares of a suite, from several machines.
+///
+/// # Errors
+/// A share that is missing, there twice, or of another comparison.
+pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
+    let number = |receipt: &PairedReceipt| receipt.share.map_or(0, |share| share.number);
+    shares.sort_by_key(number);
+    let have: Vec<usize> = shares.iter().map(number).collect();
+    if let ([_], [0]) = (&shares[..], &have[..]) {
+        return join(shares);
+    }
+    let first = shares.first().context("there is no receipt to judge")?;
+    let Some(ShareRecord { of, suite_cases, .. }) = first.share else {
+        bail!("a receipt of a whole suite is judged alone; give one receipt, or the shares of one gate");
+    };
+    for (share, two) in shares[1..].iter().zip(have.windows(2)) {
+        let its = number(share);
+        ensure!(two[0] != two[1], "share {its} of {of} is given twice; give each once");
+        ensure_alike(first, share).with_context(|| format!("share {its} of {of}"))?;
+    }
+    let missing: Vec<String> = (1..=of).filter(|one| !have.contains(one)).map(|one| one.to_string()).collect();
+    ensure!(missing.is_empty(), "of {of} shares these are missing: {}; give the receipts of all", missing.join(", "));
+    let merged = PairedReceipt { share: None, ..join(shares)? };
+    let timed = merged.cases.iter().filter(|case| case.timed).count();
+    ensure!(
+        timed <= suite_cases,
+        "the shares have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"
+    );
+    merged.validate()?;
+    Ok(merged)
+}
+
+/// Runs of one comparison as one receipt. Blocks of all stand one after the other: each is compared within itself alone.
+///
+/// # Errors
+/// A case that two of them have; none of them.
+pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
+    let mut runs = runs.into_iter();
+    let mut joined = runs.next().context("there is no receipt to judge")?;
+    let mut machines = vec![joined.machine.class.clone()];
+    for run in runs {
+        if !machines.contains(&run.machine.class) {
+            machines.push(run.machine.class.clone());
+        }
+        add(&mut joined, run)?;
+    }
+    if machines.len() > 1 {
+        let text = format!("measured on machines of {} kinds: {}", machines.len(), machines.join(", "));
+        joined.notes.push(Note::from(text));
+    }
+    Ok(joined)
+}
+
+/// Refuses a share that does not answer the same question.
+fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
+    let commit = |receipt: &PairedReceipt| {
+        [&receipt.base, &receipt.head].map(|side| (side.build.commit.clone(), side.build.dirty, side.tool.clone()))
+    };
+    let differs = if commit(first) != commit(share) {
+        "compares other commits"
+    } else if first.tool != share.tool {
+        "was measured by another version of infergate"
+    } else if first.share.map(|share| (share.of, share.suite_cases)) != share.share.map(|share| (share.of, share.suite_cases)) {
+        "is of another suite, or of another number of shares"
+    } else if first.terms != share.terms {
+        "is judged by other settings"
+    } else if (first.threads, first.seed) != (share.threads, share.seed) {
+        "has other threads or another seed"
+    } else if first.anchor.is_some() != share.anchor.is_some() || first.servers != share.servers {
+        "was measured beside something else"
+    } else {
+        return Ok(());
+    };
+    bail!("{differs}; give the receipts of one gate")
+}
+
+/// Adds a share to what there is of the others.
+fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
+    for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
+        ours.counted.extend(its.counted);
+        let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
+        ours.unmatched.extend(new);
+        if !ours.engine.model.split(',').any(|model| model == its.engine.model) {
+            ours.engine.model += &format!(",{}", its.engine.model);
+        }
+    }
+    if let Some(case) = share.cases.iter().find(|case| merged.cases.iter().any(|ours| ours.id == case.id)) {
+        bail!("{} is in two shares; give the receipts of one gate", case.id);
+    }
+    let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code));
+    merged.code = code;
+    let files = merged.layouts.get_or_insert_with(LayoutFiles::default);
+    let before = (files.base.len(), files.head.len(), files.anchor.len());
+    let its = share.layouts.unwrap_or_default();
+    files.base.extend(its.base);
+    files.head.extend(its.head);
+    files.anchor.extend(its.anchor);
+    if *files == LayoutFiles::default() {
+        merged.layouts = None;
+    }
+    merged.blocks.extend(share.blocks.into_iter().map(|block| BlockRecord {
+        layouts: block.layouts.map(|drawn| BlockLayouts {
+            base: drawn.base + before.0,
+            head: drawn.head + before.1,
+            anchor: drawn.anchor.map(|anchor| anchor + before.2),
+        }),
+        ..block
+    }));
+    merged.cases.extend(share.cases);
+    merged.partial |= share.partial;
+    merged.out_of_time |= share.out_of_time;
+    merged.invalid.extend(share.invalid);
+    for note in share.notes {
+        if !merged.notes.contains(&note) {
+            merged.notes.push(note);
+        }
+    }
+    merged.memory = merged.memory.take().or(share.memory);
+    Ok(())
+}
+
+/// How the machine code of two shares' programs differs: a function that is in both is counted in each.
+fn merge_code(
+    (cases, ours): (&[PairedCase], Option<CodeRecord>),
+    (its_cases, its): (&[PairedCase], Option<CodeRecord>),
+) -> Option<CodeRecord> {
+    if ours.is_none() && its.is_none() {
+        return None;
+    }
+    let unknown = || CodeRecord { same: false, same_cases: Vec::new(), changed: None, named: Vec::new(), runs: Vec::new() };
+    let (ours, its) = (ours.unwrap_or_else(unknown), its.unwrap_or_else(unknown));
+    if ours.same && its.same {
+        return Some(ours);
+    }
+    let same_cases = |code: &CodeRecord, cases: &[PairedCase]| {
+        if code.same { cases.iter().map(|case| case.id).collect() } else { code.same_cases.clone() }
+    };
+    let mut named = [ours.named.clone(), its.named.clone()].concat();
+    named.sort();
+    named.dedup();
+    Some(CodeRecord {
+        same: false,
+        same_cases: [same_cases(&ours, cases), same_cases(&its, its_cases)].concat(),
+        changed: ours.changed.zip(its.changed).map(|(ours, its)| ours + its),
+        named,
+        runs: [ours.runs, its.runs].concat(),
+    })
+}

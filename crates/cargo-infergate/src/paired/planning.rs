@@ -1,0 +1,103 @@
+//! How many pairs a case takes of a block, and what noise is expected of it: by what the pilot saw, and by the time there is.
+
+use std::time::Duration;
+
+use super::PairedRequest;
+use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
+use super::pilot::pair_times_ns;
+use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
+use crate::receipt::{BlockCase, PairedCase, ShareRecord};
+use crate::stats::{log_ratio, median, robust_std, sample_std};
+use infergate_core::case::{Case, Phase};
+
+/// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
+/// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
+/// 96 by .9 to 1.1.
+const LEAST_BLOCK_NS: f64 = 1.5e9;
+const MOST_PAIRS: usize = 48;
+
+/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
+const LEAST_PAIRS: usize = 4;
+
+/// Samples of several iterations vary little, and a block of 48 took 1.5 s where 8 show as much: a suite has many such benches.
+const LEAST_PAIRS_OF_MANY: usize = 8;
+
+/// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
+const BLOCKS_TO_SPARE: usize = 4;
+
+/// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
+/// more (0.0083 to 0.0104 measured).
+const PROCESS_STD: f64 = 0.005;
+const PREFILL_STD: f64 = 0.01;
+
+/// Pairs a block and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
+pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
+    let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
+    let ratios = seen.log_ratios().unwrap_or_default();
+    let single_std = robust_std(&ratios).unwrap_or(AIM);
+    let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
+    // An even number: each side runs first equally often.
+    let of_many = plan.iterations_per_sample > 1;
+    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS).max(LEAST_PAIRS) };
+    let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
+    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
+    plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
+    let process_std = process_std(plan.id);
+    let mean_error = mean_error(&seen.base_ns, plan.pairs);
+    let known = Known {
+        std: process_std.hypot(error(single_std, plan.pairs)),
+        mean_std: mean_error.map(|error| process_std.hypot(error)),
+        layout_std: None,
+    };
+    expect(plan, known, request);
+    plan.pairs as f64 * pair_ns
+}
+
+/// What a fresh pair of processes varies by, however long it is measured.
+fn process_std(case: Case) -> f64 {
+    if case.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD }
+}
+
+/// The time of a block that is left for sampling where so many blocks are to fit the budget as it takes to call a slow case; with a quick
+/// look none. `fixed_ns` of each block are for something else. `None` without a budget.
+pub fn room_ns(
+    request: &PairedRequest,
+    share: Option<ShareRecord>,
+    cases: &[PairedCase],
+    took: Duration,
+    fixed_ns: f64,
+) -> Option<f64> {
+    if request.quick {
+        return Some(0.0);
+    }
+    let left_ns = request.budget?.saturating_sub(took).as_nanos() as f64;
+    let suite = share.map_or(cases.len(), |share| share.suite_cases);
+    Some(left_ns / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64 - fixed_ns)
+}
+
+/// The error of a block's ln ratio of means, of so many pairs: by how much base's times differ from one to the next, which
+/// slow swings of the machine move little. Head's are left out: what stalls in head must not widen the limit it is held to.
+/// `None` of fewer than three times.
+fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
+    let steps = base_ns.windows(2).map(|two| log_ratio(two[0] as f64, two[1] as f64));
+    Some(sample_std(&steps.collect::<Option<Vec<f64>>>()?)? / (pairs as f64).sqrt())
+}
+
+/// Notes the noise to expect, and chooses the limits by it where none were given.
+pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
+    plan.expected_std = Some(known.std);
+    plan.threshold = median_threshold(request.threshold, plan.expected_std);
+    plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
+    plan.layout_std = known.layout_std;
+}
+
+/// Takes fewer pairs of each case, so that they fit `room_ns` of a block, and expects the noise that so many have.
+pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &PairedRequest) {
+    for (id, error) in pairs.fit(cases, room_ns) {
+        let Some(case) = cases.iter_mut().find(|case| case.id == id) else { continue };
+        let mean = case.mean;
+        expect(case, Known { std: process_std(id).hypot(error), mean_std: None, layout_std: None }, request);
+        // What the pilot saw of single times holds as it is.
+        case.mean = mean;
+    }
+}

@@ -1,0 +1,112 @@
+//! Shares of a suite, judged together.
+
+use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
+use cargo_infergate::receipt::{CodeRecord, Outcome, PairedReceipt, ShareRecord};
+use proptest::prelude::*;
+
+use crate::gate::paired::measured;
+
+const SUITE: usize = 3;
+
+fn share(number: usize, id: &str, slower: &[f64]) -> PairedReceipt {
+    PairedReceipt {
+        share: Some(ShareRecord { number, of: SUITE, suite_cases: SUITE }),
+        ..measured(id, 1_000_000, slower)
+    }
+}
+
+fn quiet(at: usize) -> Vec<f64> {
+    (0..8).map(|block| if (block + at) % 2 == 0 { 0.001 } else { -0.001 }).collect()
+}
+
+fn shares() -> Vec<PairedReceipt> {
+    vec![
+        share(1, "prefill/p128", &quiet(0)),
+        share(2, "decode/p128", &[0.04; 20]),
+        share(3, "decode/p512", &quiet(1)),
+    ]
+}
+
+fn outcome_of(receipt: &PairedReceipt, id: &str) -> Option<Outcome> {
+    let verdict = judge(receipt, &PairedPolicy::default());
+    let mut rows = verdict.rows.into_iter().filter(|row| row.time().is_some());
+    rows.find(|row| row.subject.to_string() == id).map(|row| row.outcome)
+}
+
+#[test]
+fn all_shares_are_one_suite_in_whatever_order() {
+    let [first, second, third] = shares().try_into().expect("three");
+    let merged = merge(vec![third, first, second]).expect("a suite");
+    assert_eq!(merged.share, None);
+    for (id, outcome) in [
+        ("prefill/p128", Outcome::WithinLimit),
+        ("decode/p128", Outcome::Regressed),
+        ("decode/p512", Outcome::WithinLimit),
+    ] {
+        assert_eq!(outcome_of(&merged, id), Some(outcome), "{id}");
+    }
+    assert_eq!(judge(&merged, &PairedPolicy::default()).exit_code, 1);
+}
+
+/// One that the time did not hold for leaves the others as they are.
+#[test]
+fn a_share_that_ended_early_ends_no_other() {
+    let mut cut = shares();
+    cut[0].blocks.truncate(2);
+    cut[0].out_of_time = true;
+    let merged = merge(cut).expect("a suite");
+    assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Regressed));
+    assert_eq!(outcome_of(&merged, "decode/p512"), Some(Outcome::WithinLimit));
+    assert!(outcome_of(&merged, "prefill/p128").is_some_and(|outcome| outcome.is_undecided()));
+}
+
+#[test]
+fn a_program_that_did_not_change_is_not_timed_and_passes() {
+    let mut some = shares();
+    some[0].code = Some(CodeRecord::same());
+    some[0].cases[0].timed = false;
+    some[0].blocks.clear();
+    let merged = merge(some).expect("a suite");
+    assert_eq!(outcome_of(&merged, "prefill/p128"), Some(Outcome::SameCode));
+    assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Regressed));
+}
+
+#[test]
+fn what_is_not_the_shares_of_one_gate_is_refused() {
+    type Change = fn(&mut Vec<PairedReceipt>);
+    let changes: [(Change, &str); 7] = [
+        (|shares| drop(shares.remove(1)), "of 3 shares these are missing: 2"),
+        (|shares| shares[2] = shares[1].clone(), "share 2 of 3 is given twice"),
+        (|shares| shares[1].head.build.commit = Some("0".repeat(40)), "compares other commits"),
+        (|shares| shares[1].tool = "9.9.9".into(), "another version"),
+        (|shares| shares[1].seed = 7, "another seed"),
+        (|shares| shares[2].cases = shares[1].cases.clone(), "is in two shares"),
+        (|shares| shares[0].share = None, "is judged alone"),
+    ];
+    for (change, expected) in changes {
+        let mut changed = shares();
+        change(&mut changed);
+        let said = format!("{:#}", merge(changed).expect_err(expected));
+        assert!(said.contains(expected), "{said}");
+    }
+    assert!(merge(Vec::new()).is_err());
+}
+
+proptest! {
+    /// A machine that knows nothing of the others' cases never calls one that all of them together would not.
+    #[test]
+    fn a_share_calls_no_more_than_the_suite(
+        own in prop::collection::vec(-0.02_f64..0.08, 40),
+        others in prop::collection::vec(prop::collection::vec(-0.03_f64..0.03, 40), 1..6),
+    ) {
+        let series = |differences: &Vec<f64>| Series {
+            limit: 1.02_f64.ln(), expected_std: Some(0.02), differences: differences.clone(), mean: None,
+        };
+        let alone = outcomes(&[series(&own)], others.len())[0];
+        let suite: Vec<Series> = std::iter::once(&own).chain(&others).map(series).collect();
+        let together = outcomes(&suite, 0)[0];
+        if alone == Some(Outcome::Regressed) {
+            prop_assert_eq!(together, Some(Outcome::Regressed));
+        }
+    }
+}
