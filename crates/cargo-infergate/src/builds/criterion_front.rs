@@ -85,7 +85,11 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         if named.is_empty() {
             let names: BTreeSet<&str> = usable.iter().map(|bench| bench.target.as_str()).collect();
             let names: Vec<&str> = names.into_iter().collect();
-            let there = if names.is_empty() { "none here uses it".to_owned() } else { format!("there are {}", names.join(", ")) };
+            let there = if names.is_empty() {
+                "none here uses it".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
             bail!("--bench-target: '{pattern}' names no bench target that uses criterion; {there}");
         }
         for bench in named {

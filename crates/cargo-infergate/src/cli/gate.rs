@@ -83,7 +83,10 @@ pub fn run(asked: &Gate) -> Result<i32> {
         if schema_of(first)? == PAIRED_SCHEMA {
             return paired_gate::judge_receipts(asked, &config);
         }
-        ensure!(asked.receipt.len() == 1, "--receipt: only the shares of a paired gate are judged together; give one file");
+        ensure!(
+            asked.receipt.len() == 1,
+            "--receipt: only the shares of a paired gate are judged together; give one file"
+        );
         if load_gate::is_load(first)? {
             load_gate::ensure_no_targets(&asked.keys)?;
             return load_gate::gate(&config, first, asked.json.as_deref(), asked.report.as_deref());

@@ -189,9 +189,14 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let is_partial = receipts.len() < benches.len() && receipts.iter().any(|receipt| receipt.partial);
     let mut receipt = join(receipts)?;
-    if benches.len() > 1 && !is_partial {
-        let share = receipt.share.take();
-        receipt.share = asked.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+    if benches.len() > 1 {
+        // All that were asked for, so that the same words ask for them again.
+        let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();
+        (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
+        if !is_partial {
+            let share = receipt.share.take();
+            receipt.share = asked.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+        }
     }
     if flags.quick {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));

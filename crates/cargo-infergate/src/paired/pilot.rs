@@ -8,13 +8,15 @@ use anyhow::ensure;
 use super::benches::shared;
 use super::block::{Pair, Who};
 use super::iterations::divide;
-use super::planning;
 use super::pairs::{AIM, Pairs};
+use super::planning;
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Program, Shard, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::median_threshold;
-use crate::receipt::{AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp};
+use crate::receipt::{
+    AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
+};
 use crate::stats::{median, robust_std};
 use crate::suite::fitting;
 use infergate_core::case::Case;
@@ -186,7 +188,13 @@ pub fn run(
     };
     let loads_ns = head.load_ns + base.load_ns + anchor_load_ns;
     let planned_ns = pairs.block_ns(&receipt.cases);
-    if let Some(room_ns) = planning::room_ns(request, receipt.share, &receipt.cases, begun.elapsed(), sampling_ns - planned_ns + loads_ns as f64) {
+    if let Some(room_ns) = planning::room_ns(
+        request,
+        receipt.share,
+        &receipt.cases,
+        begun.elapsed(),
+        sampling_ns - planned_ns + loads_ns as f64,
+    ) {
         planning::fit(&mut pairs, &mut receipt.cases, room_ns, request);
         sampling_ns -= planned_ns - pairs.block_ns(&receipt.cases);
     }
@@ -198,8 +206,14 @@ pub fn run(
 fn of_shard(shard: Option<Shard>, cases: Vec<Case>) -> anyhow::Result<Vec<Case>> {
     let Some(shard) = shard else { return Ok(cases) };
     let count = cases.len();
-    let taken: Vec<Case> = cases.into_iter().enumerate().filter(|(at, _)| shard.takes(*at)).map(|(_, case)| case).collect();
-    ensure!(!taken.is_empty(), "--shard {}/{}: there are {count} cases; use at most so many shards", shard.number, shard.of);
+    let taken: Vec<Case> =
+        cases.into_iter().enumerate().filter(|(at, _)| shard.takes(*at)).map(|(_, case)| case).collect();
+    ensure!(
+        !taken.is_empty(),
+        "--shard {}/{}: there are {count} cases; use at most so many shards",
+        shard.number,
+        shard.of
+    );
     Ok(taken)
 }
 

@@ -85,10 +85,9 @@ pub fn budget(blocks: usize, undecided: &[String], needed_s: Option<f64>) -> Str
     );
     match undecided.is_empty() {
         true => format!("the budget holds {blocks} blocks"),
-        false => format!(
-            "the budget holds {blocks} blocks, too few for what varies most: {}{needed}",
-            named(undecided)
-        ),
+        false => {
+            format!("the budget holds {blocks} blocks, too few for what varies most: {}{needed}", named(undecided))
+        }
     }
 }
 

@@ -126,7 +126,10 @@ fn shares_of_several_machines_are_judged_together() {
     assert!(decision(&said).contains("3 cases"), "{}", stdout(&said));
     assert!(error(judge(&[1, 3])).contains("of 3 shares these are missing: 2"));
     assert!(error(judge(&[1, 3, 3])).contains("share 3 of 3 is given twice"));
-    assert!(error(gate(&sandbox, &["--bench-target=*", "--shard=9/9"])).contains("there are 4 cases; use at most so many shards"));
+    assert!(
+        error(gate(&sandbox, &["--bench-target=*", "--shard=9/9"]))
+            .contains("there are 4 cases; use at most so many shards")
+    );
     assert!(error(gate(&sandbox, &["--shard=4/3"])).contains("such as 2/8"));
 }
 

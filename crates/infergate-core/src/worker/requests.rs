@@ -148,7 +148,8 @@ impl Client<'_> {
         iterations: usize,
         slowdown: f64,
     ) -> Result<ProcessSamples, WorkerError> {
-        let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case: self.own_name(case), count, iterations, slowdown })?;
+        let (reply, waited): (SampleReply, _) =
+            self.ask(&Request::Sample { case: self.own_name(case), count, iterations, slowdown })?;
         let samples_ns = reply.samples_ns;
         let given = samples_ns.len();
         if given != count {
@@ -180,7 +181,8 @@ impl Client<'_> {
     /// As [`ttft`](Self::ttft).
     #[inline]
     pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
-        let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case: self.own_name(case), tokens, slowdown })?;
+        let (reply, waited): (TurnReply, _) =
+            self.ask(&Request::Turn { case: self.own_name(case), tokens, slowdown })?;
         let given = reply.step_ns.len();
         if !(1..=tokens).contains(&given) {
             return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were asked for")));

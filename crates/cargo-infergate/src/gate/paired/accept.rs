@@ -88,7 +88,11 @@ fn is_within(row: &VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> bool
         // A case whose time was not taken could be slower in silence.
         (Outcome::OutputChanged, Evidence::Output(_)) => {
             let is_timed = |case: &PairedCase| row.subject == case.id.into() && case.timed;
-            is_small && receipt.cases.iter().any(|case| is_timed(case) || row.subject == case.id.into() && receipt.is_same_code_of(case.id))
+            is_small
+                && receipt
+                    .cases
+                    .iter()
+                    .any(|case| is_timed(case) || row.subject == case.id.into() && receipt.is_same_code_of(case.id))
         }
         _ => false,
     }

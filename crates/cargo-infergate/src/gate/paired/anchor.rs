@@ -47,5 +47,9 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
 
 fn unsettled(series: Vec<(Case, Series)>, elsewhere: usize) -> Vec<Case> {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series.into_iter().unzip();
-    ids.into_iter().zip(outcomes(&suite, elsewhere)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
+    ids.into_iter()
+        .zip(outcomes(&suite, elsewhere))
+        .filter(|(_, outcome)| outcome.is_none())
+        .map(|(id, _)| id)
+        .collect()
 }

@@ -113,8 +113,7 @@ fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> 
     for blocks in 1..=MAX_BLOCKS {
         // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
         let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
-        let open: Vec<usize> =
-            (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
+        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
         if open.is_empty() {
             break;
         }

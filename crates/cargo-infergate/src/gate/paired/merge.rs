@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::receipt::{BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, Note, PairedCase, PairedReceipt, ShareRecord};
+use crate::receipt::{
+    BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, Note, PairedCase, PairedReceipt, ShareRecord,
+};
 
 /// All shares of a suite, from several machines.
 ///
@@ -66,8 +68,12 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         "compares other commits"
     } else if first.tool != share.tool {
         "was measured by another version of infergate"
-    } else if first.share.map(|share| (share.of, share.suite_cases)) != share.share.map(|share| (share.of, share.suite_cases)) {
+    } else if first.share.map(|share| (share.of, share.suite_cases))
+        != share.share.map(|share| (share.of, share.suite_cases))
+    {
         "is of another suite, or of another number of shares"
+    } else if first.head.engine.model != share.head.engine.model {
+        "measured another model, or other bench targets"
     } else if first.terms != share.terms {
         "is judged by other settings"
     } else if (first.threads, first.seed) != (share.threads, share.seed) {
@@ -86,9 +92,6 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
         ours.counted.extend(its.counted);
         let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
         ours.unmatched.extend(new);
-        if !ours.engine.model.split(',').any(|model| model == its.engine.model) {
-            ours.engine.model += &format!(",{}", its.engine.model);
-        }
     }
     if let Some(case) = share.cases.iter().find(|case| merged.cases.iter().any(|ours| ours.id == case.id)) {
         bail!("{} is in two shares; give the receipts of one gate", case.id);
@@ -133,7 +136,8 @@ fn merge_code(
     if ours.is_none() && its.is_none() {
         return None;
     }
-    let unknown = || CodeRecord { same: false, same_cases: Vec::new(), changed: None, named: Vec::new(), runs: Vec::new() };
+    let unknown =
+        || CodeRecord { same: false, same_cases: Vec::new(), changed: None, named: Vec::new(), runs: Vec::new() };
     let (ours, its) = (ours.unwrap_or_else(unknown), its.unwrap_or_else(unknown));
     if ours.same && its.same {
         return Some(ours);

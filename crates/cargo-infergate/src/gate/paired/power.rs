@@ -70,7 +70,8 @@ pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usi
         let series = Series { limit, expected_std: Some(block_std), differences, mean: None };
         settled(&[series]).first().copied().flatten().filter(|(outcome, _)| outcome.exit_code() == 0)
     };
-    let mut blocks: Vec<usize> = runs(MAX_BLOCKS).iter().map(|run| of_run(run).map_or(usize::MAX, |(_, at)| at)).collect();
+    let mut blocks: Vec<usize> =
+        runs(MAX_BLOCKS).iter().map(|run| of_run(run).map_or(usize::MAX, |(_, at)| at)).collect();
     blocks.sort_unstable();
     let asked = (POWER_ASKED * blocks.len() as f64).ceil() as usize;
     blocks.get(asked.saturating_sub(1)).copied().filter(|blocks| *blocks <= MAX_BLOCKS)

@@ -95,7 +95,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
         let times = times::rows(receipt, *id, series, &standing, suite.len() + elsewhere, Against::Base);
-        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len() + elsewhere, row));
+        let weighed =
+            times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len() + elsewhere, row));
         rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }

@@ -217,7 +217,17 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     if base == head {
         return None;
     }
-    let (target, case) = (bench_target(paired)?, flag("case", &case.id())?);
+    let (target, case) = match paired.head.engine.model.split_once(',') {
+        // Of several bench targets the one whose name is in front; alone it has its own names.
+        Some(_) if paired.head.engine.is_of_benches() => {
+            let name = case.to_string();
+            let mut targets = paired.head.engine.model.split(',');
+            let own = targets.find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
+            let (target, own) = own?;
+            (flag("bench-target", target)?, flag("case", &format!("bench:{own}"))?)
+        }
+        _ => (bench_target(paired)?, flag("case", &case.id())?),
+    };
     Some(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
 }
 

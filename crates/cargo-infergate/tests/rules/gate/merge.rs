@@ -20,11 +20,7 @@ fn quiet(at: usize) -> Vec<f64> {
 }
 
 fn shares() -> Vec<PairedReceipt> {
-    vec![
-        share(1, "prefill/p128", &quiet(0)),
-        share(2, "decode/p128", &[0.04; 20]),
-        share(3, "decode/p512", &quiet(1)),
-    ]
+    vec![share(1, "prefill/p128", &quiet(0)), share(2, "decode/p128", &[0.04; 20]), share(3, "decode/p512", &quiet(1))]
 }
 
 fn outcome_of(receipt: &PairedReceipt, id: &str) -> Option<Outcome> {
