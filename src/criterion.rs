@@ -103,6 +103,18 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
         Criterion::default().configure_from_args().final_summary();
         return ExitCode::SUCCESS;
     }
+    if worker(groups) { ExitCode::SUCCESS } else { ExitCode::from(2) }
+}
+
+/// Whether the gate started this process.
+#[doc(hidden)]
+pub fn is_worker() -> bool {
+    crate::bench::is_worker()
+}
+
+/// Answers the gate until it asks for nothing more. Whether that went well; why not is on stderr.
+#[doc(hidden)]
+pub fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
     // As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
     let moved = match env::var_os(PACKAGE_FOLDER) {
@@ -111,10 +123,10 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
         None => Ok(()),
     };
     match moved.and_then(|()| director::serve(groups)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => true,
         Err(error) => {
             eprintln!("error: {}", printable(&format!("{error:#}")));
-            ExitCode::from(2)
+            false
         }
     }
 }

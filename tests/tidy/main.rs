@@ -60,6 +60,7 @@ const HOUSE: &[&str] = &[
     "crates/infergate-candle/src",
     "crates/infergate-core/src",
     "crates/infergate-criterion/src",
+    "crates/infergate-divan/src",
     "crates/infergate-probes/src",
     "crates/infergate-serve/src",
     "xtask",

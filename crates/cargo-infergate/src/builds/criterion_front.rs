@@ -1,4 +1,4 @@
-//! Benches of plain criterion, as they are: in a checkout of ours the dependency `criterion` becomes infergate's front of that name,
+//! Benches of plain criterion or divan, as they are: in a checkout of ours the dependency becomes infergate's front of that name,
 //! so that the executable is a worker. Nothing in the repository itself is changed.
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
@@ -17,12 +17,16 @@ use super::swap::{dependency_sections, manifests, resolve, table, write};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
-/// The front's package, and its folder in infergate's sources.
+/// The front's package.
 pub const PACKAGE: &str = "infergate-criterion";
-const FOLDER: &str = "crates/infergate-criterion";
+const DIVAN: &str = "infergate-divan";
 
-/// What stands for it: criterion, and what takes its place elsewhere.
-const CRITERION: [&str; 3] = ["criterion", "codspeed-criterion-compat", "criterion2"];
+/// What a front stands for: criterion and what takes its place elsewhere, and divan.
+const FRONTS: [(&str, &str); 4] =
+    [("criterion", PACKAGE), ("codspeed-criterion-compat", PACKAGE), ("criterion2", PACKAGE), ("divan", DIVAN)];
+
+/// What a bench that one of them can measure has in its text.
+const NAMED: [&str; 2] = ["criterion", "divan"];
 
 /// Keys of a dependency that say where it comes from.
 const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
@@ -32,12 +36,17 @@ const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
 /// Whether a package, as cargo describes it, takes criterion from where everybody does.
 fn takes_criterion(package: &Value) -> bool {
-    names(package).any(|name| CRITERION.contains(&name))
+    names(package).any(|name| front(name).is_some())
 }
 
 /// Whether it takes it from infergate.
 pub fn takes_infergate(package: &Value) -> bool {
-    names(package).any(|name| name == "infergate" || name == PACKAGE)
+    names(package).any(|name| name == "infergate" || name == PACKAGE || name == DIVAN)
+}
+
+/// The front that takes the place of a package.
+fn front(package: &str) -> Option<&'static str> {
+    FRONTS.into_iter().find(|(name, _)| *name == package).map(|(_, front)| front)
 }
 
 fn names(package: &Value) -> impl Iterator<Item = &str> {
@@ -90,7 +99,7 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
             } else {
                 format!("there are {}", names.join(", "))
             };
-            bail!("--bench-target: '{pattern}' names no bench target that uses criterion; {there}");
+            bail!("--bench-target: '{pattern}' names no bench target that uses criterion or divan; {there}");
         }
         for bench in named {
             if !chosen.contains(bench) {
@@ -122,7 +131,7 @@ fn usable(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
         };
         let benches = package["targets"].as_array().into_iter().flatten().filter(is_buildable);
         for bench in benches.filter_map(|built| built["name"].as_str()) {
-            if source(package, bench).is_some_and(|text| text.contains("criterion")) {
+            if source(package, bench).is_some_and(|text| NAMED.iter().any(|name| text.contains(name))) {
                 let of = if many { package["name"].as_str().map(str::to_owned) } else { target.package.clone() };
                 usable.push(BenchTarget { package: of, target: bench.to_owned(), ..target.clone() });
             }
@@ -153,13 +162,11 @@ fn rename(manifest: &mut Table) -> bool {
     for (name, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
         let package = value.get("package").and_then(Toml::as_str).unwrap_or(name);
         let is_inherited = value.get("workspace").is_some();
-        if !CRITERION.contains(&package) || is_inherited {
-            continue;
-        }
+        let Some(front) = front(package).filter(|_| !is_inherited) else { continue };
         let mut dependency = value.as_table().cloned().unwrap_or_default();
         PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
-        dependency.insert("package".into(), Toml::from(PACKAGE));
-        match own_folder() {
+        dependency.insert("package".into(), Toml::from(front));
+        match own_folder(front) {
             Some(folder) => dependency.insert("path".into(), Toml::from(folder.to_string_lossy().into_owned())),
             None => dependency.insert("version".into(), Toml::from(concat!("=", env!("CARGO_PKG_VERSION")))),
         };
@@ -170,8 +177,8 @@ fn rename(manifest: &mut Table) -> bool {
 }
 
 /// The front among the sources that this command was built from, where they are still there.
-fn own_folder() -> Option<PathBuf> {
-    own_source().map(|root| root.join(FOLDER)).filter(|folder| folder.join("Cargo.toml").is_file())
+fn own_folder(front: &str) -> Option<PathBuf> {
+    own_source().map(|root| root.join("crates").join(front)).filter(|folder| folder.join("Cargo.toml").is_file())
 }
 
 /// The folder of infergate's sources that this command was built from, where it is still there.

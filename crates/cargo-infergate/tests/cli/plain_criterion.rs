@@ -100,7 +100,10 @@ fn several_bench_targets_are_one_suite() {
     let said = gate(&sandbox, &["--cases=parse/short", "--bench-target=print", "--time-same-code"]).success();
     assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
     let line = error(gate(&sandbox, &["--bench-target=parse,prnit"]));
-    assert!(line.contains("'prnit' names no bench target that uses criterion; there are parse, print"), "{line}");
+    assert!(
+        line.contains("'prnit' names no bench target that uses criterion or divan; there are parse, print"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -143,6 +146,26 @@ fn a_quick_look_gives_no_verdict() {
     let line = "quick look, no verdict: look closer: parse/short +10.0 % (+10.0 % to +10.0 %)\n";
     assert!(stdout(&said).ends_with(line), "{}", stdout(&said));
     assert!(!sandbox.path("target/paired.json").exists());
+}
+
+/// divan takes its own time, so that nothing is said of it here but that it was taken.
+#[test]
+fn benches_of_divan_are_gated_too() {
+    let sandbox = repository();
+    let bench = "fn main() {\n    divan::main();\n}\n\n#[divan::bench(args = [10, 20])]\nfn sum(to: u64) -> u64 {\n    \
+                 (0..divan::black_box(to)).map(|n| n ^ parser::STEP_NS).sum()\n}\n\nmod deep {\n    #[divan::bench]\n    \
+                 fn text() -> String {\n        divan::black_box(\"a\").repeat(3)\n    }\n}\n";
+    let manifest = MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", "divan = '0.1'");
+    sandbox.write("Cargo.toml", &manifest);
+    commit(&sandbox, "benches/parse.rs", bench, "divan");
+    let said = gate(&sandbox, &[]).success();
+    for case in ["parse::deep::text", "parse::sum::10", "parse::sum::20"] {
+        assert!(stdout(&said).contains(case), "{}", stdout(&said));
+    }
+    assert!(decision(&said).contains("pass (exit 0): 3 cases"), "{}", stdout(&said));
+    let said = gate(&sandbox, &["--quick", "--time-same-code", "--cases=*sum*"]).success();
+    let rows = stdout(&said).lines().filter(|line| line.starts_with("parse::sum::") && line.contains(" % (")).count();
+    assert_eq!(rows, 2, "{}", stdout(&said));
 }
 
 #[test]

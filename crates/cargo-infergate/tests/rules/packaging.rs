@@ -8,18 +8,19 @@ use std::process::Command;
 use toml::{Table, Value};
 
 /// What can be published, and its folder.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("infergate", "."),
     ("cargo-infergate", "crates/cargo-infergate"),
     ("infergate-candle", "crates/infergate-candle"),
     ("infergate-core", "crates/infergate-core"),
     ("infergate-criterion", "crates/infergate-criterion"),
+    ("infergate-divan", "crates/infergate-divan"),
     ("infergate-probes", "crates/infergate-probes"),
     ("infergate-serve", "crates/infergate-serve"),
 ];
 
 /// What a bench target of others links, which builds with an older Rust.
-const LINKED: [&str; 3] = ["infergate", "infergate-core", "infergate-criterion"];
+const LINKED: [&str; 4] = ["infergate", "infergate-core", "infergate-criterion", "infergate-divan"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,0 +1,58 @@
+//! divan under its own name: benches stay as they are, and the gate can measure them.
+//!
+//! ```toml
+//! [dev-dependencies]
+//! divan = { package = "infergate-divan", version = "0.1" }
+//! ```
+//!
+//! `cargo bench` still runs divan. Without this line `cargo infergate gate --against main` puts it into its own checkouts.
+//!
+//! The gate asks divan itself for each sample: one of so many iterations. What it took is read from the table that divan prints, which
+//! has four digits.
+
+#[cfg(unix)]
+mod samples;
+
+pub use divan::*;
+
+/// In place of [`divan::main`]: divan's under `cargo bench`, a worker under the gate.
+#[cfg(unix)]
+pub fn main() {
+    if !infergate::criterion::is_worker() {
+        return divan::main();
+    }
+    let benches = match samples::list() {
+        Ok(benches) => benches,
+        Err(error) => {
+            eprintln!("error: divan's benches cannot be listed: {error:#}");
+            std::process::exit(2);
+        }
+    };
+    let groups = || {
+        let mut criterion = infergate::criterion::Criterion::default();
+        for name in &benches {
+            criterion.bench_function(name.as_str(), |bencher| {
+                bencher.iter_custom(|iterations| match samples::time(name, &benches, iterations) {
+                    Ok(took) => took,
+                    Err(error) => {
+                        eprintln!("error: {name}: divan gave no time: {error:#}");
+                        std::process::exit(2);
+                    }
+                });
+            });
+        }
+    };
+    if !infergate::criterion::worker(&groups) {
+        std::process::exit(2);
+    }
+}
+
+/// In place of [`divan::main`]: elsewhere than on Unix the gate cannot read what divan prints.
+#[cfg(not(unix))]
+pub fn main() {
+    if infergate::criterion::is_worker() {
+        eprintln!("error: divan's benches are gated on Unix alone");
+        std::process::exit(2);
+    }
+    divan::main();
+}

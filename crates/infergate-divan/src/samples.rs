@@ -1,0 +1,129 @@
+//! One sample of one bench, by divan itself.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use divan::Divan;
+
+/// The names of all benches, as divan tells them to a test runner.
+///
+/// # Errors
+/// When this program cannot be started again, or lists none.
+pub fn list() -> Result<Vec<String>> {
+    let program = env::current_exe().context("this program cannot be found")?;
+    let mut command = Command::new(program);
+    command.args(["--list", "--format", "terse"]).env("NEXTEST", "1").stdin(Stdio::null()).stderr(Stdio::null());
+    let said = command.output().context("this program cannot be started")?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    let names: Vec<String> =
+        text.lines().filter_map(|line| line.strip_suffix(": benchmark")).map(str::to_owned).collect();
+    ensure!(!names.is_empty(), "there are none; does main call divan::main()?");
+    Ok(names)
+}
+
+/// What so many iterations of `name` take; of a bench that runs on several numbers of threads, all of them together.
+///
+/// # Errors
+/// When divan runs nothing of that name, or its table cannot be read.
+pub fn time(name: &str, all: &[String], iterations: u64) -> Result<Duration> {
+    let iterations = u32::try_from(iterations).unwrap_or(u32::MAX);
+    let mut divan = Divan::default().color(false).sample_count(1).sample_size(iterations);
+    for other in all.iter().filter(|other| *other != name) {
+        divan = divan.skip_exact(other.as_str());
+    }
+    let table = printed(|| divan.run_benches())?;
+    let each_ns: Vec<f64> = table.lines().filter_map(fastest_ns).collect();
+    ensure!(!each_ns.is_empty(), "it ran nothing");
+    Ok(Duration::from_secs_f64(each_ns.iter().sum::<f64>() * f64::from(iterations) / 1e9))
+}
+
+/// The first time in a row of divan's table that has the number of samples: `╰─ fib  1.234 µs │ .. │ .. │ .. │ 1 │ 100`.
+fn fastest_ns(row: &str) -> Option<f64> {
+    let columns: Vec<&str> = row.split('│').collect();
+    // What stands left of the table are branches of the same sign.
+    let first = columns.len().checked_sub(6)?;
+    columns[first + 4].trim().parse::<u64>().ok()?;
+    let mut words = columns[first].split_whitespace().rev();
+    let (unit, number) = (words.next()?, words.next()?);
+    let unit_ns = match unit {
+        "ps" => 1e-3,
+        "ns" => 1.0,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * unit_ns)
+}
+
+/// What `run` prints. Its errors go nowhere: divan says the precision of its clock each time.
+fn printed(run: impl FnOnce()) -> Result<String> {
+    let mut file = tempfile::tempfile().context("no temporary file can be made")?;
+    let nothing = File::options().write(true).open("/dev/null").context("/dev/null cannot be opened")?;
+    {
+        let _stdout = Pointed::to(libc::STDOUT_FILENO, &file)?;
+        let _stderr = Pointed::to(libc::STDERR_FILENO, &nothing)?;
+        run();
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).context("divan's table is no text")?;
+    Ok(text)
+}
+
+/// A standard stream that leads into a file until this is dropped.
+struct Pointed {
+    descriptor: i32,
+    before: OwnedFd,
+}
+
+impl Pointed {
+    fn to(descriptor: i32, file: &impl AsRawFd) -> io::Result<Self> {
+        io::stdout().flush()?;
+        let before = if descriptor == libc::STDOUT_FILENO {
+            std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?
+        } else {
+            std::os::fd::AsFd::as_fd(&io::stderr()).try_clone_to_owned()?
+        };
+        point(descriptor, file)?;
+        Ok(Self { descriptor, before })
+    }
+}
+
+impl Drop for Pointed {
+    fn drop(&mut self) {
+        let _ = io::stdout().flush();
+        let _ = point(self.descriptor, &self.before);
+    }
+}
+
+fn point(descriptor: i32, to: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: both are open descriptors of this process, and nothing here owns the one that is replaced.
+    if unsafe { libc::dup2(to.as_raw_fd(), descriptor) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fastest_ns;
+
+    #[test]
+    fn the_row_of_a_bench_has_its_time() {
+        let table = "\
+parse          fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ words       1.234 µs      │ 1.234 µs      │ 1.234 µs      │ 1.234 µs      │ 1       │ 100
+│              812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │         │
+╰─ deep                      │               │               │               │         │
+   ├─ 10       5 ns          │ 5 ns          │ 5 ns          │ 5 ns          │ 1       │ 7
+│  ╰─ 20       1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1       │ 7
+";
+        let found: Vec<f64> = table.lines().filter_map(fastest_ns).collect();
+        assert_eq!(found, [1_234.0, 5.0, 1_500_000.0]);
+    }
+}
