@@ -61,8 +61,8 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
     } else {
         "base and head are the same machine code: nothing was timed".to_owned()
     };
-    let table = if seen.is_empty() { String::new() } else { format!("{}\n", terminal::table(&table)) };
-    printable(&format!("\n{table}quick look, no verdict: {said}\n")).into_owned()
+    let table = if seen.is_empty() { String::new() } else { terminal::table(&table) };
+    format!("\n{table}\n{}\n", printable(&format!("quick look, no verdict: {said}")))
 }
 
 fn glanced(glance: &Glance) -> String {
