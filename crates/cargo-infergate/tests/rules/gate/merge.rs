@@ -16,7 +16,7 @@ fn share(number: usize, id: &str, slower: &[f64]) -> PairedReceipt {
 }
 
 fn quiet(at: usize) -> Vec<f64> {
-    (0..8).map(|block| if (block + at) % 2 == 0 { 0.001 } else { -0.001 }).collect()
+    (0..8).map(|block| if (block + at).is_multiple_of(2) { 0.001 } else { -0.001 }).collect()
 }
 
 fn shares() -> Vec<PairedReceipt> {
