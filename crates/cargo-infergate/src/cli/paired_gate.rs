@@ -132,8 +132,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let mut earlier = flags.resume.as_deref().map(read::<PairedReceipt>).transpose()?;
     let out = flags.resume.as_ref().or(gate.out.as_ref()).cloned();
     let out = out.unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
-    // What is gone on with stays until there is more of it.
-    if earlier.is_some() {
+    // What is gone on with stays until there is more of it, and a quick look writes nothing.
+    if earlier.is_some() || flags.quick {
         ensure_writable(&out)?;
     } else {
         outputs::fresh(&out)?;
@@ -205,14 +205,21 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     conclude(gate, receipt, &policy, Some(&out))
 }
 
-/// `gate --receipt`: judges what was measured before, the shares of one suite together.
+/// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:
+/// base's, unless head's were asked for.
 ///
 /// # Errors
-/// Receipts that cannot be read, or are not the shares of one gate.
+/// Receipts that cannot be read, or are not the shares of one gate; a base that this repository does not have.
 pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
-    conclude(gate, receipt, &policy(config), None)
+    let base =
+        receipt.base.build.commit.as_ref().filter(|_| receipt.terms.as_ref().is_some_and(|terms| !terms.by_head));
+    let agreed = match base {
+        Some(commit) => terms::of(commit, gate, config).context("base's settings judge this receipt")?,
+        None => Agreed::by(config),
+    };
+    conclude(gate, receipt, &policy(&agreed.config), None)
 }
 
 /// Judges, prints, and writes what was asked for.

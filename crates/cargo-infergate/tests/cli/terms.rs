@@ -50,6 +50,18 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     assert_eq!(cases, [("decode/p8".to_owned(), 1.02), ("decode/p16".to_owned(), 1.02)], "base's cases and limits");
 }
 
+/// Also of a receipt that was measured before, as a share on another machine was.
+#[test]
+fn a_receipt_is_judged_by_bases_settings_too() {
+    let sandbox = repository();
+    let target = "cases = ['decode/p8']\ntargets = ['decode/p8 tokens_per_s > 1000000']\n[memory]\nruns = 0\n";
+    commit(&sandbox, "infergate.toml", target, "a target");
+    sandbox.write("infergate.toml", "cases = ['decode/p8']\n[memory]\nruns = 0\n");
+    run(&sandbox, &["gate", "--against", "HEAD"]).code(1);
+    let said = sandbox.run(&["gate", "--receipt=target/infergate/paired.json"]).code(1);
+    assert!(decision(&said).contains("target missed"), "{}", stdout(&said));
+}
+
 #[test]
 fn heads_settings_count_for_whoever_asks_for_them() {
     let sandbox = strict();
