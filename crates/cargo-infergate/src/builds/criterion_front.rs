@@ -79,7 +79,7 @@ fn source(package: &Value, bench: &str) -> Option<String> {
 /// A name or glob that names none, with those there are; when cargo does not start.
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
     let is_list = target.target.contains([',', '*', '?']);
-    let is_unnamed = *target == BenchTarget { features: target.features.clone(), ..BenchTarget::default() };
+    let is_unnamed = target.target == BenchTarget::default().target;
     if !is_list && (!is_unnamed || !bench_target::packages_of(target, folder)?.is_empty()) {
         return Ok(vec![target.clone()]);
     }
@@ -125,9 +125,10 @@ fn usable(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
     let many = packages.len() > 1;
     let mut usable = Vec::new();
     for package in packages.iter().filter(|package| takes_criterion(package) || takes_infergate(package)) {
+        let enabled = enabled_features(package, target);
         let is_buildable = |built: &&Value| {
             let mut needed = built["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            built["kind"][0] == "bench" && needed.all(|needed| target.features.iter().any(|asked| asked == needed))
+            built["kind"][0] == "bench" && needed.all(|needed| enabled.contains(needed))
         };
         let benches = package["targets"].as_array().into_iter().flatten().filter(is_buildable);
         for bench in benches.filter_map(|built| built["name"].as_str()) {
@@ -138,6 +139,19 @@ fn usable(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
         }
     }
     Ok(usable)
+}
+
+/// The features that are asked for, those of the default, and what they enable of the package's own.
+fn enabled_features<'a>(package: &'a Value, target: &'a BenchTarget) -> BTreeSet<&'a str> {
+    let mut waiting: Vec<&str> = target.features.iter().map(String::as_str).collect();
+    waiting.extend(target.default_features.then_some("default"));
+    let mut enabled = BTreeSet::new();
+    while let Some(feature) = waiting.pop() {
+        if enabled.insert(feature) {
+            waiting.extend(package["features"][feature].as_array().into_iter().flatten().filter_map(Value::as_str));
+        }
+    }
+    enabled
 }
 
 /// Puts the front into the checkout around `folder`, in every manifest of its workspace. All other versions stay as its Cargo.lock

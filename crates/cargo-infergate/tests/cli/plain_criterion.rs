@@ -60,7 +60,13 @@ fn benches_are_gated_as_they_are() {
     let sandbox = repository();
     what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(&sandbox);
     a_quick_look_gives_no_verdict(&sandbox);
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[[bench]]\nname = 'print'\nharness = false\n"));
+    // What the default features enable is enabled; other keys of [bench] name no bench target.
+    let another = "\n[[bench]]\nname = 'print'\nharness = false\nrequired-features = ['text']\n\n\
+                   [[bench]]\nname = 'never'\nharness = false\nrequired-features = ['missing']\n\n\
+                   [features]\ndefault = ['std']\nstd = ['text']\ntext = []\nmissing = []\n";
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}{another}"));
+    sandbox.write("infergate.toml", "[bench]\nprepare = ['true']\n");
+    sandbox.write("benches/never.rs", "use criterion::nothing;\n");
     commit(&sandbox, "benches/print.rs", &BENCH.replace("parser::STEP_NS", "2_000"), "another");
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
     several_bench_targets_are_one_suite(&sandbox);
@@ -154,6 +160,7 @@ fn benches_of_divan_are_gated_too(sandbox: &Sandbox) {
                  (0..divan::black_box(to)).map(|n| n ^ parser::STEP_NS).sum()\n}\n\nmod deep {\n    #[divan::bench]\n    \
                  fn text() -> String {\n        divan::black_box(\"a\").repeat(3)\n    }\n}\n";
     sandbox.write("Cargo.toml", &MANIFEST.replace("criterion =", "divan = '0.1'\ncriterion ="));
+    git(sandbox, &["rm", "--quiet", "benches/never.rs"]);
     sandbox.write("benches/parse.rs", bench);
     git(sandbox, &["rm", "--quiet", "benches/print.rs"]);
     commit(sandbox, "src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n", "divan");
