@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::gate::paired::{Known, MAX_BLOCKS, fewest_to_pass};
+use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, fewest_to_pass};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
@@ -274,6 +274,9 @@ impl<'a> PairedRun<'a> {
 
     /// Blocks until the first that can decide; behind it any may be the last, up to these.
     fn end_in_sight(&self, done: usize) -> usize {
+        if self.request.quick {
+            return GLANCE_BLOCKS;
+        }
         let fewest = fewest_to_pass();
         if done < fewest {
             return fewest;

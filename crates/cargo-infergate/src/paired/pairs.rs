@@ -41,8 +41,8 @@ pub struct Pairs {
     costs: BTreeMap<Case, f64>,
     /// What the pilot saw of a pair: the time it takes, nanoseconds, and the standard deviation of its ln ratio.
     pilot: BTreeMap<Case, (f64, f64)>,
-    /// Blocks are planned to fit a budget: no case gets more than its share of one.
-    is_tight: bool,
+    /// The time of a block that there is for all pairs, nanoseconds, where a budget has to hold so many blocks.
+    room_ns: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -67,6 +67,7 @@ impl Pairs {
     /// Fewer pairs of each case, so that they take `room_ns` of a block together, but no fewer than there have to be. Gives the cases
     /// with the error that so many pairs leave.
     pub fn fit(&mut self, cases: &mut [PairedCase], room_ns: f64) -> Vec<(Case, f64)> {
+        self.room_ns = Some(room_ns);
         let pilot = |case: &PairedCase| self.pilot.get(&case.id).copied();
         let all_ns: f64 = cases.iter().filter_map(|case| Some(case.pairs as f64 * pilot(case)?.0)).sum();
         if all_ns <= room_ns {
@@ -80,7 +81,6 @@ impl Pairs {
             case.pairs = scaled.max(least).min(case.pairs);
             fitted.push((case.id, error(single_std, case.pairs)));
         }
-        self.is_tight = true;
         fitted
     }
 
@@ -109,15 +109,19 @@ impl Pairs {
     }
 
     /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
-    /// so much, up to [`BLOCK_NS`] or an equal share of the time that the whole suite takes of a block.
+    /// so much, up to [`BLOCK_NS`] or an equal share of the time that the whole suite takes of a block; with a budget up to an equal
+    /// share of the time that a block may take.
     pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| -> Option<(f64, f64)> {
             let seen = self.seen.get(&case.id)?;
             Some((median(&seen.pair_ns)?.max(1.0), median(&seen.single_std)?))
         };
         let suite_ns: f64 = all.iter().filter_map(|case| Some(case.pairs as f64 * known(case)?.0)).sum();
-        let least_ns = if self.is_tight { 0.0 } else { BLOCK_NS };
-        let share_ns = (suite_ns / open.len().max(1) as f64).max(least_ns);
+        let of_each = |block_ns: f64| block_ns / open.len().max(1) as f64;
+        let share_ns = match self.room_ns {
+            Some(room_ns) => of_each(room_ns),
+            None => of_each(suite_ns).max(BLOCK_NS),
+        };
         let of_case = |case: &PairedCase| {
             let more = known(case).map_or(0, |(pair_ns, std)| wanted(std).min((share_ns / pair_ns) as usize));
             (case.id, more.max(case.pairs).next_multiple_of(2))

@@ -67,3 +67,24 @@ fn what_a_pair_costs_stays_known_when_another_gate_begins() {
     pairs.note(&block);
     assert_eq!(pairs.next(&[planned(id)], &[id])[&id], before);
 }
+
+/// A budget of 60 s once held 7 blocks where a slow case takes 10, because noisy pairs got 5 s of each.
+#[test]
+fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
+    let id: Case = "decode/p128".parse().expect("a case");
+    let pair_ns = 2.0 * SAMPLE_NS as f64;
+    for (room_ns, most) in [(0.0, 2), (3.0 * pair_ns, 4), (10.0 * pair_ns, 10), (1_000.0 * pair_ns, 1_000)] {
+        let (mut pairs, mut cases) = (Pairs::default(), [PairedCase { pairs: 40, ..planned(id) }]);
+        pairs.plan(id, pair_ns, 0.1);
+        pairs.fit(&mut cases, room_ns);
+        assert!(
+            (2..=most.max(2)).contains(&cases[0].pairs) && cases[0].pairs.is_multiple_of(2),
+            "{room_ns}: {}",
+            cases[0].pairs
+        );
+        let base_ns: Vec<u64> = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
+        pairs.note(&BlockCase::new(id, base_ns, vec![SAMPLE_NS; 20]));
+        let next = pairs.next(&cases, &[id])[&id];
+        assert!(next >= cases[0].pairs && next <= most.max(cases[0].pairs), "{room_ns}: {next} pairs");
+    }
+}
