@@ -10,6 +10,8 @@ pub mod measure;
 #[cfg(feature = "bench")]
 pub mod memory;
 #[cfg(feature = "bench")]
+mod profiler;
+#[cfg(feature = "bench")]
 pub mod worker;
 
 pub use infergate_core::clock;

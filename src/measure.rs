@@ -3,6 +3,7 @@
 mod output;
 mod prompt;
 mod sampler;
+mod untimed;
 
 use anyhow::{Result, ensure};
 
@@ -18,6 +19,9 @@ pub use prompt::fixed_prompt;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
 pub use sampler::{Sampler, iterations_per_sample};
+#[cfg(feature = "bench")]
+pub(crate) use untimed::is_untimed;
+pub(crate) use untimed::untimed;
 
 /// Tokens of a known output that a further process of the same run computes to warm up.
 const WARM_UP_TOKENS: usize = 8;

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ::criterion::measurement::{Measurement, WallTime};
@@ -20,8 +21,9 @@ use super::Bencher;
 use super::bencher::Timed;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::measure::InvariantBroken;
+use crate::profiler;
 use crate::worker::standard_streams;
-use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Request, Wire, hello};
+use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Wire, hello};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
@@ -30,8 +32,8 @@ use infergate_core::receipt::limits::MAX_CASES;
 use infergate_core::receipt::{Throughput, ThroughputUnit};
 
 /// What a worker of benches can do.
-const CAPABILITIES: [Capability; 4] =
-    [Capability::Prepare, Capability::Sample, Capability::RequestId, Capability::Iterations];
+const CAPABILITIES: [Capability; 5] =
+    [Capability::Prepare, Capability::Sample, Capability::RequestId, Capability::Iterations, Capability::Profile];
 
 thread_local! {
     /// Lent to the functions of the benches while they run. They run on this thread, which also answers.
@@ -145,7 +147,7 @@ impl Director {
 /// The bench that a request is about.
 fn bench_of(request: &Request) -> Option<Case> {
     match request {
-        Request::Prepare { case, .. } | Request::Sample { case, .. } => Some(*case),
+        Request::Prepare { case, .. } | Request::Sample { case, .. } | Request::Profile { case, .. } => Some(*case),
         _ => None,
     }
 }
@@ -179,7 +181,9 @@ impl Between {
 
 impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
-        Ok(hello(&CAPABILITIES, build_info::build(), false))
+        let can = CAPABILITIES.iter().copied();
+        let can: Vec<Capability> = can.filter(|can| Capability::of_engines().contains(can)).collect();
+        Ok(hello(&can, build_info::build(), false))
     }
 
     fn leaves(&self, request: &Request) -> bool {
@@ -221,6 +225,10 @@ impl Measured for Between {
     }
 
     fn sample(&mut self, case: Case, _: usize, _: usize, _: f64) -> Result<Vec<Vec<u64>>> {
+        self.no_bench(case)
+    }
+
+    fn profile(&mut self, case: Case, _: usize, _: usize, _: &Path) -> Result<Profile> {
         self.no_bench(case)
     }
 }
@@ -282,6 +290,10 @@ impl<M: Measurement + 'static> Measured for AtBench<'_, '_, M> {
         ensure!(self.outputs.contains_key(&name), "worker: {name} is not prepared; send prepare first");
         let sample = |_| Ok(vec![slowed(run(name, iterations, self.measurement, self.bench)?.0, slowdown)]);
         (0..count).map(sample).collect()
+    }
+
+    fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
+        profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Prepared, first_difference, unrepeatable};
+use super::{Prepared, first_difference, unrepeatable, untimed};
 use crate::engine::{Engine, TokenId};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
@@ -208,7 +208,7 @@ impl Sampler {
         let mut took_ns = 0;
         let mut done = 0;
         while done < iterations {
-            let drift = self.stand_near_prompt_end(engine, prepared)?;
+            let drift = untimed(|| self.stand_near_prompt_end(engine, prepared))?;
             let steps = (most_drift(engine, prepared).max(drift + 1) - drift).min(iterations - done);
             self.tokens.clear();
             self.tokens.reserve(steps);

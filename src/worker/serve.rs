@@ -1,16 +1,17 @@
 //! The worker's side of the protocol.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 
 use super::standard_streams;
-use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Wire, hello};
+use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Wire, hello};
 use crate::engine::{Engine, EngineFactory, LoadRequest, Pacing, TokenId};
 use crate::load::{LevelPlan, LoadLevel};
 use crate::measure::{self, Prepared, Sampler};
-use crate::{load, memory};
+use crate::{load, memory, profiler};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
 use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
@@ -127,6 +128,10 @@ impl Measured for Worker<'_> {
     fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
         let (engine, prepared) = self.loaded()?.once_more(case)?;
         memory::locate(engine, prepared, runs)
+    }
+
+    fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
+        profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
     }
 
     fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>> {

@@ -10,6 +10,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod early;
+mod explain;
 mod flags;
 mod gate;
 mod help;

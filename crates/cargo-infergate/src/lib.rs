@@ -21,3 +21,4 @@ pub mod stats;
 pub mod suite;
 mod terminal;
 pub mod watcher;
+mod why;

@@ -13,6 +13,7 @@ mod code;
 mod contradiction;
 mod demo;
 mod evidence;
+mod explained;
 mod init;
 mod layouts;
 mod limit;
@@ -49,6 +50,7 @@ pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,
     TargetEvidence, TimeEvidence, Unit,
 };
+pub use explained::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 pub use infergate_core::memory::leak::{RandomLeak, Witness};
 pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;

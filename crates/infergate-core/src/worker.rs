@@ -41,6 +41,7 @@
 //! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
 //! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
 //! | `window` | it measures a server, and answers `{"op":"window","case":"bench:chat/16-users/token","plan":{..}}`, a [`WindowPlan`], with a [`LoadWindow`](crate::load::LoadWindow): many users at once on it, each request and the time of each piece of its answer |
+//! | `profile` | it answers `{"op":"profile","case":"decode/p128","count":400,"iterations":1,"file":"/tmp/x"}` with a [`Profile`]: what as many samples took while its threads were interrupted every millisecond of processor time; where each was, and its stack, are in the file, see [`profile`] |
 //! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
 //!
 //! # Times are checked
@@ -60,9 +61,12 @@ mod level;
 mod measured;
 mod patience;
 mod pipe;
+pub mod profile;
 mod requests;
 mod window;
 mod wire;
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +87,7 @@ pub use honesty::{Honesty, ensure_waited_for};
 pub use measured::{Ids, Measured, ensure_slowdown};
 pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
+pub use profile::{Profile, ProfileModule};
 pub use wire::{Asked, Wire, hello};
 
 /// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
@@ -168,6 +173,17 @@ pub enum Request {
         case: Case,
         /// How often.
         runs: usize,
+    },
+    /// Take samples of a prepared case, and look meanwhile where its threads are.
+    Profile {
+        /// Which.
+        case: Case,
+        /// How many.
+        count: usize,
+        /// Iterations in each.
+        iterations: usize,
+        /// Where to write what was seen.
+        file: PathBuf,
     },
     /// What do these tokens say?
     Text {

@@ -199,6 +199,7 @@ impl Search<'_> {
         let asked = Asked {
             shard: None,
             quick: false,
+            explain: None,
             budget: self.budget,
             allow_output_change: true,
             power: false,

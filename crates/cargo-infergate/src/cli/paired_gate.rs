@@ -86,6 +86,12 @@ pub struct Paired {
     /// Show a changed output and judge time all the same
     #[arg(long, requires = PAIRED)]
     allow_output_change: bool,
+    /// Say which functions take the time of these cases, whatever their verdict, and not of those that regressed; globs, repeatable
+    #[arg(long, value_name = "CASE", requires = PAIRED, conflicts_with_all = ["no_explain", "quick"])]
+    explain: Vec<String>,
+    /// Do not look for the functions that take the time of a case that regressed
+    #[arg(long, requires = PAIRED)]
+    no_explain: bool,
     /// Bench binary that head may not drift away from, built elsewhere
     #[arg(long, value_name = "PATH", requires = PAIRED, requires = "base_bin")]
     pub anchor_bin: Option<PathBuf>,
@@ -172,6 +178,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         allow_output_change: flags.allow_output_change,
         power: flags.power,
         quick: flags.quick,
+        explain: (!flags.no_explain).then(|| flags.explain.clone()),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
@@ -275,6 +282,8 @@ pub struct Asked {
     pub power: bool,
     /// A quick look: no verdict.
     pub quick: bool,
+    /// Cases to explain; none names those that regressed. `None` explains nothing.
+    pub explain: Option<Vec<String>>,
     /// A memory phase follows.
     pub memory: bool,
     /// Servers are compared: under load, where the configuration names users.

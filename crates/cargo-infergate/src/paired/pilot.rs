@@ -185,6 +185,7 @@ pub fn run(
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),
         resumed: Vec::new(),
+        explained: Vec::new(),
     };
     let loads_ns = head.load_ns + base.load_ns + anchor_load_ns;
     let planned_ns = pairs.block_ns(&receipt.cases);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Build, CodeRecord, CountedCase, Machine, MemoryRecord, Note, Terms};
+use super::{Build, CodeRecord, CountedCase, Explained, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::limits::{
@@ -82,6 +82,9 @@ pub struct PairedReceipt {
     /// Numbers of blocks after which the run was cut short and gone on with later; empty where it was not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<usize>,
+    /// Which functions took the time of cases that are slower; empty where none was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<Explained>,
 }
 
 /// One of several runs that measure a suite together.
@@ -280,6 +283,10 @@ impl PairedReceipt {
         if let Some(code) = &self.code {
             code.validate()?;
             ensure!(!code.same || self.blocks.is_empty(), "the same code was timed; the file was edited");
+        }
+        at_most(self.explained.len(), MAX_PAIRED_CASES, "explained cases")?;
+        for explained in &self.explained {
+            explained.validate().map_err(|error| anyhow!("{}: {error:#}", explained.id))?;
         }
         if let Some(ShareRecord { number, of, suite_cases }) = self.share {
             let is_one = (1..=of).contains(&number) && of <= MAX_BLOCKS;

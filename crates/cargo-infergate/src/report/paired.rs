@@ -18,7 +18,20 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
     let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };
     let sides = look::sides(&receipt.base.build, &receipt.head.build);
-    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &intended)
+    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &format!("{}{intended}", explained(receipt)))
+}
+
+/// Where cases take their time.
+fn explained(receipt: &PairedReceipt) -> String {
+    let mut text = String::new();
+    for explained in &receipt.explained {
+        text += &format!("where {} takes its time\n", printable(&explained.id.to_string()));
+        for line in words::explained::lines(explained) {
+            text += &format!("- {}\n", printable(&line));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// As many cases of a limit are named.

@@ -4,6 +4,7 @@
 pub mod accept;
 pub mod command;
 pub mod counter;
+pub mod explained;
 pub mod headline;
 pub mod look;
 mod memory;

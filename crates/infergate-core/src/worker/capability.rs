@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{MOST_LINE_BYTES, PROTOCOL, Request};
+use super::{MOST_LINE_BYTES, PROTOCOL, Request, profile};
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
@@ -57,12 +57,15 @@ capabilities! {
     CountTokens = "count_tokens",
     /// Put users on a server.
     Window = "window",
+    /// Say where its threads are while it takes samples.
+    Profile = "profile",
 }
 
 impl Capability {
-    /// What a bench target with an engine can: all but what a server's worker does.
+    /// What a bench target with an engine can: all but what a server's worker does, and what this system cannot.
     pub fn of_engines() -> Vec<Self> {
-        Self::ALL.iter().copied().filter(|known| *known != Self::Window).collect()
+        let cannot = |known: &Self| *known == Self::Window || *known == Self::Profile && !profile::IS_SUPPORTED;
+        Self::ALL.iter().copied().filter(|known| !cannot(known)).collect()
     }
 }
 
@@ -116,6 +119,7 @@ impl Request {
             // A number for each token, sample, request or text that was asked for.
             Self::Prepare { .. }
             | Self::Sample { .. }
+            | Self::Profile { .. }
             | Self::Turn { .. }
             | Self::Text { .. }
             | Self::LoadLevel { .. }
@@ -141,6 +145,7 @@ impl Request {
             Self::LoadLevel { .. } => Capability::LoadLevel,
             Self::CountTokens { .. } => Capability::CountTokens,
             Self::Window { .. } => Capability::Window,
+            Self::Profile { .. } => Capability::Profile,
         })
     }
 }

@@ -1,13 +1,14 @@
 //! The loop that every worker answers in, over what it measures.
 
 use std::io::{BufRead, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::{Value, to_value};
 
 use super::{
-    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply, Wire,
+    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, TextReply, TurnReply, Wire,
 };
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
@@ -79,6 +80,11 @@ pub trait Measured {
         cannot()
     }
 
+    /// Answers [`Request::Profile`]: at least one sample, of at least one iteration.
+    fn profile(&mut self, _case: Case, _count: usize, _iterations: usize, _file: &Path) -> Result<Profile> {
+        cannot()
+    }
+
     /// Answers [`Request::Text`].
     fn text(&mut self, _ids: &[TokenId]) -> Result<Option<String>> {
         cannot()
@@ -145,6 +151,10 @@ fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
         Request::Inference { case } => to_answer(measured.inference(case)?),
         Request::Count { case, repeats } => to_answer(measured.count(case, repeats)?),
         Request::Locate { case, runs } => to_answer(measured.locate(case, runs)?),
+        Request::Profile { case, count, iterations, file } => {
+            ensure!(count > 0 && iterations > 0, "worker: zero samples of {case} were asked for; ask for at least one");
+            to_answer(measured.profile(case, count, iterations, &file)?)
+        }
         Request::Text { ids } => to_answer(TextReply { text: measured.text(&ids)? }),
         Request::LoadLevel { plan } => to_answer(measured.load_level(&plan)?),
         Request::Window { case, plan } => to_answer(measured.window(case, plan)?),

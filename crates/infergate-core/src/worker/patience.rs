@@ -72,6 +72,7 @@ impl Patience {
             Request::Sample { case, count, iterations, slowdown } => {
                 self.runs(case, *count as f64 * *iterations as f64 * (1.0 + slowdown))
             }
+            Request::Profile { case, count, iterations, .. } => self.runs(case, *count as f64 * *iterations as f64),
             Request::Turn { case, slowdown, .. } => self.runs(case, 1.0 + slowdown),
             Request::Prepare { case, .. } | Request::Memory { case: Some(case) } | Request::Inference { case } => {
                 self.runs(case, 1.0)

@@ -1,11 +1,12 @@
 //! Each request as a method, its answer checked: what a worker says may be anything.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::honesty::ensure_waited_for;
 use super::{
-    Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Request, SampleReply, TextReply, TurnReply,
-    WorkerError,
+    Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, TextReply,
+    TurnReply, WorkerError,
 };
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
@@ -151,6 +152,21 @@ impl Client<'_> {
         let (reply, waited): (SampleReply, _) =
             self.ask(&Request::Sample { case: self.own_name(case), count, iterations, slowdown })?;
         let samples_ns = reply.samples_ns;
+        let reported_ns = self.sum_ns(case, count, &samples_ns)?;
+        // Between two steps of a decode case an engine may read the whole prompt again.
+        let steps = u32::try_from(count.saturating_mul(iterations)).unwrap_or(u32::MAX);
+        let set_up = match case.phase() {
+            Phase::Decode => self.patience().prepared(case).unwrap_or_default().saturating_mul(steps),
+            Phase::Prefill | Phase::Generate => Duration::ZERO,
+            // Its batches may be set up for as long as it likes.
+            Phase::Bench => waited,
+        };
+        self.check_times(case, reported_ns, waited, set_up)?;
+        Ok(ProcessSamples { samples_ns, iterations_per_sample: iterations })
+    }
+
+    /// What `count` samples took together, nanoseconds.
+    fn sum_ns(&self, case: Case, count: usize, samples_ns: &[Vec<u64>]) -> Result<u128, WorkerError> {
         let given = samples_ns.len();
         if given != count {
             return Err(self.broken(&format!("gave {given} samples of {case} where {count} were asked for")));
@@ -162,17 +178,28 @@ impl Client<'_> {
                 sample.len()
             )));
         }
-        let reported_ns = samples_ns.iter().filter_map(|sample| sample.last()).map(|ns| u128::from(*ns)).sum();
-        // Between two steps of a decode case an engine may read the whole prompt again.
-        let steps = u32::try_from(count.saturating_mul(iterations)).unwrap_or(u32::MAX);
-        let set_up = match case.phase() {
-            Phase::Decode => self.patience().prepared(case).unwrap_or_default().saturating_mul(steps),
-            Phase::Prefill | Phase::Generate => Duration::ZERO,
-            // Its batches may be set up for as long as it likes.
-            Phase::Bench => waited,
-        };
-        self.check_times(case, reported_ns, waited, set_up)?;
-        Ok(ProcessSamples { samples_ns, iterations_per_sample: iterations })
+        Ok(samples_ns.iter().filter_map(|sample| sample.last()).map(|ns| u128::from(*ns)).sum())
+    }
+
+    /// As [`sample`](Self::sample), with where its threads were meanwhile written to `file`, which is not read here.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); a worker that cannot.
+    #[inline]
+    pub fn profile(
+        &mut self,
+        case: Case,
+        count: usize,
+        iterations: usize,
+        file: &Path,
+    ) -> Result<Profile, WorkerError> {
+        let own = self.own_name(case);
+        let request = Request::Profile { case: own, count, iterations, file: file.to_owned() };
+        let (profile, waited): (Profile, _) = self.ask_plain(&request)?;
+        self.ensure_few("modules", profile.modules.len())?;
+        let reported_ns = self.sum_ns(case, count, &profile.samples_ns)?;
+        self.ensure_waited_for(reported_ns, waited)?;
+        Ok(profile)
     }
 
     /// Up to `tokens` further tokens of one generation of a prepared case: the time of each, nanoseconds.

@@ -12,7 +12,7 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
-use super::super::{coverage, memory, output, progress, same_code, undecided};
+use super::super::{coverage, explain, memory, output, progress, same_code, undecided};
 use super::{Asked, Course, measure, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
@@ -215,6 +215,10 @@ impl Part {
                 }
                 receipt.partial = true;
             }
+        }
+        if let Some(named) = &asked.explain {
+            kept.keep(&receipt);
+            explain::attach(&mut receipt, policy, &request, changed.as_ref(), named, cancelled)?;
         }
         Ok(receipt)
     }

@@ -124,6 +124,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
             merged.notes.push(note);
         }
     }
+    merged.explained.extend(share.explained);
     merged.memory = merged.memory.take().or(share.memory);
     Ok(())
 }

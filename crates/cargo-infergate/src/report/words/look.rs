@@ -88,6 +88,12 @@ pub fn level(verdict: &Verdict) -> Option<f64> {
 /// What was measured about the cause of each failure, the same words of several subjects once. Nothing where nothing was.
 pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
     let parts = parts(verdict);
+    let explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
+    let explained = explained.flat_map(|explained| {
+        let case = explained.id.to_string();
+        words::explained::lines(explained).into_iter().map(move |line| format!("{case}: {line}"))
+    });
+    let explained: Vec<String> = explained.collect();
     let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
     for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0) {
         for text in place(row, parts.get(&row.subject), inputs) {
@@ -101,14 +107,16 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
     }
     // What changed anywhere is a place to look at where nothing nearer is known.
     let has_failed = verdict.rows.iter().any(|row| row.outcome.exit_code() == 1);
-    let is_wanted = |note: &&Note| has_failed && grouped.is_empty() && matches!(note, Note::CodeChanged { .. });
+    let is_wanted = |note: &&Note| {
+        has_failed && explained.is_empty() && grouped.is_empty() && matches!(note, Note::CodeChanged { .. })
+    };
     let changed: Vec<String> = verdict.notes.iter().filter(is_wanted).map(words::note).collect();
     let line = |(subjects, text): (Vec<String>, String)| {
         let more = subjects.len().saturating_sub(MOST_SUBJECTS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
     };
-    grouped.into_iter().map(line).chain(changed).collect()
+    explained.into_iter().chain(grouped.into_iter().map(line)).chain(changed).collect()
 }
 
 /// Whether a note says how often the gate is wrong, as [`how_sure`] does.

@@ -44,6 +44,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         notes: Vec::new(),
         share: None,
         resumed: Vec::new(),
+        explained: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

@@ -49,6 +49,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         notes: Vec::new(),
         share: None,
         resumed: Vec::new(),
+        explained: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
         partial: false,

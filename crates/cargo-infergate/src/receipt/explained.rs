@@ -1,0 +1,145 @@
+//! Which functions took the time that a case takes longer.
+
+use anyhow::{Result, ensure};
+use infergate_core::case::Case;
+use infergate_core::receipt::limits::at_most;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Functions of one case that are kept.
+pub const MOST_FUNCTIONS: usize = 20;
+/// Functions below one that are kept.
+pub const MOST_CALLED: usize = 3;
+
+/// What blocks with a sampling profiler showed of one case. They explain a verdict and have no part in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// The case.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// Why nothing is known, as a clause; the rest is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// Blocks: fresh processes of both sides.
+    #[serde(default)]
+    pub blocks: usize,
+    /// Times that a thread of base was looked at while an iteration was timed.
+    #[serde(default)]
+    pub base_samples: u64,
+    /// The same of head.
+    #[serde(default)]
+    pub head_samples: u64,
+    /// An iteration's time by the clock, in these blocks.
+    #[serde(default)]
+    pub total: Option<Moved>,
+    /// An iteration's processor time of all threads.
+    #[serde(default)]
+    pub processor: Option<Moved>,
+    /// An iteration's time in which no thread worked: waiting, a lock, a sleep, reading a file. `null` where threads work side by
+    /// side, so that this cannot be told.
+    #[serde(default)]
+    pub waiting: Option<Moved>,
+    /// Functions whose processor time changed for sure (Holm's method over all that have 0.5 % of it, level 5 %), those that changed
+    /// most first. A function whose machine code changed has with it what it calls that did not change.
+    #[serde(default)]
+    pub functions: Vec<ExplainedFunction>,
+    /// Whether a function that changed was seen at work; `null` where it is not known which changed.
+    #[serde(default)]
+    pub runs_changed: Option<bool>,
+}
+
+/// A function whose time changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedFunction {
+    /// Its name, without hashes.
+    pub name: String,
+    /// The line of it whose time rose most, `src/step.rs:131`; `null` where the build has no line tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Whether its machine code changed; `null` where that is not known.
+    #[serde(default)]
+    pub changed: Option<bool>,
+    /// Who calls it, where its own code did not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// Its processor time in an iteration.
+    pub time: Moved,
+    /// Of that, functions it calls whose time changed, those that changed most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub called: Vec<CalledFunction>,
+}
+
+/// A function that is called by one whose time changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledFunction {
+    /// Its name, without hashes.
+    pub name: String,
+    /// Its processor time in an iteration, below that function.
+    pub time: Moved,
+}
+
+/// Time on both sides, and how much it changed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moved {
+    /// Of base, nanoseconds, the mean over blocks.
+    pub base_ns: f64,
+    /// Of head, nanoseconds.
+    pub head_ns: f64,
+    /// Where the true difference begins, nanoseconds: Student's interval of 95 % over blocks.
+    pub low_ns: f64,
+    /// Where it ends, nanoseconds.
+    pub high_ns: f64,
+}
+
+impl Moved {
+    /// Head less base, nanoseconds.
+    pub fn change_ns(&self) -> f64 {
+        self.head_ns - self.base_ns
+    }
+
+    /// Whether the interval leaves out zero.
+    pub fn is_sure(&self) -> bool {
+        self.low_ns > 0.0 || self.high_ns < 0.0
+    }
+
+    fn validate(&self, what: &str) -> Result<()> {
+        let Self { base_ns, head_ns, low_ns, high_ns } = *self;
+        let is_time = |ns: f64| ns.is_finite() && ns >= 0.0;
+        ensure!(
+            is_time(base_ns) && is_time(head_ns) && low_ns.is_finite() && high_ns.is_finite() && low_ns <= high_ns,
+            "{what}: no times; the file was edited"
+        );
+        Ok(())
+    }
+}
+
+impl Explained {
+    /// Nothing is known.
+    pub fn not(id: Case, why_not: String) -> Self {
+        Self {
+            id,
+            why_not: Some(why_not),
+            blocks: 0,
+            base_samples: 0,
+            head_samples: 0,
+            total: None,
+            processor: None,
+            waiting: None,
+            functions: Vec::new(),
+            runs_changed: None,
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        at_most(self.functions.len(), MOST_FUNCTIONS, "functions")?;
+        for (what, moved) in [("total", self.total), ("processor", self.processor)] {
+            moved.map_or(Ok(()), |moved| moved.validate(what))?;
+        }
+        for function in &self.functions {
+            at_most(function.called.len(), MOST_CALLED, "functions below one")?;
+            function.time.validate(&function.name)?;
+            function.called.iter().try_for_each(|called| called.time.validate(&called.name))?;
+        }
+        Ok(())
+    }
+}

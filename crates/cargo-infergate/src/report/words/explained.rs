@@ -1,0 +1,83 @@
+//! Which functions took the time, in lines.
+
+use infergate_core::printable::printable_within;
+
+use crate::receipt::{CalledFunction, Explained, ExplainedFunction, Moved};
+use crate::report::units;
+
+/// Functions that are named.
+const MOST_NAMED: usize = 4;
+/// Characters of a function's name.
+const MOST_CHARACTERS: usize = 100;
+/// Of the whole change, what waiting has to have to be said.
+const LEAST_SHARE: f64 = 0.1;
+
+/// A line for what is to be said of a case, the largest change first.
+pub fn lines(explained: &Explained) -> Vec<String> {
+    if let Some(why) = &explained.why_not {
+        return vec![format!("which function takes the time was not found: {why}")];
+    }
+    let Explained { total: Some(total), functions, .. } = explained else { return Vec::new() };
+    let slower = total.change_ns() >= 0.0;
+    let mut lines =
+        vec![format!("looked at {} more blocks with a profiler: an iteration {}", explained.blocks, change(total))];
+    if !total.is_sure() {
+        lines.push("so the difference did not show again in them".into());
+    }
+    let with_it = |time: &Moved| (time.change_ns() >= 0.0) == slower;
+    let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| with_it(&function.time)).collect();
+    let waits = explained.waiting.filter(|waiting| {
+        waiting.is_sure() && with_it(waiting) && waiting.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
+    });
+    let waits = waits
+        .map(|waiting| format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting)));
+    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named)));
+    lines.extend(waits.clone());
+    if named.len() > MOST_NAMED {
+        lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
+    }
+    if named.is_empty() && waits.is_none() && total.is_sure() {
+        let samples = explained.base_samples + explained.head_samples;
+        lines.push(format!("no function stands out of the noise of {samples} samples"));
+    }
+    if explained.runs_changed == Some(false) {
+        lines.push("no function that changed was seen at work: what differs is where the linker put the code".into());
+    }
+    let known: f64 = named.iter().map(|function| function.time.change_ns()).sum();
+    let known = known + explained.waiting.filter(|_| waits.is_some()).map_or(0.0, |waiting| waiting.change_ns());
+    if explained.waiting.is_some() && !(named.is_empty() && waits.is_none()) {
+        lines.push(format!("{} not attributed", signed(total.change_ns() - known)));
+    }
+    lines
+}
+
+/// `+0.81 ms (+0.74 ms to +0.88 ms) in engine::attend, src/step.rs:131, whose code changed; of that +0.5 ms in memcpy`.
+fn function(function: &ExplainedFunction) -> String {
+    let ExplainedFunction { name: called_name, place, changed, caller, time, called } = function;
+    let place = place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
+    let code = match (changed, caller) {
+        (Some(true), _) => ", whose code changed".to_owned(),
+        (Some(false), Some(caller)) => format!(", whose code did not change; called by {}", name(caller)),
+        (Some(false), None) => ", whose code did not change".to_owned(),
+        (None, Some(caller)) => format!(", called by {}", name(caller)),
+        (None, None) => String::new(),
+    };
+    let below = |called: &CalledFunction| format!("{} in {}", signed(called.time.change_ns()), name(&called.name));
+    let below: Vec<String> = called.iter().map(below).collect();
+    let below = if below.is_empty() { String::new() } else { format!("; of that {}", below.join(", ")) };
+    format!("{} in {}{place}{code}{below}", change(time), name(called_name))
+}
+
+/// `+0.81 ms (+0.74 ms to +0.88 ms)`.
+fn change(time: &Moved) -> String {
+    format!("{} ({} to {})", signed(time.change_ns()), signed(time.low_ns), signed(time.high_ns))
+}
+
+fn signed(ns: f64) -> String {
+    let sign = if ns < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", units::duration(Some(ns.abs())))
+}
+
+fn name(name: &str) -> String {
+    printable_within(name, MOST_CHARACTERS).into_owned()
+}

@@ -1,0 +1,164 @@
+//! Which function takes the time that a case takes longer.
+//!
+//! A verdict says that a case is slower; this says where. Both programs run once more in blocks of fresh processes, in turn, while a
+//! profiler in them looks where their threads are. Each block gives one difference a function, so that what is named carries an
+//! error of its own. It explains and never judges: the times that judged were taken without it.
+
+mod change;
+mod lines;
+mod process;
+mod program;
+mod stacks;
+mod tally;
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::code::{Changed, ChangedFunction};
+use crate::receipt::{Explained, PairedCase};
+use infergate_core::engine::LoadRequest;
+use infergate_core::printable::printable_within;
+use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
+
+use process::{Process, Programs};
+use program::Program;
+use tally::Tally;
+
+/// Fresh processes of each side.
+pub const BLOCKS: usize = 8;
+/// Turns of each side in a block.
+const TURNS: usize = 2;
+/// Kernels look at timers of processor time so often, nanoseconds: 250 times a second.
+const TICK_NS: f64 = 4e6;
+/// Samples of a side that find a change of all its time, in one function that has half of it: by 11 / change^2, in 95 of 100 at a
+/// level of 0.001.
+const SAMPLES_BY_CHANGE: f64 = 11.0;
+const LEAST_SAMPLES: f64 = 3_000.0;
+const MOST_SAMPLES: f64 = 13_000.0;
+
+/// What is compared.
+pub struct Sides<'a> {
+    /// What is compared with.
+    pub base: &'a WorkerFile,
+    /// What is judged.
+    pub head: &'a WorkerFile,
+    /// The model.
+    pub load: &'a LoadRequest,
+    /// Text that prompts are cut from.
+    pub prompt_text: Option<&'a str>,
+    /// Functions whose machine code differs, where that is known.
+    pub changed: Option<&'a Changed>,
+    /// The user wants it to end.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// What `case` does differently, whose time changed by the fraction `change`. `begun` is told of each block.
+///
+/// # Errors
+/// When the user ended it.
+pub fn explain(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(usize)) -> Result<Explained> {
+    match measure(case, change, sides, begun) {
+        Ok(explained) => Ok(explained),
+        Err(error) if sides.cancelled.load(std::sync::atomic::Ordering::Relaxed) => Err(error),
+        Err(error) => Ok(Explained::not(case.id, printable_within(&format!("{error:#}"), 300).into_owned())),
+    }
+}
+
+fn measure(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(usize)) -> Result<Explained> {
+    let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
+    let samples = (SAMPLES_BY_CHANGE / change.powi(2).max(1e-9)).clamp(LEAST_SAMPLES, MOST_SAMPLES);
+    let turn_ns = samples * TICK_NS / (BLOCKS * TURNS) as f64;
+    let mut seen = Seen { programs: Programs::new(), file: folder.path().join("stacks") };
+    let mut blocks: Vec<(Tally, Tally)> = Vec::new();
+    for block in 0..BLOCKS {
+        begun(block);
+        let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
+        let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
+        let iteration_ns = iteration_ns(case, &mut base)?;
+        let mut pair = (Tally::default(), Tally::default());
+        for turn in 0..2 * TURNS {
+            // A B B A, and the other way round in every second block.
+            let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
+            let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };
+            let file = if is_head { sides.head } else { sides.base };
+            let (profile, iterations) = turn_of(case, client, turn_ns / iteration_ns, &seen)?;
+            tally.turn(&profile, iterations);
+            seen.count(&profile, file, sides, is_head, tally)?;
+        }
+        blocks.push(pair);
+    }
+    let own = [sides.base, sides.head].map(|file| seen.programs.get(&path(file)).and_then(Option::as_ref));
+    ensure!(
+        own.iter().flatten().any(|program| program.has_names()),
+        "its program has no symbols (strip), so functions have no names"
+    );
+    let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
+    Ok(change::explained(case.id, &blocks, knows_changed))
+}
+
+fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<Client<'a>> {
+    let (mut client, _) = Client::spawn(file, sides.load, Patience::default(), sides.cancelled)?;
+    if !client.can(Capability::Profile) {
+        bail!("its worker cannot say where its threads are (Linux on x86-64 or aarch64, and an engine in Rust)");
+    }
+    client.load(sides.load, sides.prompt_text)?;
+    client.prepare(case.id, None)?;
+    Ok(client)
+}
+
+/// An iteration by the clock.
+fn iteration_ns(case: &PairedCase, client: &mut Client) -> Result<f64> {
+    let iterations = case.iterations_per_sample;
+    let sample = client.sample(case.id, 1, iterations)?.samples_ns;
+    let ns = sample.iter().filter_map(|times| times.last()).sum::<u64>();
+    Ok((ns as f64 / iterations.max(1) as f64).max(1.0))
+}
+
+/// Some iterations, looked at.
+fn turn_of(case: &PairedCase, client: &mut Client, iterations: f64, seen: &Seen) -> Result<(Profile, u64)> {
+    let each = case.iterations_per_sample.max(1);
+    let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
+    let profile = client.profile(case.id, count, each, &seen.file)?;
+    Ok((profile, (count * each) as u64))
+}
+
+/// Programs that were read, and where the next stacks are.
+struct Seen {
+    programs: Programs,
+    file: std::path::PathBuf,
+}
+
+impl Seen {
+    /// Counts the stacks of a turn.
+    fn count(
+        &mut self,
+        profile: &Profile,
+        file: &WorkerFile,
+        sides: &Sides,
+        is_head: bool,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let own = path(file);
+        for module in &profile.modules {
+            let read = || {
+                let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
+                let changed = sides.changed.filter(|_| module.path == own);
+                let changed: HashSet<u64> =
+                    changed.map(|changed| changed.functions.iter().filter_map(at).collect()).unwrap_or_default();
+                Program::read(&module.path, changed)
+            };
+            self.programs.entry(module.path.clone()).or_insert_with(read);
+        }
+        let bytes = fs::read(&self.file).context("what was seen cannot be read")?;
+        Process::new(&profile.modules, &self.programs).stacks(&bytes, |frames| tally.stack(frames))
+    }
+}
+
+/// A program's path as the system tells it.
+fn path(file: &WorkerFile) -> String {
+    let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,136 @@
+//! Which functions changed, by how their time differs from block to block.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::tally::{Name, Tally};
+use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
+use crate::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_core::case::Case;
+
+/// All functions together are named wrongly at most this often.
+const LEVEL: f64 = 0.05;
+/// A function with less of the time is not looked at.
+const LEAST_SHARE: f64 = 0.005;
+/// Of a function's change, what one that it calls has to have to be named.
+const LEAST_OF_CHANGE: f64 = 0.2;
+/// Threads work side by side where they take more processor time than passes, by this factor.
+const SIDE_BY_SIDE: f64 = 1.05;
+
+/// A block: base, head.
+pub type Pair = (Tally, Tally);
+
+/// What the blocks show. `knows_changed`: it is known which functions changed.
+pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
+    let total = moved(blocks, Tally::iteration_ns).map(|(moved, _)| moved);
+    let processor = |tally: &Tally| tally.record_ns() * tally.records as f64;
+    let waits = |tally: &Tally| (tally.iteration_ns() - processor(tally)).max(0.0);
+    let side_by_side = blocks
+        .iter()
+        .flat_map(|(base, head)| [base, head])
+        .any(|tally| processor(tally) > tally.iteration_ns() * SIDE_BY_SIDE);
+    let of = |name: &Name| {
+        let count = |tally: &Tally| tally.functions.get(name).copied().unwrap_or(0) as f64 * tally.record_ns();
+        moved(blocks, count)
+    };
+    let names: BTreeSet<&Name> =
+        blocks.iter().flat_map(|(base, head)| base.functions.keys().chain(head.functions.keys())).collect();
+    let all = moved(blocks, processor).map(|(moved, _)| moved);
+    let least_ns = all.map_or(0.0, |all| all.base_ns.max(all.head_ns) * LEAST_SHARE);
+    let candidates = names.into_iter().filter_map(|name| of(name).map(|(moved, p)| (name, moved, p)));
+    let candidates: Vec<(&Name, Moved, f64)> =
+        candidates.filter(|(_, moved, _)| moved.base_ns.max(moved.head_ns) >= least_ns).collect();
+    let p_values: Vec<f64> = candidates.iter().map(|(.., p)| *p).collect();
+    let adjusted = holm_adjusted(&p_values).unwrap_or_else(|| vec![1.0; p_values.len()]);
+    let sure = candidates.into_iter().zip(adjusted).filter(|(_, p)| *p <= LEVEL);
+    let mut functions: Vec<ExplainedFunction> =
+        sure.map(|((name, time, _), _)| function(name, time, blocks, knows_changed)).collect();
+    let slower = total.is_none_or(|total| total.change_ns() >= 0.0);
+    let size = |function: &ExplainedFunction| {
+        let change_ns = function.time.change_ns();
+        if slower { change_ns } else { -change_ns }
+    };
+    functions.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    functions.truncate(MOST_FUNCTIONS);
+    let records = |side: fn(&Pair) -> &Tally| blocks.iter().map(|pair| side(pair).records).sum();
+    let ran_changed = blocks.iter().any(|(base, head)| !base.changed.is_empty() || !head.changed.is_empty());
+    Explained {
+        id,
+        why_not: None,
+        blocks: blocks.len(),
+        base_samples: records(|pair| &pair.0),
+        head_samples: records(|pair| &pair.1),
+        total,
+        processor: all,
+        waiting: if side_by_side { None } else { moved(blocks, waits).map(|(moved, _)| moved) },
+        functions,
+        runs_changed: knows_changed.then_some(ran_changed),
+    }
+}
+
+fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
+    let is_changed =
+        blocks.iter().any(|(base, head)| base.changed.contains_key(name) || head.changed.contains_key(name));
+    let below = |tally: &Tally, ran: &Name| {
+        let key = (name.clone(), ran.clone());
+        tally.called.get(&key).copied().unwrap_or(0) as f64 * tally.record_ns()
+    };
+    let ran: BTreeSet<&Name> = keys(blocks, name, |tally| &tally.called);
+    let called = ran.into_iter().filter(|ran| *ran != name).filter_map(|ran| {
+        let (time, _) = moved(blocks, |tally| below(tally, ran))?;
+        Some(CalledFunction { name: ran.to_string(), time })
+    });
+    let share = |called: &CalledFunction| called.time.change_ns() / time.change_ns();
+    let mut called: Vec<CalledFunction> =
+        called.filter(|called| called.time.is_sure() && share(called) >= LEAST_OF_CHANGE).collect();
+    called.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    called.truncate(MOST_CALLED);
+    ExplainedFunction {
+        name: name.to_string(),
+        place: most_moved(blocks, name, &time, |tally| &tally.places),
+        changed: knows_changed.then_some(is_changed),
+        caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed),
+        time,
+        called,
+    }
+}
+
+type Counts = std::collections::BTreeMap<(Name, Rc<str>), u64>;
+
+/// What is counted beside a function.
+fn keys<'a>(blocks: &'a [Pair], name: &Name, counts: fn(&Tally) -> &Counts) -> BTreeSet<&'a Rc<str>> {
+    let all = blocks.iter().flat_map(|(base, head)| counts(base).keys().chain(counts(head).keys()));
+    all.filter(|(function, _)| function == name).map(|(_, beside)| beside).collect()
+}
+
+/// Of what is counted beside a function, what moved most in its direction.
+fn most_moved(blocks: &[Pair], name: &Name, time: &Moved, counts: fn(&Tally) -> &Counts) -> Option<String> {
+    let change = |beside: &Rc<str>| {
+        let key = (name.clone(), beside.clone());
+        let ns = |tally: &Tally| counts(tally).get(&key).copied().unwrap_or(0) as f64 * tally.record_ns();
+        let sum: f64 = blocks.iter().map(|(base, head)| ns(head) - ns(base)).sum();
+        sum * time.change_ns().signum()
+    };
+    let all = keys(blocks, name, counts).into_iter().map(|beside| (change(beside), beside));
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(change, _)| *change > 0.0).map(|(_, beside)| beside.to_string())
+}
+
+/// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
+fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
+    let base: Vec<f64> = blocks.iter().map(|(base, _)| of(base)).collect();
+    let head: Vec<f64> = blocks.iter().map(|(_, head)| of(head)).collect();
+    let changes: Vec<f64> = head.iter().zip(&base).map(|(head, base)| head - base).collect();
+    let (change_ns, std) = (mean(&changes)?, sample_std(&changes)?);
+    let freedom = (changes.len() - 1) as f64;
+    let error = std / (changes.len() as f64).sqrt();
+    let reach = error * student_t_quantile(0.975, freedom)?;
+    let p = match error > 0.0 {
+        true => (2.0 * student_t_upper_tail((change_ns / error).abs(), freedom)?).min(1.0),
+        // The same in all blocks.
+        false if change_ns == 0.0 => 1.0,
+        false => 0.0,
+    };
+    let moved =
+        Moved { base_ns: mean(&base)?, head_ns: mean(&head)?, low_ns: change_ns - reach, high_ns: change_ns + reach };
+    Some((moved, p))
+}

@@ -1,0 +1,56 @@
+//! Lines of the source by address, where a build has line tables.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use addr2line::gimli::{self, EndianReader, LittleEndian};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection};
+
+type Reader = EndianReader<LittleEndian, Rc<[u8]>>;
+
+/// The line tables of one program.
+pub struct Lines(addr2line::Context<Reader>);
+
+impl Lines {
+    /// `None` where there are none.
+    pub fn read(file: &ElfFile64<object::LittleEndian>) -> Option<Self> {
+        let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
+            let data = file.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());
+            let data: Rc<[u8]> = data.unwrap_or(Cow::Borrowed(&[])).into();
+            Ok(EndianReader::new(data, LittleEndian))
+        };
+        file.section_by_name(".debug_line")?;
+        Some(Self(addr2line::Context::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()?))
+    }
+
+    /// `src/step.rs:131`: of the innermost function there that is not the standard library's, where it was inlined.
+    pub fn place(&self, address: u64) -> Option<Rc<str>> {
+        let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
+        let mut found = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(location) = frame.location else { continue };
+            let (Some(file), Some(line)) = (location.file, location.line) else { continue };
+            let is_std = file.contains("/library/") || file.starts_with("/rustc/");
+            if !is_std || found.is_none() {
+                found = Some(format!("{}:{line}", shown(file)).into());
+            }
+            if !is_std {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// A file as people know it: from the package's folder on, or from the registry's name of it.
+fn shown(file: &str) -> &str {
+    let registry = file.find("/registry/src/").and_then(|at| file[at + 14..].find('/').map(|more| at + 15 + more));
+    let known = ["/src/", "/benches/", "/examples/", "/tests/"];
+    let own = known.iter().filter_map(|folder| file.rfind(folder)).min();
+    match (registry, own) {
+        (Some(at), _) => &file[at..],
+        (None, Some(at)) if file.starts_with('/') => &file[at + 1..],
+        _ => file,
+    }
+}

@@ -1,0 +1,166 @@
+//! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::{Deref, Range};
+use std::path::Path;
+use std::rc::Rc;
+
+use framehop::ExplicitModuleSectionInfo;
+use infergate_core::worker::ProfileModule;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use super::lines::Lines;
+use crate::code;
+
+/// One file of machine code.
+pub struct Program {
+    bytes: Rc<[u8]>,
+    /// Name, address, place in the file and bytes of the sections that unwinding needs.
+    sections: Vec<(String, u64, Range<usize>)>,
+    /// What is loaded to run: address, place in the file, bytes.
+    code: Vec<(u64, u64, u64)>,
+    /// Functions by address, with their bytes and demangled names.
+    functions: Vec<(u64, u64, Rc<str>)>,
+    /// What a function without a name is called.
+    unnamed: Rc<str>,
+    /// Where functions whose machine code changed begin.
+    changed: HashSet<u64>,
+    lines: Option<Lines>,
+    known: RefCell<HashMap<u64, Frame>>,
+}
+
+/// What is at an address.
+#[derive(Clone)]
+pub struct Frame {
+    /// The function's name, without hashes.
+    pub name: Rc<str>,
+    /// Whether its machine code changed.
+    pub changed: bool,
+    /// File and line, where they are known.
+    pub place: Option<Rc<str>>,
+}
+
+/// Bytes of a section.
+#[derive(Clone)]
+pub struct Section(Rc<[u8]>, Range<usize>);
+
+impl Deref for Section {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0[self.1.clone()]
+    }
+}
+
+const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
+
+impl Program {
+    /// Reads a file. `changed` are the places where functions begin that changed. `None` for what is no program.
+    pub fn read(path: &str, changed: HashSet<u64>) -> Option<Self> {
+        let bytes: Rc<[u8]> = code::read(Path::new(path)).ok()?.into();
+        let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
+        let mut sections = Vec::new();
+        for section in file.sections() {
+            let Ok(name) = section.name() else { continue };
+            let Some((at, size)) = section.file_range().filter(|_| UNWOUND_BY.contains(&name)) else { continue };
+            let (from, to) = (usize::try_from(at).ok()?, usize::try_from(at.checked_add(size)?).ok()?);
+            if to <= bytes.len() {
+                sections.push((name.to_owned(), section.address(), from..to));
+            }
+        }
+        let headers = file.elf_program_headers().iter();
+        let runs = headers.filter(|header| {
+            header.p_type(LittleEndian) == object::elf::PT_LOAD
+                && header.p_flags(LittleEndian).0 & object::elf::PF_X.0 != 0
+        });
+        let code = runs
+            .map(|header| (header.p_vaddr(LittleEndian), header.p_offset(LittleEndian), header.p_filesz(LittleEndian)));
+        let code = code.collect();
+        let mut functions: Vec<(u64, u64, Rc<str>)> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|symbol| Some((symbol.address(), symbol.size(), readable(symbol.name_bytes().ok()?))))
+            .collect();
+        // Of several names of one function the first, so that both sides have the same.
+        functions.sort();
+        functions.dedup_by_key(|function| function.0);
+        let own = Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let lines = Lines::read(&file);
+        Some(Self {
+            sections,
+            code,
+            functions,
+            unnamed: format!("{own} (no name)").into(),
+            changed,
+            lines,
+            known: RefCell::default(),
+            bytes: bytes.clone(),
+        })
+    }
+
+    /// Whether it says what its functions are called.
+    pub fn has_names(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// Where what lies at zero in the file was loaded.
+    pub fn base(&self, module: &ProfileModule) -> Option<u64> {
+        let holds = |(_, offset, bytes): &&(u64, u64, u64)| {
+            // A mapping begins at the page that the code begins in.
+            module.offset < offset.saturating_add(*bytes)
+                && offset.saturating_sub(module.offset) <= module.to - module.from
+        };
+        let (address, offset, _) = self.code.iter().find(holds)?;
+        Some(module.from.wrapping_add(*offset).wrapping_sub(module.offset).wrapping_sub(*address))
+    }
+
+    /// For unwinding.
+    pub fn unwinding(&self) -> ExplicitModuleSectionInfo<Section> {
+        let found = |name: &str| self.sections.iter().find(|(known, ..)| known == name);
+        let data = |name: &str| found(name).map(|(_, _, range)| Section(self.bytes.clone(), range.clone()));
+        let place = |name: &str| found(name).map(|(_, at, range)| *at..*at + range.len() as u64);
+        ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: place(".text"),
+            text: data(".text"),
+            got_svma: place(".got"),
+            eh_frame_svma: place(".eh_frame"),
+            eh_frame: data(".eh_frame"),
+            eh_frame_hdr_svma: place(".eh_frame_hdr"),
+            eh_frame_hdr: data(".eh_frame_hdr"),
+            debug_frame: data(".debug_frame"),
+            stubs_svma: None,
+            stub_helper_svma: None,
+            unwind_info: None,
+            text_segment_svma: None,
+            text_segment: None,
+        }
+    }
+
+    /// What is at an address of the file.
+    pub fn frame(&self, address: u64) -> Frame {
+        if let Some(known) = self.known.borrow().get(&address) {
+            return known.clone();
+        }
+        let at = self.functions.partition_point(|(begin, ..)| *begin <= address);
+        let holds = |(begin, size, _): &&(u64, u64, Rc<str>)| address - begin < (*size).max(1) || *size == 0;
+        let function = self.functions[..at].last().filter(holds);
+        let frame = Frame {
+            name: function.map_or(&self.unnamed, |(_, _, name)| name).clone(),
+            changed: function.is_some_and(|(begin, ..)| self.changed.contains(begin)),
+            place: self.lines.as_ref().and_then(|lines| lines.place(address)),
+        };
+        self.known.borrow_mut().insert(address, frame.clone());
+        frame
+    }
+}
+
+fn readable(name: &[u8]) -> Rc<str> {
+    let name = String::from_utf8_lossy(name);
+    // What glibc puts behind a name, and LLVM behind copies of a function.
+    let plain = name.split_once("@@").map_or(&*name, |(plain, _)| plain);
+    format!("{:#}", rustc_demangle::demangle(plain)).into()
+}

@@ -1,0 +1,87 @@
+//! How often each function was seen, block by block.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use infergate_core::worker::Profile;
+
+use super::program::Frame;
+
+/// A function and what is counted to it.
+pub type Name = Rc<str>;
+
+/// One side of one block.
+#[derive(Default)]
+pub struct Tally {
+    /// By the function that a sample counts to: see [`whose`].
+    pub functions: BTreeMap<Name, u64>,
+    /// By that function and the one that ran.
+    pub called: BTreeMap<(Name, Name), u64>,
+    /// By that function and its line.
+    pub places: BTreeMap<(Name, Rc<str>), u64>,
+    /// By that function and who calls it.
+    pub callers: BTreeMap<(Name, Name), u64>,
+    /// Functions whose machine code changed that were seen anywhere in a stack.
+    pub changed: BTreeMap<Name, u64>,
+    /// Records, all with the same weight.
+    pub records: u64,
+    /// Interruptions in timed regions, and elsewhere.
+    pub timed: u64,
+    pub untimed: u64,
+    /// Processor time, nanoseconds.
+    pub processor_ns: u64,
+    /// Time by the clock in timed regions, nanoseconds.
+    pub clock_ns: u64,
+    pub iterations: u64,
+}
+
+/// The frame that a sample counts to: the innermost whose machine code changed, with what it calls; where none did, the one that ran.
+fn whose(frames: &[Frame]) -> Option<usize> {
+    frames.iter().position(|frame| frame.changed).or(if frames.is_empty() { None } else { Some(0) })
+}
+
+impl Tally {
+    /// One more stack.
+    pub fn stack(&mut self, frames: &[Frame]) {
+        self.records += 1;
+        let Some(at) = whose(frames) else {
+            *self.functions.entry("(not in any file)".into()).or_default() += 1;
+            return;
+        };
+        let owner = &frames[at];
+        *self.functions.entry(owner.name.clone()).or_default() += 1;
+        *self.called.entry((owner.name.clone(), frames[0].name.clone())).or_default() += 1;
+        if let Some(place) = &owner.place {
+            *self.places.entry((owner.name.clone(), place.clone())).or_default() += 1;
+        }
+        if let Some(caller) = frames[at + 1..].iter().find(|caller| caller.name != owner.name) {
+            *self.callers.entry((owner.name.clone(), caller.name.clone())).or_default() += 1;
+        }
+        let mut changed: Vec<&Name> = frames.iter().filter(|frame| frame.changed).map(|frame| &frame.name).collect();
+        changed.sort();
+        changed.dedup();
+        for name in changed {
+            *self.changed.entry(name.clone()).or_default() += 1;
+        }
+    }
+
+    /// What the worker said of one turn.
+    pub fn turn(&mut self, profile: &Profile, iterations: u64) {
+        self.timed += profile.timed;
+        self.untimed += profile.untimed;
+        self.processor_ns += profile.processor_ns;
+        self.clock_ns += profile.samples_ns.iter().filter_map(|sample| sample.last()).sum::<u64>();
+        self.iterations += iterations;
+    }
+
+    /// Processor time of an iteration for each record, nanoseconds.
+    pub fn record_ns(&self) -> f64 {
+        let timed_ns = self.processor_ns as f64 * self.timed as f64 / (self.timed + self.untimed).max(1) as f64;
+        timed_ns / self.records.max(1) as f64 / self.iterations.max(1) as f64
+    }
+
+    /// An iteration by the clock, nanoseconds.
+    pub fn iteration_ns(&self) -> f64 {
+        self.clock_ns as f64 / self.iterations.max(1) as f64
+    }
+}

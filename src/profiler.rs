@@ -1,0 +1,39 @@
+//! Where this process's threads are while it takes samples.
+//!
+//! A timer on each thread's processor time interrupts it every millisecond of that, or as often as the kernel looks (each 4 ms at
+//! 250 Hz). The handler takes the registers and lets the kernel copy the top of the stack into memory that was reserved before, so
+//! it allocates nothing and reads nothing that may not be there. Whoever asked unwinds the stacks later, by the programs' own tables:
+//! neither frame pointers nor another build are needed. It takes no rights and works in a container.
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod records;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod timers;
+
+use std::path::Path;
+
+use anyhow::Result;
+use infergate_core::worker::Profile;
+
+/// Does `work`, which gives what [`Profile::samples_ns`] holds, and writes to `file` where threads were meanwhile.
+///
+/// # Errors
+/// Those of `work`; a system that cannot, a signal that is used already, a file that cannot be written.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn profile(file: &Path, work: &mut dyn FnMut() -> Result<Vec<Vec<u64>>>) -> Result<Profile> {
+    let records = records::Records::begin()?;
+    let timers = timers::Timers::start(records::SIGNAL)?;
+    let done = work();
+    let processor_ns = timers.stop()?;
+    let (timed, untimed) = records.end(file)?;
+    Ok(Profile { samples_ns: done?, processor_ns, timed, untimed, modules: timers::modules()? })
+}
+
+/// Does `work`, which gives what [`Profile::samples_ns`] holds, and writes to `file` where threads were meanwhile.
+///
+/// # Errors
+/// Always: it is not known how on this system.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub fn profile(_: &Path, _: &mut dyn FnMut() -> Result<Vec<Vec<u64>>>) -> Result<Profile> {
+    anyhow::bail!("worker: threads are looked at on Linux for x86-64 and aarch64 alone")
+}
