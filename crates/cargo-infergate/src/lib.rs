@@ -21,4 +21,4 @@ pub mod stats;
 pub mod suite;
 mod terminal;
 pub mod watcher;
-mod why;
+pub mod why;

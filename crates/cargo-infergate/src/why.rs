@@ -14,6 +14,7 @@ mod tally;
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -23,9 +24,11 @@ use infergate_core::engine::LoadRequest;
 use infergate_core::printable::printable_within;
 use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
 
+pub use change::explained;
 use process::{Process, Programs};
+pub use program::Frame;
 use program::Program;
-use tally::Tally;
+pub use tally::Tally;
 
 /// Fresh processes of each side.
 pub const BLOCKS: usize = 8;
@@ -38,6 +41,10 @@ const TICK_NS: f64 = 4e6;
 const SAMPLES_BY_CHANGE: f64 = 11.0;
 const LEAST_SAMPLES: f64 = 3_000.0;
 const MOST_SAMPLES: f64 = 13_000.0;
+/// A turn lasts at most so many times as long as its timed regions should.
+const MOST_SET_UP: f64 = 3.0;
+/// Fewer say nothing.
+const FEWEST_SAMPLES: u64 = 100;
 
 /// What is compared.
 pub struct Sides<'a> {
@@ -77,14 +84,14 @@ fn measure(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(
         begun(block);
         let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
         let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
-        let iteration_ns = iteration_ns(case, &mut base)?;
+        let iterations = iterations_in(case, turn_ns, &mut base)?;
         let mut pair = (Tally::default(), Tally::default());
         for turn in 0..2 * TURNS {
             // A B B A, and the other way round in every second block.
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
             let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };
             let file = if is_head { sides.head } else { sides.base };
-            let (profile, iterations) = turn_of(case, client, turn_ns / iteration_ns, &seen)?;
+            let (profile, iterations) = turn_of(case, client, iterations, &seen)?;
             tally.turn(&profile, iterations);
             seen.count(&profile, file, sides, is_head, tally)?;
         }
@@ -96,7 +103,10 @@ fn measure(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
-    Ok(change::explained(case.id, &blocks, knows_changed))
+    let found = explained(case.id, &blocks, knows_changed);
+    let seen = found.base_samples.min(found.head_samples);
+    ensure!(seen >= FEWEST_SAMPLES, "its threads worked too little to be looked at ({seen} samples)");
+    Ok(found)
 }
 
 fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<Client<'a>> {
@@ -109,12 +119,14 @@ fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<
     Ok(client)
 }
 
-/// An iteration by the clock.
-fn iteration_ns(case: &PairedCase, client: &mut Client) -> Result<f64> {
+/// Iterations whose timed regions last so long together, nanoseconds; fewer where setting them up takes most of the time.
+fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result<f64> {
     let iterations = case.iterations_per_sample;
+    let begun = Instant::now();
     let sample = client.sample(case.id, 1, iterations)?.samples_ns;
-    let ns = sample.iter().filter_map(|times| times.last()).sum::<u64>();
-    Ok((ns as f64 / iterations.max(1) as f64).max(1.0))
+    let passed_ns = begun.elapsed().as_nanos() as f64;
+    let timed_ns = sample.iter().filter_map(|times| times.last()).sum::<u64>() as f64;
+    Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
 }
 
 /// Some iterations, looked at.

@@ -72,6 +72,7 @@ fn benches_are_gated_as_they_are() {
     several_bench_targets_are_one_suite(&sandbox);
     shares_of_several_machines_are_judged_together(&sandbox);
     benches_of_divan_are_gated_too(&sandbox);
+    the_function_that_takes_the_time_is_named(&sandbox);
 }
 
 fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(sandbox: &Sandbox) {
@@ -172,6 +173,42 @@ fn benches_of_divan_are_gated_too(sandbox: &Sandbox) {
     let said = gate(sandbox, &["--quick", "--time-same-code", "--cases=*sum*"]).success();
     let rows = stdout(&said).lines().filter(|line| line.starts_with("parse::sum::") && line.contains(" % (")).count();
     assert_eq!(rows, 2, "{}", stdout(&said));
+}
+
+/// The verdict is on times that the bench tells; where it works is seen.
+fn the_function_that_takes_the_time_is_named(sandbox: &Sandbox) {
+    let bench = BENCH.replace(
+        "Duration::from_nanos(black_box(step) * iterations / 2_000)",
+        "{
+                for at in 0..iterations {
+                    black_box((step, parser::other(at), parser::hash(at, parser::ROUNDS)));
+                }
+                Duration::from_nanos(iterations * (100 + 10 * parser::ROUNDS) / 200)
+            }",
+    );
+    let library = "pub const STEP_NS: u64 = 1;\n\
+                   #[inline(never)]\npub fn hash(of: u64, rounds: u64) -> u64 {\n    \
+                   (0..rounds).fold(of, |sum, at| std::hint::black_box(sum.rotate_left(5) ^ at))\n}\n\
+                   #[inline(never)]\npub fn other(of: u64) -> u64 {\n    hash_of(of)\n}\n\
+                   #[inline(never)]\nfn hash_of(of: u64) -> u64 {\n    \
+                   (0..60).fold(of, |sum, at| std::hint::black_box(sum.rotate_left(7) ^ at))\n}\n";
+    let rounds = |rounds: u64| format!("{library}pub const ROUNDS: u64 = {rounds};\n");
+    sandbox.write("Cargo.toml", MANIFEST);
+    sandbox.write("benches/parse.rs", &bench);
+    commit(sandbox, "src/lib.rs", &rounds(40), "work");
+    sandbox.write("src/lib.rs", &rounds(80));
+    let said = gate(sandbox, &["--cases=parse/short"]).code(1);
+    let said = stdout(&said);
+    let (_, where_it_is) = said.split_once("where parse/short takes its time\n").expect("what takes the time");
+    let named = where_it_is.lines().nth(1).unwrap_or_default();
+    assert!(
+        named.contains(" in parser::hash") || named.contains("of that") && named.contains("in parser::hash"),
+        "{said}"
+    );
+    assert!(!named.contains("parser::hash_of"), "{said}");
+
+    let said = gate(sandbox, &["--cases=parse/short", "--no-explain"]).code(1);
+    assert!(!stdout(&said).contains("takes its time"), "{}", stdout(&said));
 }
 
 #[test]

@@ -22,3 +22,4 @@ mod stats;
 mod suite;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
+mod why;
