@@ -50,7 +50,9 @@ pub use evidence::{
     Against, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown, Statistic,
     TargetEvidence, TimeEvidence, Unit,
 };
-pub use explained::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
+pub use explained::{
+    CalledFunction, Explained, ExplainedFrame, ExplainedFunction, MOST_CALLED, MOST_FRAMES, MOST_FUNCTIONS, Moved,
+};
 pub use infergate_core::memory::leak::{RandomLeak, Witness};
 pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;

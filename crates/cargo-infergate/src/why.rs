@@ -5,6 +5,7 @@
 //! error of its own. It explains and never judges: the times that judged were taken without it.
 
 mod change;
+mod flame;
 mod lines;
 mod process;
 mod program;

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Functions of one case that are kept.
 pub const MOST_FUNCTIONS: usize = 20;
+/// Frames that are kept.
+pub const MOST_FRAMES: usize = 300;
 /// Functions below one that are kept.
 pub const MOST_CALLED: usize = 3;
 
@@ -43,6 +45,9 @@ pub struct Explained {
     /// most first. A function whose machine code changed has with it what it calls that did not change.
     #[serde(default)]
     pub functions: Vec<ExplainedFunction>,
+    /// The tree of all stacks: each frame before those that it calls, with the processor time of an iteration in it and below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<ExplainedFrame>,
     /// Whether a function that changed was seen at work; `null` where it is not known which changed.
     #[serde(default)]
     pub runs_changed: Option<bool>,
@@ -75,6 +80,17 @@ pub struct CalledFunction {
     /// Its name, without hashes.
     pub name: String,
     /// Its processor time in an iteration, below that function.
+    pub time: Moved,
+}
+
+/// A function as it was called by those before it in the tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedFrame {
+    /// Its name, without hashes.
+    pub name: String,
+    /// How many frames it lies below the first.
+    pub depth: usize,
+    /// Processor time of an iteration, with what it calls.
     pub time: Moved,
 }
 
@@ -126,6 +142,7 @@ impl Explained {
             processor: None,
             waiting: None,
             functions: Vec::new(),
+            frames: Vec::new(),
             runs_changed: None,
         }
     }
@@ -134,6 +151,11 @@ impl Explained {
         at_most(self.functions.len(), MOST_FUNCTIONS, "functions")?;
         for (what, moved) in [("total", self.total), ("processor", self.processor)] {
             moved.map_or(Ok(()), |moved| moved.validate(what))?;
+        }
+        at_most(self.frames.len(), MOST_FRAMES, "frames")?;
+        for frame in &self.frames {
+            at_most(frame.depth, MOST_FRAMES, "frames above one")?;
+            frame.time.validate(&frame.name)?;
         }
         for function in &self.functions {
             at_most(function.called.len(), MOST_CALLED, "functions below one")?;

@@ -25,7 +25,8 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
 fn explained(receipt: &PairedReceipt) -> String {
     let mut text = String::new();
     for explained in &receipt.explained {
-        text += &format!("where {} takes its time\n", printable(&explained.id.to_string()));
+        let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
+        text += &format!("where {} takes its time{heading}\n", printable(&explained.id.to_string()));
         for line in words::explained::lines(explained) {
             text += &format!("- {}\n", printable(&line));
         }

@@ -4,6 +4,7 @@
 mod blocks;
 mod comparison;
 mod configuration;
+mod explained;
 pub mod latency;
 mod llama_bench;
 pub mod load;
@@ -37,6 +38,7 @@ const TOPICS: &[Topic] = &[
     scaling::topic,
     variance::topic,
     comparison::topic,
+    explained::topic,
     blocks::topic,
     memory::topic,
     llama_bench::topic,

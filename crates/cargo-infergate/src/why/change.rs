@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::flame::frames;
 use super::tally::{Name, Tally};
 use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 use crate::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
@@ -64,6 +65,7 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
         processor: all,
         waiting: if side_by_side { None } else { moved(blocks, waits).map(|(moved, _)| moved) },
         functions,
+        frames: frames(blocks),
         runs_changed: knows_changed.then_some(ran_changed),
     }
 }
@@ -115,11 +117,15 @@ fn most_moved(blocks: &[Pair], name: &Name, time: &Moved, counts: fn(&Tally) -> 
     all.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(change, _)| *change > 0.0).map(|(_, beside)| beside.to_string())
 }
 
-/// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
 fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
     let base: Vec<f64> = blocks.iter().map(|(base, _)| of(base)).collect();
     let head: Vec<f64> = blocks.iter().map(|(_, head)| of(head)).collect();
-    let changes: Vec<f64> = head.iter().zip(&base).map(|(head, base)| head - base).collect();
+    moved_of(&base, &head)
+}
+
+/// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
+pub fn moved_of(base: &[f64], head: &[f64]) -> Option<(Moved, f64)> {
+    let changes: Vec<f64> = head.iter().zip(base).map(|(head, base)| head - base).collect();
     let (change_ns, std) = (mean(&changes)?, sample_std(&changes)?);
     let freedom = (changes.len() - 1) as f64;
     let error = std / (changes.len() as f64).sqrt();
@@ -131,6 +137,6 @@ fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
         false => 0.0,
     };
     let moved =
-        Moved { base_ns: mean(&base)?, head_ns: mean(&head)?, low_ns: change_ns - reach, high_ns: change_ns + reach };
+        Moved { base_ns: mean(base)?, head_ns: mean(head)?, low_ns: change_ns - reach, high_ns: change_ns + reach };
     Some((moved, p))
 }

@@ -21,6 +21,8 @@ pub struct Tally {
     pub places: BTreeMap<(Name, Rc<str>), u64>,
     /// By that function and who calls it.
     pub callers: BTreeMap<(Name, Name), u64>,
+    /// By whole stack, outermost first.
+    pub stacks: BTreeMap<Vec<Name>, u64>,
     /// Functions whose machine code changed that were seen anywhere in a stack.
     pub changed: BTreeMap<Name, u64>,
     /// Records, all with the same weight.
@@ -44,6 +46,8 @@ impl Tally {
     /// One more stack.
     pub fn stack(&mut self, frames: &[Frame]) {
         self.records += 1;
+        let names = frames.iter().rev().map(|frame| frame.name.clone());
+        *self.stacks.entry(names.collect()).or_default() += 1;
         let Some(at) = whose(frames) else {
             *self.functions.entry("(not in any file)".into()).or_default() += 1;
             return;

@@ -141,6 +141,10 @@ fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) 
         Reason::RunsChanged { functions, changed, named } => Some(runs(*functions, *changed, named)),
         _ => None,
     });
+    // What takes the time says more.
+    let mut explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
+    let is_explained = explained.any(|known| Some(known.id) == row.subject.case() && known.why_not.is_none());
+    let ran = ran.filter(|_| !is_explained);
     let found = match &row.evidence {
         Evidence::Time(time) if row.outcome == Outcome::Regressed => {
             let few = row.reasons.contains(&Reason::SomeSlower);
