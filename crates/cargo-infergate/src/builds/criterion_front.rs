@@ -39,9 +39,10 @@ fn takes_criterion(package: &Value) -> bool {
     names(package).any(|name| front(name).is_some())
 }
 
-/// Whether it takes it from infergate.
+/// Whether it takes it from infergate, or is infergate.
 pub fn takes_infergate(package: &Value) -> bool {
-    names(package).any(|name| name == "infergate" || name == PACKAGE || name == DIVAN)
+    let is_own = |name: &str| name == "infergate" || name == PACKAGE || name == DIVAN;
+    package["name"].as_str().is_some_and(is_own) || names(package).any(is_own)
 }
 
 /// The front that takes the place of a package.
