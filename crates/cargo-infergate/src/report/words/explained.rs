@@ -7,6 +7,8 @@ use crate::report::units;
 
 /// Functions that are named.
 const MOST_NAMED: usize = 4;
+/// Functions that went the other way.
+const MOST_AGAINST: usize = 2;
 /// Characters of a function's name.
 const MOST_CHARACTERS: usize = 100;
 /// Of the whole change, what has to wait, or be left over, to be said.
@@ -27,11 +29,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     let slower = total.change_ns() >= 0.0;
     let mut lines = Vec::new();
     if !total.is_sure() {
-        lines.push(format!(
-            "in {} more blocks, with a profiler, the difference did not show again: {}",
-            explained.blocks,
-            change(total)
-        ));
+        lines.push("the difference did not show again in these blocks".to_owned());
     }
     let with_it = |time: &Moved| (time.change_ns() >= 0.0) == slower;
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| with_it(&function.time)).collect();
@@ -40,8 +38,12 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     });
     let waits = waits
         .map(|waiting| format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting)));
-    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named)));
+    lines.extend(named.iter().take(MOST_NAMED).copied().map(function));
     lines.extend(waits.clone());
+    let against = functions.iter().filter(|function| {
+        !with_it(&function.time) && function.time.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
+    });
+    lines.extend(against.rev().take(MOST_AGAINST).map(function));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
@@ -52,7 +54,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     if explained.runs_changed == Some(false) {
         lines.push("no function that changed was seen at work: what differs is where the linker put the code".into());
     }
-    let known: f64 = named.iter().map(|function| function.time.change_ns()).sum();
+    let known: f64 = functions.iter().map(|function| function.time.change_ns()).sum();
     let known = known + explained.waiting.filter(|_| waits.is_some()).map_or(0.0, |waiting| waiting.change_ns());
     let left = total.change_ns() - known;
     let is_worth_it = left.abs() >= LEAST_SHARE * total.change_ns().abs();
