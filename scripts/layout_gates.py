@@ -42,32 +42,32 @@ AGAIN = "if crate::slower::turn({every}) {{ {again} }}\n        "
 # the second call stands, that call, and the benches that reach it.
 CRATES = {
     "own": {"bench": "five", "slower": [
-        ("hash", "src/lib.rs", "pub fn hash(text: &[u8]) -> u64 {\n", "core::hint::black_box(hash(core::hint::black_box(text)));", ["hash"]),
-        ("numbers", "src/lib.rs", "pub fn numbers(line: &str) -> u64 {\n", "core::hint::black_box(numbers(core::hint::black_box(line)));", ["numbers"]),
-        ("sorted", "src/lib.rs", "pub fn sorted(values: &[u32]) -> Vec<u32> {\n", "core::hint::black_box(sorted(core::hint::black_box(values)));", ["sorted"]),
+        ("hash", "src/lib.rs", "pub fn hash(text: &[u8]) -> u64 {\n", "core::hint::black_box(hash(core::hint::black_box(text)));", ["hash"], "hash"),
+        ("numbers", "src/lib.rs", "pub fn numbers(line: &str) -> u64 {\n", "core::hint::black_box(numbers(core::hint::black_box(line)));", ["numbers"], "numbers"),
+        ("sorted", "src/lib.rs", "pub fn sorted(values: &[u32]) -> Vec<u32> {\n", "core::hint::black_box(sorted(core::hint::black_box(values)));", ["sorted"], "sorted"),
         # An iteration of these is a sample: a part of each call is done again.
-        ("words", "src/lib.rs", "pub fn words(text: &str) -> usize {\n", "part:words", ["words"]),
-        ("scan", "src/lib.rs", "pub fn scan(text: &[u8]) -> usize {\n", "part:scan", ["scan"]),
+        ("words", "src/lib.rs", "pub fn words(text: &str) -> usize {\n", "part:words", ["words"], "words|words_of"),
+        ("scan", "src/lib.rs", "pub fn scan(text: &[u8]) -> usize {\n", "part:scan", ["scan"], "scan|scan_of"),
     ]},
     "httparse": {"version": "1.10.1", "bench": "parse", "cases": "req/*,req_short/*,resp/*,resp_short/*", "slower": [
         ("requests", "src/lib.rs", "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &Default::default())",
-         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &Default::default()).is_ok());", ["req/req", "req_short/req_short"]),
+         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &Default::default()).is_ok());", ["req/req", "req_short/req_short"], "parse|parse_with_config.*"),
         ("responses", "src/lib.rs", "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &ParserConfig::default())",
-         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &ParserConfig::default()).is_ok());", ["resp/resp", "resp_short/resp_short"]),
+         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &ParserConfig::default()).is_ok());", ["resp/resp", "resp_short/resp_short"], "parse|parse_with_config.*"),
     ]},
     "semver": {"version": "1.0.28", "bench": "parse", "slower": [
         ("Version", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        if text.is_empty() {",
-         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse Version"]),
+         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse Version"], "from_str"),
         ("VersionReq", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        let text = text.trim_start_matches(' ');\n        if let Some",
-         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse VersionReq"]),
+         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse VersionReq"], "from_str"),
     ]},
     "ryu-js": {"version": "1.0.2", "bench": "bench", "slower": [
         ("format", "src/buffer/mod.rs", "    pub fn format_finite<F: Float>(&mut self, f: F) -> &str {\n",
-         "core::hint::black_box(Self::new().format_finite(core::hint::black_box(f)).len());", ["ryu_js_*"]),
+         "core::hint::black_box(Self::new().format_finite(core::hint::black_box(f)).len());", ["ryu_js_*"], "format_finite"),
     ]},
     "base64": {"version": "0.22.1", "bench": "benchmarks", "cases": "*_small_input/*_slice/500,*_small_input/*_slice/3072", "slower": [
         ("encode", "src/engine/general_purpose/mod.rs", "    fn internal_encode(&self, input: &[u8], output: &mut [u8]) -> usize {\n",
-         "let _ = core::hint::black_box(self.internal_encode(core::hint::black_box(input), output));", ["encode_small_input/*"]),
+         "let _ = core::hint::black_box(self.internal_encode(core::hint::black_box(input), output));", ["encode_small_input/*"], "internal_encode"),
     ]},
 }
 
@@ -165,7 +165,7 @@ def prepared(place, name, crate):
 
 def make_slower(folder, change, every):
     """One function is called once more in `every` calls, or does a part of its work again. Gives the benches it reaches."""
-    name, path, anchor, again, reached = change
+    name, path, anchor, again, reached, function = change
     source = folder / path
     text = source.read_text()
     if anchor not in text:
@@ -185,16 +185,17 @@ def make_slower(folder, change, every):
     source.write_text(text)
     first = folder / "src" / "lib.rs"
     first.write_text(first.read_text() + SLOWER)
-    return name, reached
+    return name, reached, function
 
 
-def gate(folder, crate, arguments, verdict):
+def gate(folder, crate, arguments, verdict, explain):
     """One gate against the commit `gated`. Gives the seconds it took and what it said of each bench."""
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0",
                "--threshold", "2%", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base"]
     command += ["--cases", crate["cases"]] if "cases" in crate else []
     command += ["--layouts", str(arguments.layouts)] if arguments.layouts else []
+    command += [f"--explain={case}" for case in explain]
     began = time.monotonic()
     done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True)
     seconds = time.monotonic() - began
@@ -202,7 +203,22 @@ def gate(folder, crate, arguments, verdict):
         sys.exit(f"{folder}: no verdict:\n{done.stdout}{done.stderr}")
     said = json.loads(verdict.read_text())
     return {"seconds": seconds, "exit": done.returncode, "verdict": said["verdict"],
+            "named": named(folder / "target" / "infergate" / "paired.json"),
             "regressed": sorted({row["subject"] if "subject" in row else row["case"] for row in said["rows"] if row["outcome"] == "regressed"})}
+
+
+def named(receipt):
+    """Of each case that was explained: the functions that were named, the first one first."""
+    if not receipt.is_file():
+        return {}
+    explained = json.loads(receipt.read_text()).get("explained", [])
+    return {one["id"]: [function["name"] for function in one["functions"]] for one in explained if not one.get("why_not")}
+
+
+def is_function(pattern, name):
+    """Whether the last part of a function's name is what a change made slower, or a closure in it."""
+    last = re.sub(r"(::\{\{closure\}\})+$", "", name).rsplit("::", 1)[-1]
+    return re.fullmatch(pattern, last) is not None
 
 
 def reaches(pattern, bench):
@@ -214,15 +230,21 @@ def one(place, name, crate, kind, number, arguments):
     """One commit and its gate."""
     folder = prepared(place, name, crate)
     git(folder, "reset", "--quiet", "--hard", "gated")
-    first, reached = folder / "src" / "lib.rs", []
+    first, reached, function = folder / "src" / "lib.rs", [], None
     if kind == "moves":
         what, change = MOVES[number]
         first.write_text(change(first.read_text()))
     else:
         changes = crate["slower"]
-        what, reached = make_slower(folder, changes[number % len(changes)], EVERY[number // len(changes) % len(EVERY)])
+        what, reached, function = make_slower(folder, changes[number % len(changes)], EVERY[number // len(changes) % len(EVERY)])
     git(folder, "commit", "--quiet", "--all", "--message", what)
-    found = gate(folder, crate, arguments, place / "verdict.json")
+    explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
+    found = gate(folder, crate, arguments, place / "verdict.json", explain)
+    # Of the explained cases that the change reaches, those whose first function is the right one.
+    reached_of = [names for case, names in found["named"].items() if any(reaches(pattern, case) for pattern in reached)]
+    found["explained"] = len(reached_of) if kind == "slower" else len(found["named"])
+    found["right"] = sum(bool(names) and is_function(function, names[0]) for names in reached_of) if kind == "slower" else \
+        sum(not names for names in found["named"].values())
     wrong = [bench for bench in found["regressed"] if not any(reaches(pattern, bench) for pattern in reached)]
     hit = [bench for bench in found["regressed"] if bench not in wrong]
     return {"crate": name, "kind": kind, "number": number, "what": what, "layouts": arguments.layouts, **found, "found": bool(hit), "beside": wrong}
@@ -230,17 +252,19 @@ def one(place, name, crate, kind, number, arguments):
 
 def table(results):
     """What is there, a line a crate."""
-    print("\n| crate | gates that only move code | failing | undecided | slower by 3 to 5 % | found | other benches called | seconds a gate |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("\n| crate | gates that only move code | failing | undecided | slower by 3 to 5 % | found | other benches called "
+          "| right function first | nothing named where nothing is slower | seconds a gate |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for name in CRATES:
         moves = [one for one in results if one["crate"] == name and one["kind"] == "moves"]
         slower = [one for one in results if one["crate"] == name and one["kind"] == "slower"]
         if moves or slower:
             failing, undecided = (sum(one["exit"] == code for one in moves) for code in (1, 3))
             beside = sum(bool(one["beside"]) for one in slower)
+            of = [f"{sum(one.get('right', 0) for one in kind)} of {sum(one.get('explained', 0) for one in kind)}" for kind in (slower, moves)]
             seconds = sorted(one["seconds"] for one in moves + slower)
             print(f"| {name} | {len(moves)} | {failing} | {undecided} | {len(slower)} | {sum(one['found'] for one in slower)} | {beside} "
-                  f"| {seconds[len(seconds) // 2]:.0f} (median), {seconds[-1]:.0f} at most |")
+                  f"| {of[0]} | {of[1]} | {seconds[len(seconds) // 2]:.0f} (median), {seconds[-1]:.0f} at most |")
 
 
 def main():
@@ -250,6 +274,7 @@ def main():
     parser.add_argument("--moves", type=int, default=GATES)
     parser.add_argument("--slower", type=int, default=GATES)
     parser.add_argument("--layouts", type=int, default=0, help="as the gate's flag; 0 leaves it out")
+    parser.add_argument("--explain", default="", help="cases to explain in gates that only move code, by comma")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "layout-gates")
     arguments = parser.parse_args()
     arguments.command = arguments.command.resolve()

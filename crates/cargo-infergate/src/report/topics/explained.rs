@@ -50,7 +50,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn flame(case: &Explained, side: Side) -> Chart {
     let ns = |time: &Moved| if side == Side::Base { time.base_ns } else { time.head_ns };
     // Where the next frame of each depth begins.
-    let mut begins = vec![0.0; MOST_DEPTH + 1];
+    let mut begins = [0.0; MOST_DEPTH + 1];
     let mut layers = Vec::new();
     let mut deepest = 0;
     for frame in case.frames.iter().filter(|frame| frame.depth < MOST_DEPTH) {
