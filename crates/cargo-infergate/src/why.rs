@@ -31,10 +31,13 @@ pub use program::Frame;
 use program::Program;
 pub use tally::Tally;
 
-/// Fresh processes of each side.
-pub const BLOCKS: usize = 8;
+/// Fresh processes of each side, at least and at most.
+const BLOCKS: usize = 8;
+const MOST_BLOCKS: usize = 20;
+/// So many blocks whose differences vary as much as the change is.
+const BLOCKS_BY_NOISE: f64 = 20.0;
 /// Turns of each side in a block.
-const TURNS: usize = 2;
+const TURNS: usize = 6;
 /// Kernels look at timers of processor time so often, nanoseconds: 250 times a second.
 const TICK_NS: f64 = 4e6;
 /// Samples of a side that find a change of all its time, in one function that has half of it: by 11 / change^2, in 95 of 100 at a
@@ -46,6 +49,28 @@ const MOST_SAMPLES: f64 = 13_000.0;
 const MOST_SET_UP: f64 = 3.0;
 /// Fewer say nothing.
 const FEWEST_SAMPLES: u64 = 100;
+
+/// A difference that a verdict is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Difference {
+    /// Of the time, as a fraction.
+    pub change: f64,
+    /// Standard deviation of blocks, as a fraction, where it is known.
+    pub block_std: Option<f64>,
+}
+
+impl Difference {
+    /// The blocks that it is looked at in.
+    pub fn blocks(&self) -> usize {
+        let noise = self.block_std.unwrap_or(0.0) / self.change.abs().max(1e-9);
+        ((BLOCKS_BY_NOISE * noise.powi(2)).ceil() as usize).clamp(BLOCKS, MOST_BLOCKS)
+    }
+
+    /// How long each side is looked at, nanoseconds of the processor.
+    fn looked_ns(&self) -> f64 {
+        (SAMPLES_BY_CHANGE / self.change.powi(2).max(1e-9)).clamp(LEAST_SAMPLES, MOST_SAMPLES) * TICK_NS
+    }
+}
 
 /// What is compared.
 pub struct Sides<'a> {
@@ -63,25 +88,34 @@ pub struct Sides<'a> {
     pub cancelled: &'a AtomicBool,
 }
 
-/// What `case` does differently, whose time changed by the fraction `change`. `begun` is told of each block.
+/// What `case` does differently. `begun` is told of each block.
 ///
 /// # Errors
 /// When the user ended it.
-pub fn explain(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(usize)) -> Result<Explained> {
-    match measure(case, change, sides, begun) {
+pub fn explain(
+    case: &PairedCase,
+    difference: Difference,
+    sides: &Sides,
+    begun: &mut dyn FnMut(usize),
+) -> Result<Explained> {
+    match measure(case, difference, sides, begun) {
         Ok(explained) => Ok(explained),
         Err(error) if sides.cancelled.load(std::sync::atomic::Ordering::Relaxed) => Err(error),
         Err(error) => Ok(Explained::not(case.id, printable_within(&format!("{error:#}"), 300).into_owned())),
     }
 }
 
-fn measure(case: &PairedCase, change: f64, sides: &Sides, begun: &mut dyn FnMut(usize)) -> Result<Explained> {
+fn measure(
+    case: &PairedCase,
+    difference: Difference,
+    sides: &Sides,
+    begun: &mut dyn FnMut(usize),
+) -> Result<Explained> {
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
-    let samples = (SAMPLES_BY_CHANGE / change.powi(2).max(1e-9)).clamp(LEAST_SAMPLES, MOST_SAMPLES);
-    let turn_ns = samples * TICK_NS / (BLOCKS * TURNS) as f64;
+    let turn_ns = difference.looked_ns() / (difference.blocks() * TURNS) as f64;
     let mut seen = Seen { programs: Programs::new(), file: folder.path().join("stacks") };
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
-    for block in 0..BLOCKS {
+    for block in 0..difference.blocks() {
         begun(block);
         let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
         let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
@@ -126,7 +160,7 @@ fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result
     let begun = Instant::now();
     let sample = client.sample(case.id, 1, iterations)?.samples_ns;
     let passed_ns = begun.elapsed().as_nanos() as f64;
-    let timed_ns = sample.iter().filter_map(|times| times.last()).sum::<u64>() as f64;
+    let timed_ns = sample.iter().filter_map(|times| times.last()).map(|ns| *ns as f64).sum::<f64>();
     Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
 }
 

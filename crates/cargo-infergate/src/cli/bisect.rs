@@ -3,6 +3,7 @@
 
 mod versions;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,12 +18,15 @@ use super::outputs::{Files, Written};
 use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
 use super::turn::{self, Wait};
-use super::{early, output, progress};
+use super::{early, explain, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Outcome, VerdictRow};
+use crate::receipt::{
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, VerdictRow,
+};
 use crate::report::paired::bisection;
+use crate::why::Difference;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
 use versions::Versions;
@@ -41,6 +45,9 @@ pub struct Bisect {
     bad: Option<String>,
     #[command(flatten)]
     versions: Versions,
+    /// Do not look for the functions that take the time of what is found
+    #[arg(long)]
+    no_explain: bool,
     /// The case to look at, decode/p128, or the name of a criterion bench, group/function/parameter
     #[arg(long, value_name = "ID")]
     case: String,
@@ -77,7 +84,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let _turn = turn::take(&flags.wait)?;
     if flags.versions.is_asked() {
         flags.versions.check()?;
-        let outcome = versions::run(&flags.versions, &config, budget, &cancelled);
+        let outcome = versions::run(&flags.versions, &config, budget, !flags.no_explain, &cancelled);
         ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
         return finish(json, &case, outcome, "version");
     }
@@ -88,9 +95,9 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
     let outcome = base.build(&config).and_then(|good| {
         tree.take_packages(&config, Some(&base));
-        let mut search = Search { config: &config, good, budget, cancelled: &cancelled, steps: Vec::new() };
+        let mut search = Search::new(&config, good, budget, !flags.no_explain, &cancelled);
         let found = search.run(&base.commit, &mut tree);
-        Ok((search.steps, found?))
+        Ok((found?, search))
     });
     ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
     finish(json, &case, outcome, "commit")
@@ -109,16 +116,16 @@ fn asked(text: &str) -> Result<Case> {
 fn finish(
     json: Option<&PathBuf>,
     case: &Case,
-    outcome: Result<(Vec<BisectionStep>, BisectionEnd)>,
+    outcome: Result<(BisectionEnd, Search)>,
     searched: &'static str,
 ) -> Result<i32> {
     match outcome {
-        Ok((steps, end)) => {
+        Ok((end, Search { steps, explained, .. })) => {
             let code = match end {
                 BisectionEnd::First { .. } => 0,
                 _ => Outcome::Inconclusive.exit_code(),
             };
-            let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps };
+            let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps, explained };
             output::decided(&bisection(&found));
             let mut written = Written::default();
             written.json(json.map(PathBuf::as_path), &found);
@@ -138,9 +145,35 @@ struct Search<'a> {
     budget: Option<Duration>,
     cancelled: &'a AtomicBool,
     steps: Vec<BisectionStep>,
+    /// What was slower, by its name: the case as it was measured, and how much slower.
+    slow: BTreeMap<String, (PairedCase, Difference)>,
+    /// Whether what is found is explained.
+    explains: bool,
+    explained: Option<Explained>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        config: &'a Config,
+        good: Program,
+        budget: Option<Duration>,
+        explains: bool,
+        cancelled: &'a AtomicBool,
+    ) -> Self {
+        let (steps, slow) = (Vec::new(), BTreeMap::new());
+        Self { config, good, budget, cancelled, steps, slow, explains, explained: None }
+    }
+
+    /// Which functions take the time of what `name` is; the tree stands at it.
+    fn explain(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let Some((case, difference)) = self.slow.get(name).filter(|_| self.explains) else { return Ok(()) };
+        output::line(&format!("where {name} takes its time"));
+        let head = tree.build(self.config)?;
+        let sides = (&self.good, &head);
+        self.explained = Some(explain::between((case, *difference), sides, self.config, self.cancelled)?);
+        Ok(())
+    }
+
     fn run(&mut self, good: &str, tree: &mut Tree) -> Result<BisectionEnd> {
         let bad = tree.commit.clone();
         if self.step(tree)? != Tried::Bad {
@@ -164,7 +197,14 @@ impl Search<'_> {
                     let tried = self.try_at(tree, &commit)?;
                     commits.note(&commit, tried);
                 }
-                Next::First(commit) => return Ok(BisectionEnd::First { name: line(&files, &commit)? }),
+                Next::First(commit) => {
+                    let name = line(&files, &commit)?;
+                    if self.explains {
+                        tree.turn_to(&commit, self.config)?;
+                        self.explain(&name, tree)?;
+                    }
+                    return Ok(BisectionEnd::First { name });
+                }
                 Next::OneOf(left) => {
                     let names = left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?;
                     return Ok(BisectionEnd::OneOf { names });
@@ -233,6 +273,11 @@ impl Search<'_> {
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
             _ => Tried::Skipped,
         };
+        let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
+        if let (Tried::Bad, Some(case), Some(ratio)) = (tried, receipt.cases.first(), ratio) {
+            let difference = explain::difference(&receipt, case.id, ratio);
+            self.slow.insert(name.clone(), (case.clone(), difference));
+        }
         self.steps.push(BisectionStep { name, row, skipped: None });
         Ok(tried)
     }

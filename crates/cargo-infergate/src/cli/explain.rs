@@ -7,11 +7,13 @@ use infergate_core::case::{Case, choose_benches};
 use infergate_core::progress::Progress;
 
 use super::progress;
-use crate::code::Changed;
-use crate::gate::paired::{PairedPolicy, judge};
-use crate::paired::PairedRequest;
+use crate::code::{self, Changed, Comparison};
+use crate::config::Config;
+use crate::gate::paired::{PairedPolicy, block_difference, judge};
+use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
-use crate::why::{self, BLOCKS, Sides};
+use crate::stats::sample_std;
+use crate::why::{self, Difference, Sides};
 
 /// Cases that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
@@ -36,43 +38,86 @@ pub fn attach(
     let prompt_text = request.prompt_text.as_deref();
     let sides = Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, cancelled };
     let line = progress::Line::new();
-    let total_steps = chosen.len() * BLOCKS;
-    for (at, (case, change)) in chosen.into_iter().enumerate() {
+    let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
+    let mut before = 0;
+    for (case, difference) in chosen {
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
-            let mut begun = |block: usize| {
-                let label = format!("where {} takes its time, block {} of {BLOCKS}", case.id, block + 1);
-                line.show(&Progress { label, done_steps: at * BLOCKS + block, total_steps });
-            };
-            match why::explain(&case, change, &sides, &mut begun) {
+            let mut begun = |block: usize| line.show(&step(&case, block, (before + block, total_steps)));
+            match why::explain(&case, difference, &sides, &mut begun) {
                 Ok(explained) => explained,
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
             }
         };
         receipt.explained.push(explained);
+        before += difference.blocks();
     }
     line.finish();
     Ok(())
 }
 
-/// The cases to explain, with the fraction that their time changed by.
-fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> Vec<(PairedCase, f64)> {
+/// Explains one case between two programs.
+///
+/// # Errors
+/// A program that cannot be read; when the user ended it.
+pub fn between(
+    (case, difference): (&PairedCase, Difference),
+    (base, head): (&Program, &Program),
+    config: &Config,
+    cancelled: &AtomicBool,
+) -> Result<Explained> {
+    let changed = code::read(&base.path).ok().zip(code::read(&head.path).ok());
+    let changed = changed.and_then(|(base, head)| match code::compare(&base, &head) {
+        Ok(Comparison::Differ(changed)) => changed,
+        _ => None,
+    });
+    let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
+    let sides = Sides {
+        base: &base.open()?,
+        head: &head.open()?,
+        load: &config.measured.load_request(),
+        prompt_text: prompt_text.as_deref(),
+        changed: changed.as_ref(),
+        cancelled,
+    };
+    let line = progress::Line::new();
+    let mut begun = |block: usize| line.show(&step(case, block, (block, difference.blocks())));
+    let explained = why::explain(case, difference, &sides, &mut begun);
+    line.finish();
+    explained
+}
+
+fn step(case: &PairedCase, block: usize, (done_steps, total_steps): (usize, usize)) -> Progress {
+    Progress { label: format!("where {} takes its time, block {}", case.id, block + 1), done_steps, total_steps }
+}
+
+/// How the time of a case differs, head / base being `ratio`.
+pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64) -> Difference {
+    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+    let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
+    Difference { change: ratio - 1.0, block_std: sample_std(&differences) }
+}
+
+/// The cases to explain, with how their time differs.
+fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> Vec<(PairedCase, Difference)> {
     let verdict = judge(receipt, policy);
     let change = |row: &VerdictRow| {
         let time = row.time().filter(|time| time.against == Against::Base)?;
-        Some((row.subject.case()?, time.ratio? - 1.0))
+        let case = row.subject.case()?;
+        Some((case, difference(receipt, case, time.ratio?)))
     };
     let largest = |rows: &mut dyn Iterator<Item = &VerdictRow>| {
-        let mut found: Vec<(Case, f64)> = Vec::new();
-        for (case, change) in rows.filter_map(change) {
+        let mut found: Vec<(Case, Difference)> = Vec::new();
+        for (case, difference) in rows.filter_map(change) {
             match found.iter_mut().find(|(known, _)| *known == case) {
-                Some((_, known)) => *known = if change.abs() > known.abs() { change } else { *known },
-                None => found.push((case, change)),
+                Some((_, known)) if difference.change.abs() > known.change.abs() => *known = difference,
+                Some(_) => {}
+                None => found.push((case, difference)),
             }
         }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
         found
     };
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
@@ -92,5 +137,5 @@ fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> V
         all
     };
     let case = |id: Case| timed.iter().find(|case| case.id == id).map(|case| (*case).clone());
-    found.into_iter().filter_map(|(id, change)| Some((case(id)?, change))).collect()
+    found.into_iter().filter_map(|(id, difference)| Some((case(id)?, difference))).collect()
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::VerdictRow;
+use super::{Explained, VerdictRow};
 
 /// Schema name of a [`Bisection`].
 pub const BISECTION_SCHEMA: &str = "infergate.bisection/1";
@@ -21,6 +21,8 @@ pub struct Bisection {
     pub end: BisectionEnd,
     /// What was measured, each against the good one, in the order it was measured.
     pub steps: Vec<BisectionStep>,
+    /// Which functions take the time of the first that is slower, against the good one; `null` where that was not looked for.
+    pub explained: Option<Explained>,
 }
 
 /// How a bisection ended.

@@ -5,7 +5,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::Glance;
-use crate::receipt::{Bisection, BisectionEnd, PairedCase, PairedReceipt, Verdict, VerdictRow};
+use crate::receipt::{Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::printable;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
@@ -18,13 +18,17 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
     let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };
     let sides = look::sides(&receipt.base.build, &receipt.head.build);
-    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &format!("{}{intended}", explained(receipt)))
+    terminal::verdict_and(
+        verdict,
+        &format!("{subject}\n{sides}"),
+        &format!("{}{intended}", explained_words(&receipt.explained)),
+    )
 }
 
 /// Where cases take their time.
-fn explained(receipt: &PairedReceipt) -> String {
+fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>) -> String {
     let mut text = String::new();
-    for explained in &receipt.explained {
+    for explained in all {
         let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
         text += &format!("where {} takes its time{heading}\n", printable(&explained.id.to_string()));
         for line in words::explained::lines(explained) {
@@ -130,7 +134,7 @@ pub fn power(
 
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
-    let Bisection { case, searched, end, steps, .. } = found;
+    let Bisection { case, searched, end, steps, explained, .. } = found;
     let mut text =
         format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
     let mut table = Table::brief(&[*searched, "change", "blocks", "verdict"]).left_aligned();
@@ -146,6 +150,11 @@ pub fn bisection(found: &Bisection) -> String {
         ]);
     }
     text += &terminal::table(&table);
+    let explained = explained_words(explained);
+    if !explained.is_empty() {
+        text += &format!("\n{}", explained.trim_end());
+        text.push('\n');
+    }
     text += &match end {
         BisectionEnd::First { name } => format!("\nfirst slower {searched}: {}\n", printable(name)),
         BisectionEnd::OneOf { names } => {

@@ -111,7 +111,7 @@ impl Program {
         let holds = |(_, offset, bytes): &&(u64, u64, u64)| {
             // A mapping begins at the page that the code begins in.
             module.offset < offset.saturating_add(*bytes)
-                && offset.saturating_sub(module.offset) <= module.to - module.from
+                && offset.saturating_sub(module.offset) <= module.to.saturating_sub(module.from)
         };
         let (address, offset, _) = self.code.iter().find(holds)?;
         Some(module.from.wrapping_add(*offset).wrapping_sub(module.offset).wrapping_sub(*address))

@@ -71,16 +71,19 @@ impl Tally {
 
     /// What the worker said of one turn.
     pub fn turn(&mut self, profile: &Profile, iterations: u64) {
-        self.timed += profile.timed;
-        self.untimed += profile.untimed;
-        self.processor_ns += profile.processor_ns;
-        self.clock_ns += profile.samples_ns.iter().filter_map(|sample| sample.last()).sum::<u64>();
+        // A worker may say anything.
+        self.timed = self.timed.saturating_add(profile.timed);
+        self.untimed = self.untimed.saturating_add(profile.untimed);
+        self.processor_ns = self.processor_ns.saturating_add(profile.processor_ns);
+        let times_ns = profile.samples_ns.iter().filter_map(|sample| sample.last());
+        self.clock_ns = times_ns.fold(self.clock_ns, |sum, ns| sum.saturating_add(*ns));
         self.iterations += iterations;
     }
 
     /// Processor time of an iteration for each record, nanoseconds.
     pub fn record_ns(&self) -> f64 {
-        let timed_ns = self.processor_ns as f64 * self.timed as f64 / (self.timed + self.untimed).max(1) as f64;
+        let timed_ns =
+            self.processor_ns as f64 * self.timed as f64 / (self.timed.saturating_add(self.untimed)).max(1) as f64;
         timed_ns / self.records.max(1) as f64 / self.iterations.max(1) as f64
     }
 

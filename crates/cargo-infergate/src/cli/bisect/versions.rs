@@ -55,12 +55,13 @@ impl Versions {
 ///
 /// # Errors
 /// A first or last version that does not build; an interruption.
-pub fn run(
+pub fn run<'a>(
     asked: &Versions,
-    config: &Config,
+    config: &'a Config,
     budget: Option<Duration>,
-    cancelled: &AtomicBool,
-) -> Result<(Vec<BisectionStep>, BisectionEnd)> {
+    explains: bool,
+    cancelled: &'a AtomicBool,
+) -> Result<(BisectionEnd, Search<'a>)> {
     let mut base = Tree::checkout("HEAD", Slot::Base, config)?;
     swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
     base.change = Some(asked.label(0));
@@ -68,13 +69,16 @@ pub fn run(
     let good = base.build(config)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
     tree.take_packages(config, Some(&base));
-    let mut search = Search { config, good, budget, cancelled, steps: Vec::new() };
-    let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
-        ensure_not(cancelled)?;
+    let mut search = Search::new(config, good, budget, explains, cancelled);
+    let stand = |tree: &mut Tree, at: usize| -> Result<()> {
         let commit = tree.commit.clone();
         tree.turn_to(&commit, config)?;
         tree.change = Some(asked.label(at));
-        match swap::ensure(&asked.swaps(at)?, &tree.folder()?) {
+        swap::ensure(&asked.swaps(at)?, &tree.folder()?)
+    };
+    let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
+        ensure_not(cancelled)?;
+        match stand(&mut tree, at) {
             Ok(()) => search.step_called(asked.label(at), &tree),
             Err(error) => {
                 let skipped = Some(format!("{error:#}"));
@@ -85,7 +89,7 @@ pub fn run(
     };
     let (mut good, mut bad) = (0, asked.versions.len() - 1);
     if step(&mut search, bad)? != Tried::Bad {
-        return Ok((search.steps, BisectionEnd::NotSlower));
+        return Ok((BisectionEnd::NotSlower, search));
     }
     let mut skipped = BTreeSet::new();
     while let Some(at) = halfway(good, bad, &skipped) {
@@ -96,9 +100,14 @@ pub fn run(
         }
     }
     let names: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
-    let found =
-        if names.len() == 1 { BisectionEnd::First { name: asked.label(bad) } } else { BisectionEnd::OneOf { names } };
-    Ok((search.steps, found))
+    if names.len() > 1 {
+        return Ok((BisectionEnd::OneOf { names }, search));
+    }
+    if explains {
+        stand(&mut tree, bad)?;
+        search.explain(&asked.label(bad), &tree)?;
+    }
+    Ok((BisectionEnd::First { name: asked.label(bad) }, search))
 }
 
 /// The place nearest the middle of what lies between that was not skipped.
