@@ -36,8 +36,10 @@ const BLOCKS: usize = 8;
 const MOST_BLOCKS: usize = 20;
 /// So many blocks whose differences vary as much as the change is.
 const BLOCKS_BY_NOISE: f64 = 20.0;
-/// Turns of each side in a block.
-const TURNS: usize = 6;
+/// A turn of one side, nanoseconds: both sides see the same swings of the machine.
+const TURN_NS: f64 = 1e8;
+const FEWEST_TURNS: usize = 2;
+const MOST_TURNS: usize = 64;
 /// Kernels look at timers of processor time so often, nanoseconds: 250 times a second.
 const TICK_NS: f64 = 4e6;
 /// Samples of a side that find a change of all its time, in one function that has half of it: by 11 / change^2, in 95 of 100 at a
@@ -112,7 +114,9 @@ fn measure(
     begun: &mut dyn FnMut(usize),
 ) -> Result<Explained> {
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
-    let turn_ns = difference.looked_ns() / (difference.blocks() * TURNS) as f64;
+    let block_ns = difference.looked_ns() / difference.blocks() as f64;
+    let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
+    let turn_ns = block_ns / turns as f64;
     let mut seen = Seen { programs: Programs::new(), file: folder.path().join("stacks") };
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
@@ -121,7 +125,7 @@ fn measure(
         let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
         let iterations = iterations_in(case, turn_ns, &mut base)?;
         let mut pair = (Tally::default(), Tally::default());
-        for turn in 0..2 * TURNS {
+        for turn in 0..2 * turns {
             // A B B A, and the other way round in every second block.
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
             let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };

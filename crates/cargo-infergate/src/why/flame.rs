@@ -7,7 +7,7 @@ use super::tally::{Name, Tally};
 use crate::receipt::{ExplainedFrame, MOST_FRAMES};
 
 /// Of all time, what everything below one frame has to have for the frames around it to be left out.
-const NEARLY_ALL: f64 = 0.95;
+const NEARLY_ALL: f64 = 0.999;
 /// A frame with less of all time is too narrow to be seen.
 const LEAST_SHARE: f64 = 0.005;
 
