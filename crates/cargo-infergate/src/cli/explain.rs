@@ -1,6 +1,7 @@
 //! After a verdict: which functions take the time that cases take longer.
 
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use infergate_core::case::{Case, choose_benches};
@@ -17,6 +18,8 @@ use crate::why::{self, Difference, Sides};
 
 /// Cases that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
+/// After this time no further one of them is begun.
+const ENOUGH: Duration = Duration::from_secs(90);
 
 /// Explains each case that regressed, or those that `named` chooses, and writes into the receipt what was found.
 pub fn attach(
@@ -40,7 +43,11 @@ pub fn attach(
     let line = progress::Line::new();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
+    let begun_at = Instant::now();
     for (case, difference) in chosen {
+        if named.is_empty() && begun_at.elapsed() > ENOUGH {
+            break;
+        }
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {

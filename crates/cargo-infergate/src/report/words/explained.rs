@@ -29,7 +29,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     let slower = total.change_ns() >= 0.0;
     let mut lines = Vec::new();
     if !total.is_sure() {
-        lines.push("the difference did not show again in these blocks".to_owned());
+        lines.push("these blocks show no difference in its time".to_owned());
     }
     let with_it = |time: &Moved| (time.change_ns() >= 0.0) == slower;
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| with_it(&function.time)).collect();
