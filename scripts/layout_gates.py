@@ -171,12 +171,12 @@ def make_slower(folder, change, every):
     if anchor not in text:
         sys.exit(f"{source}: has no '{anchor}'")
     if again.startswith("part:"):
-        function = again.removeprefix("part:")
+        whole = again.removeprefix("part:")
         # Renamed, and called for all of its text and again for a part of it.
-        signature = re.search(rf"pub fn {function}\((\w+): &(\w+|\[u8\])\) -> usize {{\n", text)
+        signature = re.search(rf"pub fn {whole}\((\w+): &(\w+|\[u8\])\) -> usize {{\n", text)
         argument, kind = signature.group(1), signature.group(2)
-        again = (f"pub fn {function}({argument}: &{kind}) -> usize {{\n    core::hint::black_box({function}_of(&{argument}[..{argument}.len() / {every}]));\n"
-                 f"    {function}_of({argument})\n}}\n\n#[inline(never)]\nfn {function}_of({argument}: &{kind}) -> usize {{\n")
+        again = (f"pub fn {whole}({argument}: &{kind}) -> usize {{\n    core::hint::black_box({whole}_of(&{argument}[..{argument}.len() / {every}]));\n"
+                 f"    {whole}_of({argument})\n}}\n\n#[inline(never)]\nfn {whole}_of({argument}: &{kind}) -> usize {{\n")
         text = text.replace(anchor, again, 1)
     else:
         line = AGAIN.format(every=every, again=again)
