@@ -24,4 +24,4 @@ mod sample;
 mod sites;
 
 pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
-pub use counted::{count, inference, locate, run_once, state};
+pub use counted::{allocations, count, inference, locate, run_once, state};

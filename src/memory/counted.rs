@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::measure::{Prepared, ensure_same_output};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::resident;
-use infergate_core::receipt::{CountedCase, Counter, InferenceMemory, LeakSite};
+use infergate_core::receipt::{AllocationSite, CountedCase, Counter, InferenceMemory, LeakSite};
 use infergate_core::worker::MemoryState;
 
 /// A heap is still when so many looks at it, the processor offered to others in between, are the same.
@@ -169,4 +169,36 @@ pub fn locate(engine: &mut dyn Engine, prepared: &Prepared, runs: usize) -> Resu
         }
     }
     Ok(sites::finish(runs))
+}
+
+/// Where `prepared` allocates, of what [`count`] counts: of a prompt for prefill, else of a token. The numbers of all places together
+/// are those of the counters.
+///
+/// # Errors
+/// As [`count`].
+pub fn allocations(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<AllocationSite>> {
+    counted_heap()?;
+    engine.start(&prepared.prompt[..1])?;
+    let is_prefill = prepared.case.phase() == Phase::Prefill;
+    let steps = prepared.case.output_tokens() - 1;
+    let mut ids = Vec::with_capacity(prepared.case.output_tokens());
+    if is_prefill {
+        sites::begin_run(0);
+    }
+    ids.push(engine.start(&prepared.prompt)?);
+    if !is_prefill {
+        sites::begin_run(0);
+    }
+    for _ in 0..steps {
+        match engine.next() {
+            Ok(id) => ids.push(id),
+            Err(error) => {
+                sites::finish(0);
+                return Err(error);
+            }
+        }
+    }
+    let found = sites::finish_counting(if is_prefill { 1 } else { steps.max(1) });
+    ensure_same_output(prepared, &ids)?;
+    Ok(found)
 }

@@ -3,18 +3,20 @@
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use infergate_core::receipt::LeakSite;
+use infergate_core::receipt::{AllocationSite, LeakSite};
 
 /// Return addresses kept of a stack.
 const DEPTH: usize = 48;
 /// Frames of it that are shown.
 const SHOWN_FRAMES: usize = 8;
+/// Places whose allocations are counted.
+const COUNTED_SITES: usize = 500;
 /// Places that are shown.
 const SHOWN_SITES: usize = 5;
 
@@ -41,6 +43,8 @@ struct Kept {
     /// The same stacks as the standard library can name their frames.
     places: Vec<Backtrace>,
     live: HashMap<usize, Live>,
+    /// Allocations and bytes of each stack, whatever was released since.
+    made: HashMap<usize, (usize, usize)>,
 }
 
 /// One allocation that was not released yet.
@@ -84,6 +88,27 @@ pub fn finish(runs: usize) -> Vec<LeakSite> {
     found
 }
 
+/// Ends the pass. All places that allocated in it, in each of `parts` equal parts of it, those that allocated most first.
+pub fn finish_counting(parts: usize) -> Vec<AllocationSite> {
+    ON.store(false, Relaxed);
+    let mut found = Vec::new();
+    with_kept(|kept| {
+        let kept = kept.take().unwrap_or_default();
+        let mut sums: BTreeMap<Vec<String>, (usize, usize)> = BTreeMap::new();
+        for (stack, (blocks, bytes)) in kept.made {
+            let frames = kept.places.get(stack).map(|place| frames(&place.to_string())).unwrap_or_default();
+            let (all_blocks, all_bytes) = sums.entry(frames).or_default();
+            (*all_blocks, *all_bytes) = (*all_blocks + blocks, *all_bytes + bytes);
+        }
+        let each = |sum: usize| sum as f64 / parts as f64;
+        let site = |(frames, (blocks, bytes))| AllocationSite { allocations: each(blocks), bytes: each(bytes), frames };
+        found = sums.into_iter().map(site).collect();
+        found.sort_by(|a, b| b.allocations.total_cmp(&a.allocations));
+        found.truncate(COUNTED_SITES);
+    });
+    found
+}
+
 /// Called for every allocation.
 pub(super) fn allocated(pointer: *mut u8, bytes: usize) {
     if ON.load(Relaxed) {
@@ -108,6 +133,8 @@ fn keep(pointer: usize, bytes: usize) {
         let addresses = return_addresses();
         let note = |kept: &mut Kept, stack: usize| {
             kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+            let (blocks, all_bytes) = kept.made.entry(stack).or_default();
+            (*blocks, *all_bytes) = (*blocks + 1, *all_bytes + bytes);
         };
         if let Ok(mut kept) = KEPT.lock() {
             let known = kept.as_mut().and_then(|kept| kept.stacks.get(&addresses).copied().map(|stack| (kept, stack)));

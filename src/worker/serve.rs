@@ -14,7 +14,7 @@ use crate::measure::{self, Prepared, Sampler};
 use crate::{load, memory, profiler};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
-use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
+use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, TtftParts};
 use infergate_core::{build_info, prompt};
 
 /// Answers requests on this process's stdin and stdout until the input ends. Whatever else writes to stdout meanwhile goes to
@@ -128,6 +128,11 @@ impl Measured for Worker<'_> {
     fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
         let (engine, prepared) = self.loaded()?.once_more(case)?;
         memory::locate(engine, prepared, runs)
+    }
+
+    fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>> {
+        let (engine, prepared) = self.loaded()?.once_more(case)?;
+        memory::allocations(engine, prepared)
     }
 
     fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {

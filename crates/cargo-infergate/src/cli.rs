@@ -1,5 +1,6 @@
 //! The command line: `cargo xtask` here, `cargo infergate` in other repositories.
 
+mod allocated;
 mod bench;
 mod bisect;
 mod bless;

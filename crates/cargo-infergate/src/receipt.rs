@@ -5,6 +5,7 @@
 //! refused. Missing is `null`.
 
 mod accept;
+mod allocated;
 mod baseline;
 mod bisection;
 mod calibration;
@@ -40,6 +41,7 @@ use anyhow::{Result, bail};
 use schemars::{JsonSchema, schema_for};
 
 pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
+pub use allocated::{Allocated, AllocatedPlace, MOST_PLACES};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};

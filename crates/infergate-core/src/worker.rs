@@ -41,6 +41,7 @@
 //! | `text` | it answers `{"op":"text","ids":[262,11]}` with `{"text":" the,"}`, or `null` where it has no tokenizer |
 //! | `load_level` | it answers `{"op":"load_level","plan":{..}}`, a [`LevelPlan`], with a [`LoadLevel`](crate::load::LoadLevel): many requests at once on the loaded engine's scheduler, the time of each token, and how many outputs were computed again alone and were the same; one that is not makes the answer `invalid` |
 //! | `window` | it measures a server, and answers `{"op":"window","case":"bench:chat/16-users/token","plan":{..}}`, a [`WindowPlan`], with a [`LoadWindow`](crate::load::LoadWindow): many users at once on it, each request and the time of each piece of its answer |
+//! | `sites` | it counts its heap, and answers `{"op":"sites","case":"decode/p128"}` with [[`AllocationSite`](crate::receipt::AllocationSite), ..]: where a prepared case allocates |
 //! | `profile` | it answers `{"op":"profile","case":"decode/p128","count":400,"iterations":1,"file":"/tmp/x"}` with a [`Profile`]: what as many samples took while its threads were interrupted every millisecond of processor time; where each was, and its stack, are in the file, see [`profile`] |
 //! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
 //!
@@ -173,6 +174,11 @@ pub enum Request {
         case: Case,
         /// How often.
         runs: usize,
+    },
+    /// Find where a prepared case allocates.
+    Sites {
+        /// Which.
+        case: Case,
     },
     /// Take samples of a prepared case, and look meanwhile where its threads are.
     Profile {

@@ -186,6 +186,7 @@ pub fn run(
         share: share(request, suite_cases),
         resumed: Vec::new(),
         explained: Vec::new(),
+        allocated: Vec::new(),
     };
     let loads_ns = head.load_ns + base.load_ns + anchor_load_ns;
     let planned_ns = pairs.block_ns(&receipt.cases);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Build, CodeRecord, CountedCase, Explained, Machine, MemoryRecord, Note, Terms};
+use super::{Allocated, Build, CodeRecord, CountedCase, Explained, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::limits::{
@@ -85,6 +85,9 @@ pub struct PairedReceipt {
     /// Which functions took the time of cases that are slower; empty where none was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<Explained>,
+    /// Where cases allocate that make more allocations, or larger ones; empty where none does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocated: Vec<Allocated>,
 }
 
 /// One of several runs that measure a suite together.
@@ -284,6 +287,8 @@ impl PairedReceipt {
             code.validate()?;
             ensure!(!code.same || self.blocks.is_empty(), "the same code was timed; the file was edited");
         }
+        at_most(self.allocated.len(), MAX_PAIRED_CASES, "cases that allocate")?;
+        self.allocated.iter().try_for_each(Allocated::validate)?;
         at_most(self.explained.len(), MAX_PAIRED_CASES, "explained cases")?;
         for explained in &self.explained {
             explained.validate().map_err(|error| anyhow!("{}: {error:#}", explained.id))?;

@@ -5,7 +5,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::Glance;
-use crate::receipt::{Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
+use crate::receipt::{Allocated, Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::printable;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
@@ -21,7 +21,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     terminal::verdict_and(
         verdict,
         &format!("{subject}\n{sides}"),
-        &format!("{}{intended}", explained_words(&receipt.explained)),
+        &format!("{}{}{intended}", explained_words(&receipt.explained), allocated_words(&receipt.allocated)),
     )
 }
 
@@ -32,6 +32,19 @@ fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>) -> String {
         let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
         text += &format!("where {} takes its time{heading}\n", printable(&explained.id.to_string()));
         for line in words::explained::lines(explained) {
+            text += &format!("- {}\n", printable(&line));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Where cases allocate more.
+fn allocated_words(all: &[Allocated]) -> String {
+    let mut text = String::new();
+    for allocated in all {
+        text += &format!("where {} allocates more\n", printable(&allocated.id.to_string()));
+        for line in words::allocated::lines(allocated) {
             text += &format!("- {}\n", printable(&line));
         }
         text.push('\n');

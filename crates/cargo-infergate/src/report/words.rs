@@ -2,6 +2,7 @@
 //! one.
 
 pub mod accept;
+pub mod allocated;
 pub mod command;
 pub mod counter;
 pub mod explained;

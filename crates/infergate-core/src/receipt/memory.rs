@@ -202,6 +202,17 @@ pub struct LeakSite {
     pub frames: Vec<String>,
 }
 
+/// A place that allocates, in an iteration: a prompt, or a token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AllocationSite {
+    /// Allocations.
+    pub allocations: f64,
+    /// Their bytes.
+    pub bytes: f64,
+    /// `function at file:line`, innermost first, the allocator and the standard library left out.
+    pub frames: Vec<String>,
+}
+
 /// A case's exact counters and what it said meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

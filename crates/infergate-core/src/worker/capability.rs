@@ -57,6 +57,8 @@ capabilities! {
     CountTokens = "count_tokens",
     /// Put users on a server.
     Window = "window",
+    /// Say where it allocates.
+    Sites = "sites",
     /// Say where its threads are while it takes samples.
     Profile = "profile",
 }
@@ -115,7 +117,7 @@ impl Request {
     pub fn most_answer_bytes(&self) -> u64 {
         match self {
             Self::Hello | Self::Ttft { .. } | Self::Memory { .. } | Self::Inference { .. } => MOST_SHORT_BYTES,
-            Self::Load { .. } | Self::Count { .. } | Self::Locate { .. } => MOST_NAMES_BYTES,
+            Self::Load { .. } | Self::Count { .. } | Self::Locate { .. } | Self::Sites { .. } => MOST_NAMES_BYTES,
             // A number for each token, sample, request or text that was asked for.
             Self::Prepare { .. }
             | Self::Sample { .. }
@@ -141,6 +143,7 @@ impl Request {
             Self::Inference { .. } => Capability::Inference,
             Self::Count { .. } => Capability::Count,
             Self::Locate { .. } => Capability::Locate,
+            Self::Sites { .. } => Capability::Sites,
             Self::Text { .. } => Capability::Text,
             Self::LoadLevel { .. } => Capability::LoadLevel,
             Self::CountTokens { .. } => Capability::CountTokens,

@@ -13,7 +13,7 @@ use super::{
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
 use crate::load::{LevelPlan, LoadLevel, LoadWindow, WindowPlan};
-use crate::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
+use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, TtftParts};
 
 /// The ids of an output, where they are given.
 pub type Ids = Option<Vec<TokenId>>;
@@ -77,6 +77,11 @@ pub trait Measured {
 
     /// Answers [`Request::Locate`].
     fn locate(&mut self, _case: Case, _runs: usize) -> Result<Vec<LeakSite>> {
+        cannot()
+    }
+
+    /// Answers [`Request::Sites`].
+    fn sites(&mut self, _case: Case) -> Result<Vec<AllocationSite>> {
         cannot()
     }
 
@@ -151,6 +156,7 @@ fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
         Request::Inference { case } => to_answer(measured.inference(case)?),
         Request::Count { case, repeats } => to_answer(measured.count(case, repeats)?),
         Request::Locate { case, runs } => to_answer(measured.locate(case, runs)?),
+        Request::Sites { case } => to_answer(measured.sites(case)?),
         Request::Profile { case, count, iterations, file } => {
             ensure!(count > 0 && iterations > 0, "worker: zero samples of {case} were asked for; ask for at least one");
             to_answer(measured.profile(case, count, iterations, &file)?)

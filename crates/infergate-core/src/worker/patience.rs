@@ -79,6 +79,7 @@ impl Patience {
             }
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
+            Request::Sites { case } => self.runs(case, 2.0 * STACKS_COST),
             Request::LoadLevel { plan } => self.level(plan),
             Request::CountTokens { .. } => self.first,
             Request::Window { plan, .. } => Duration::from_nanos(plan.give_up_ns).saturating_add(QUICK_LIMIT),

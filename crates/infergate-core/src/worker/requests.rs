@@ -11,7 +11,7 @@ use super::{
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
 use crate::printable::printable;
-use crate::receipt::{CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256};
+use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256};
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
 const MOST_ENTRIES: usize = 1000;
@@ -266,6 +266,20 @@ impl Client<'_> {
     pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
         let (sites, _): (Vec<LeakSite>, _) = self.ask_plain(&Request::Locate { case: self.own_name(case), runs })?;
         self.ensure_few("places", sites.len())?;
+        Ok(sites)
+    }
+
+    /// Where a prepared case allocates.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); a worker that does not count.
+    #[inline]
+    pub fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>, WorkerError> {
+        let (sites, _): (Vec<AllocationSite>, _) = self.ask_plain(&Request::Sites { case: self.own_name(case) })?;
+        self.ensure_few("places", sites.len())?;
+        if sites.iter().any(|site| !(site.allocations.is_finite() && site.bytes.is_finite())) {
+            return Err(self.broken(&format!("gave numbers of allocations of {case} that are none")));
+        }
         Ok(sites)
     }
 

@@ -12,7 +12,7 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
-use super::super::{coverage, explain, memory, output, progress, same_code, undecided};
+use super::super::{allocated, coverage, explain, memory, output, progress, same_code, undecided};
 use super::{Asked, Course, measure, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
@@ -203,6 +203,7 @@ impl Part {
             receipt = measure_once().inspect_err(|_| say_where())?.0;
         }
         receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
+        let counting = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
         let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
         // On disk it is partial until its last phase is in it.
         if more {
@@ -218,6 +219,9 @@ impl Part {
         }
         if let Some(named) = &asked.explain {
             kept.keep(&receipt);
+            if let Some((base, head)) = counting.filter(|_| !receipt.partial) {
+                allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
+            }
             explain::attach(&mut receipt, policy, &request, changed.as_ref(), named, cancelled)?;
         }
         Ok(receipt)

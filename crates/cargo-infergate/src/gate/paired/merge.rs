@@ -125,6 +125,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
         }
     }
     merged.explained.extend(share.explained);
+    merged.allocated.extend(share.allocated);
     merged.memory = merged.memory.take().or(share.memory);
     Ok(())
 }

@@ -93,7 +93,12 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
         let case = explained.id.to_string();
         words::explained::lines(explained).into_iter().map(move |line| format!("{case}: {line}"))
     });
-    let explained: Vec<String> = explained.collect();
+    let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated);
+    let allocated = allocated.flat_map(|allocated| {
+        let case = allocated.id.to_string();
+        words::allocated::lines(allocated).into_iter().map(move |line| format!("{case}: {line}"))
+    });
+    let explained: Vec<String> = explained.chain(allocated).collect();
     let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
     for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0) {
         for text in place(row, parts.get(&row.subject), inputs) {

@@ -45,6 +45,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         share: None,
         resumed: Vec::new(),
         explained: Vec::new(),
+        allocated: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

@@ -50,6 +50,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         share: None,
         resumed: Vec::new(),
         explained: Vec::new(),
+        allocated: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
         partial: false,

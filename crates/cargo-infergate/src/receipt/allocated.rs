@@ -1,0 +1,49 @@
+//! Where the allocations are that a case makes more of.
+
+use anyhow::{Result, ensure};
+use infergate_core::case::Case;
+use infergate_core::receipt::limits::at_most;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Places of one case that are kept.
+pub const MOST_PLACES: usize = 20;
+/// Frames of one place.
+const MOST_FRAMES: usize = 50;
+
+/// Where base and head allocate differently, in a prompt for prefill, else in a token: counted exactly, in processes of their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Allocated {
+    /// The case.
+    #[schemars(with = "String")]
+    pub id: Case,
+    /// The places, those first whose number changed most.
+    pub places: Vec<AllocatedPlace>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocatedPlace {
+    /// `function at file:line`, innermost first, the allocator and the standard library left out; head's where it has any.
+    pub frames: Vec<String>,
+    /// Allocations of base.
+    pub base_allocations: f64,
+    /// Allocations of head.
+    pub head_allocations: f64,
+    /// Bytes of base.
+    pub base_bytes: f64,
+    /// Bytes of head.
+    pub head_bytes: f64,
+}
+
+impl Allocated {
+    pub(super) fn validate(&self) -> Result<()> {
+        at_most(self.places.len(), MOST_PLACES, "places")?;
+        for place in &self.places {
+            at_most(place.frames.len(), MOST_FRAMES, "frames of a place")?;
+            let numbers = [place.base_allocations, place.head_allocations, place.base_bytes, place.head_bytes];
+            ensure!(numbers.iter().all(|number| number.is_finite()), "no numbers of allocations; the file was edited");
+        }
+        Ok(())
+    }
+}
