@@ -26,8 +26,8 @@ use crate::trace::Trace;
 pub use crate::metric::Metric;
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
 pub use memory::{
-    CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySample,
-    MemorySeries,
+    AllocationSite, CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
+    MemorySample, MemorySeries,
 };
 pub use store::{Format, read, schema_of};
 pub use strict::RULES;

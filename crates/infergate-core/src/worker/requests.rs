@@ -11,7 +11,9 @@ use super::{
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
 use crate::printable::printable;
-use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256};
+use crate::receipt::{
+    AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256,
+};
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
 const MOST_ENTRIES: usize = 1000;

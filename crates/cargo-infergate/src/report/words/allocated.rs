@@ -25,7 +25,13 @@ pub fn lines(allocated: &Allocated) -> Vec<String> {
         let bytes = more(place.head_bytes - place.base_bytes, |bytes| units::bytes(Some(bytes)));
         format!("{number} {each}, {bytes}, in {}", frames.join(", called by "))
     };
-    allocated.places.iter().filter(|place| place.head_allocations != place.base_allocations).take(MOST_NAMED).map(line).collect()
+    allocated
+        .places
+        .iter()
+        .filter(|place| place.head_allocations != place.base_allocations)
+        .take(MOST_NAMED)
+        .map(line)
+        .collect()
 }
 
 fn more(change: f64, said: impl Fn(f64) -> String) -> String {
