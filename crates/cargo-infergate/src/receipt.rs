@@ -28,6 +28,7 @@ mod reason;
 mod report;
 mod scenario;
 mod shard;
+mod share;
 mod summary;
 mod target;
 mod verdict;
@@ -67,7 +68,7 @@ pub use load::{
     ReceiveRecord, TargetRecord,
 };
 pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, ShareRecord, Side, SideRecord};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord};
 pub use paired_case::{MeanTest, PairedCase};
 pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
@@ -77,6 +78,7 @@ pub use report::{
 };
 pub use scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
 pub use shard::{MAX_SHARDS, ShardRecord};
+pub use share::ShareRecord;
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};

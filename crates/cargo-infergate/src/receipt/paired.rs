@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
+use super::share::ShareRecord;
 use super::window::{LoadCase, WindowRecord, validate_windows};
 use super::{Allocated, Build, CodeRecord, CountedCase, Explained, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
@@ -88,17 +89,6 @@ pub struct PairedReceipt {
     /// Where cases allocate that make more allocations, or larger ones; empty where none does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<Allocated>,
-}
-
-/// One of several runs that measure a suite together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ShareRecord {
-    /// Which one, from 1.
-    pub number: usize,
-    /// So many there are.
-    pub of: usize,
-    /// The cases of all of them that are timed.
-    pub suite_cases: usize,
 }
 
 /// The older revision that head is compared with beside base.
@@ -293,11 +283,7 @@ impl PairedReceipt {
         for explained in &self.explained {
             explained.validate().map_err(|error| anyhow!("{}: {error:#}", explained.id))?;
         }
-        if let Some(ShareRecord { number, of, suite_cases }) = self.share {
-            let is_one = (1..=of).contains(&number) && of <= MAX_BLOCKS;
-            ensure!(is_one, "it is share {number} of {of}, which is none; the file was edited");
-            at_most(suite_cases, MAX_PAIRED_CASES, "cases of a suite")?;
-        }
+        self.share.as_ref().map_or(Ok(()), ShareRecord::validate)?;
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }

@@ -13,7 +13,7 @@ pub type Name = Rc<str>;
 /// One side of one block.
 #[derive(Default)]
 pub struct Tally {
-    /// By the function that a sample counts to: see [`whose`].
+    /// By the function that a sample counts to: the innermost whose machine code changed, else the one that ran.
     pub functions: BTreeMap<Name, u64>,
     /// By that function and the one that ran.
     pub called: BTreeMap<(Name, Name), u64>,
