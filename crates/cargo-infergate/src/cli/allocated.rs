@@ -92,3 +92,37 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
     places.truncate(MOST_PLACES);
     places
 }
+
+#[cfg(test)]
+mod tests {
+    use infergate_core::receipt::AllocationSite;
+
+    use super::differences;
+
+    fn site(allocations: f64, bytes: f64, frames: &[&str]) -> AllocationSite {
+        AllocationSite { allocations, bytes, frames: frames.iter().map(|frame| (*frame).to_owned()).collect() }
+    }
+
+    #[test]
+    fn a_place_is_a_function_wherever_its_lines_are() {
+        let base =
+            [site(4.0, 400.0, &["attend at src/step.rs:10", "step"]), site(2.0, 64.0, &["load at src/load.rs:1"])];
+        let head = [
+            site(5.0, 500.0, &["attend at src/step.rs:30", "step"]),
+            site(1.0, 50.0, &["attend at src/step.rs:12", "other"]),
+            site(2.0, 64.0, &["load at src/load.rs:9"]),
+        ];
+        let found = differences(&base, &head);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].frames, ["attend at src/step.rs:30", "step"]);
+        assert_eq!((found[0].base_allocations, found[0].head_allocations), (4.0, 6.0));
+        assert_eq!(found[0].head_bytes - found[0].base_bytes, 150.0);
+    }
+
+    #[test]
+    fn what_is_gone_is_a_place_too_and_comes_last() {
+        let found = differences(&[site(3.0, 9.0, &["old"])], &[site(1.0, 9.0, &["new"])]);
+        let names: Vec<&str> = found.iter().map(|place| place.frames[0].as_str()).collect();
+        assert_eq!(names, ["new", "old"]);
+    }
+}
