@@ -43,3 +43,49 @@ pub fn read(mut bytes: &[u8]) -> Result<Vec<Record<'_>>> {
     }
     Ok(records)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HEAD_BYTES, read};
+
+    fn record(stack: &[u8]) -> Vec<u8> {
+        let mut bytes = 7_u32.to_le_bytes().to_vec();
+        bytes.extend((stack.len() as u32).to_le_bytes());
+        for register in [10_u64, 1000, 1016, 0] {
+            bytes.extend(register.to_le_bytes());
+        }
+        bytes.extend(stack);
+        bytes
+    }
+
+    #[test]
+    fn a_stack_is_read_where_it_was_kept() {
+        let file = [record(&[1; 16]), record(&[])].concat();
+        let records = read(&file).expect("two records");
+        assert_eq!(records.len(), 2);
+        assert_eq!((records[0].instruction, records[0].stack_pointer, records[0].frame_pointer), (10, 1000, 1016));
+        assert_eq!(records[0].read(1008), Ok(0x0101_0101_0101_0101));
+        for address in [0, 999, 1009, u64::MAX] {
+            assert_eq!(records[0].read(address), Err(()));
+        }
+        assert_eq!(records[1].read(1000), Err(()));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_too_long_is_refused() {
+        let file = record(&[1; 16]);
+        assert!((1..file.len()).all(|end| read(&file[..end]).is_err()));
+        let mut long = record(&[0; 9000]);
+        assert!(read(&long).is_err());
+        long[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(read(&long).is_err());
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..2000 {
+            let bytes: Vec<u8> = (0..random.usize(..4 * HEAD_BYTES)).map(|_| random.u8(..)).collect();
+            // Whatever comes of it, it ends.
+            if let Ok(records) = read(&bytes) {
+                records.iter().for_each(|record| drop(record.read(record.stack_pointer)));
+            }
+        }
+    }
+}
