@@ -38,8 +38,13 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     });
     let waits = waits
         .map(|waiting| format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting)));
+    let waits_most = explained
+        .waiting
+        .zip(named.first())
+        .is_some_and(|(waiting, first)| waiting.change_ns().abs() > first.time.change_ns().abs());
+    lines.extend(waits.clone().filter(|_| waits_most));
     lines.extend(named.iter().take(MOST_NAMED).copied().map(function));
-    lines.extend(waits.clone());
+    lines.extend(waits.clone().filter(|_| !waits_most));
     let against = functions.iter().filter(|function| {
         !with_it(&function.time) && function.time.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
     });
