@@ -11,6 +11,7 @@ pub mod carried;
 pub mod checkout_folder;
 pub mod commits;
 pub mod criterion_front;
+pub mod edited;
 pub mod features;
 pub mod git;
 pub mod harness;

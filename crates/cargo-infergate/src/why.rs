@@ -47,6 +47,8 @@ const TICK_NS: f64 = 4e6;
 const SAMPLES_BY_CHANGE: f64 = 11.0;
 const LEAST_SAMPLES: f64 = 3_000.0;
 const MOST_SAMPLES: f64 = 13_000.0;
+/// A smaller change of the time would need many more samples than that, so it is looked at as shortly as the largest.
+const LEAST_CHANGE: f64 = 0.01;
 /// A turn lasts at most so many times as long as its timed regions should.
 const MOST_SET_UP: f64 = 3.0;
 /// Fewer say nothing.
@@ -64,13 +66,22 @@ pub struct Difference {
 impl Difference {
     /// The blocks that it is looked at in.
     pub fn blocks(&self) -> usize {
-        let noise = self.block_std.unwrap_or(0.0) / self.change.abs().max(1e-9);
+        let noise = self.block_std.filter(|_| self.is_seen()).unwrap_or(0.0) / self.change.abs().max(LEAST_CHANGE);
         ((BLOCKS_BY_NOISE * noise.powi(2)).ceil() as usize).clamp(BLOCKS, MOST_BLOCKS)
     }
 
     /// How long each side is looked at, nanoseconds of the processor.
     fn looked_ns(&self) -> f64 {
-        (SAMPLES_BY_CHANGE / self.change.powi(2).max(1e-9)).clamp(LEAST_SAMPLES, MOST_SAMPLES) * TICK_NS
+        let samples = match self.is_seen() {
+            true => (SAMPLES_BY_CHANGE / self.change.powi(2)).clamp(LEAST_SAMPLES, MOST_SAMPLES),
+            false => LEAST_SAMPLES,
+        };
+        samples * TICK_NS
+    }
+
+    /// Whether there is a change that so few samples can show.
+    fn is_seen(&self) -> bool {
+        self.change.abs() >= LEAST_CHANGE
     }
 }
 

@@ -19,6 +19,7 @@ use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
 use super::turn::{self, Wait};
 use super::{early, explain, output, progress};
+use crate::builds::edited::Edited;
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
@@ -170,7 +171,11 @@ impl<'a> Search<'a> {
         output::line(&format!("where {name} takes its time"));
         let head = tree.build(self.config)?;
         let sides = (&self.good, &head);
-        self.explained = Some(explain::between((case, *difference), sides, self.config, self.cancelled)?);
+        let before = format!("{}^", tree.commit);
+        // A swapped dependency edits nothing.
+        let edited = tree.change.is_none().then(|| Edited::between(tree.files(), &before, Some(&tree.commit)).ok());
+        let (case, edited) = ((case, *difference), edited.flatten());
+        self.explained = Some(explain::between(case, sides, self.config, edited.as_ref(), self.cancelled)?);
         Ok(())
     }
 
@@ -240,6 +245,7 @@ impl<'a> Search<'a> {
             shard: None,
             quick: false,
             explain: None,
+            edited: None,
             budget: self.budget,
             allow_output_change: true,
             power: false,

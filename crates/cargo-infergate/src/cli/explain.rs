@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use infergate_core::case::{Case, choose_benches};
+use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
 use super::progress;
+use crate::builds::edited::Edited;
 use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, block_difference, judge};
@@ -27,7 +29,7 @@ pub fn attach(
     policy: &PairedPolicy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    named: &[String],
+    (named, edited): (&[String], Option<&Edited>),
     cancelled: &AtomicBool,
 ) -> Result<()> {
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
@@ -53,7 +55,7 @@ pub fn attach(
         } else {
             let mut begun = |block: usize| line.show(&step(&case, block, (before + block, total_steps)));
             match why::explain(&case, difference, &sides, &mut begun) {
-                Ok(explained) => explained,
+                Ok(explained) => with_edited(explained, edited),
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
             }
@@ -73,6 +75,7 @@ pub fn between(
     (case, difference): (&PairedCase, Difference),
     (base, head): (&Program, &Program),
     config: &Config,
+    edited: Option<&Edited>,
     cancelled: &AtomicBool,
 ) -> Result<Explained> {
     let changed = code::read(&base.path).ok().zip(code::read(&head.path).ok());
@@ -93,7 +96,26 @@ pub fn between(
     let mut begun = |block: usize| line.show(&step(case, block, (block, difference.blocks())));
     let explained = why::explain(case, difference, &sides, &mut begun);
     line.finish();
+    explained.map(|explained| with_edited(explained, edited))
+}
+
+/// Says of each function whether the change edits it.
+fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
+    for function in &mut explained.functions {
+        // One that kept its machine code has the name of another.
+        function.edited = edited.map(|edited| function.changed != Some(false) && edited.has(&function.name));
+    }
     explained
+}
+
+/// What was asked for and is no case that took time, as a line each.
+pub fn unknown(receipt: &PairedReceipt, named: &[String]) -> Vec<String> {
+    let timed: Vec<Case> = receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+    let is_unknown = |pattern: &&String| choose_benches(std::slice::from_ref(*pattern), &timed).is_err();
+    let line = |pattern: &String| {
+        format!("--explain {}: names none of the {} cases that were timed", printable(pattern), timed.len())
+    };
+    named.iter().filter(is_unknown).map(line).collect()
 }
 
 fn step(case: &PairedCase, block: usize, (done_steps, total_steps): (usize, usize)) -> Progress {

@@ -12,7 +12,10 @@ use clap::{Arg, Args};
 use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
-use super::{criterion_front, early, flags, output, outputs, progress, report, server_program, terms, turn, undecided};
+use super::{
+    criterion_front, early, explain, flags, output, outputs, progress, report, server_program, terms, turn, undecided,
+};
+use crate::builds::edited::Edited;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{PairedPolicy, glances, join, merge};
@@ -179,6 +182,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         power: flags.power,
         quick: flags.quick,
         explain: (!flags.no_explain).then(|| flags.explain.clone()),
+        edited: flags.against.as_deref().and_then(|revision| Edited::between(Path::new("."), revision, None).ok()),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
@@ -205,6 +209,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
             receipt.share = asked.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
         }
     }
+    explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));
         return Ok(0);
@@ -284,6 +289,8 @@ pub struct Asked {
     pub quick: bool,
     /// Cases to explain; none names those that regressed. `None` explains nothing.
     pub explain: Option<Vec<String>>,
+    /// Functions that head edits, where that is known.
+    pub edited: Option<Edited>,
     /// A memory phase follows.
     pub memory: bool,
     /// Servers are compared: under load, where the configuration names users.

@@ -64,6 +64,9 @@ pub struct ExplainedFunction {
     /// Whether its machine code changed; `null` where that is not known.
     #[serde(default)]
     pub changed: Option<bool>,
+    /// Whether the change edits its source, and its machine code is not the same; `null` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<bool>,
     /// Who calls it, where its own code did not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,

@@ -91,6 +91,7 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
         name: name.to_string(),
         place: most_moved(blocks, name, &time, |tally| &tally.places),
         changed: knows_changed.then_some(is_changed),
+        edited: None,
         caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed),
         time,
         called,

@@ -222,7 +222,14 @@ impl Part {
             if let Some((base, head)) = counting.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
             }
-            explain::attach(&mut receipt, policy, &request, changed.as_ref(), named, cancelled)?;
+            explain::attach(
+                &mut receipt,
+                policy,
+                &request,
+                changed.as_ref(),
+                (named, asked.edited.as_ref()),
+                cancelled,
+            )?;
         }
         Ok(receipt)
     }

@@ -31,6 +31,11 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     if !total.is_sure() {
         lines.push("these blocks show no difference in its time".to_owned());
     }
+    if explained.runs_changed == Some(false) {
+        let so = if total.is_sure() { "; what differs is where the linker put the code" } else { "" };
+        lines.push(format!("layout: no function that changed was seen at work{so}"));
+        return lines;
+    }
     let with_it = |time: &Moved| (time.change_ns() >= 0.0) == slower;
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| with_it(&function.time)).collect();
     let waits = explained.waiting.filter(|waiting| {
@@ -56,9 +61,6 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         let samples = explained.base_samples + explained.head_samples;
         lines.push(format!("no function stands out of the noise of {samples} samples"));
     }
-    if explained.runs_changed == Some(false) {
-        lines.push("no function that changed was seen at work: what differs is where the linker put the code".into());
-    }
     let known: f64 = functions.iter().map(|function| function.time.change_ns()).sum();
     let known = known + explained.waiting.filter(|_| waits.is_some()).map_or(0.0, |waiting| waiting.change_ns());
     let left = total.change_ns() - known;
@@ -71,10 +73,12 @@ pub fn lines(explained: &Explained) -> Vec<String> {
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms) in engine::attend, src/step.rs:131, whose code changed; of that +0.5 ms in memcpy`.
 fn function(function: &ExplainedFunction) -> String {
-    let ExplainedFunction { name: called_name, place, changed, caller, time, called } = function;
+    let ExplainedFunction { name: called_name, place, changed, edited, caller, time, called } = function;
     let place = place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
     let code = match (changed, caller) {
-        (Some(true), _) => ", whose code changed".to_owned(),
+        _ if *edited == Some(true) => ", which this change edits".to_owned(),
+        (Some(true), _) if *edited == Some(false) => ", whose machine code changed, but not its source".to_owned(),
+        (Some(true), _) => ", whose machine code changed".to_owned(),
         (Some(false), Some(caller)) => format!(", whose code did not change; called by {}", name(caller)),
         (Some(false), None) => ", whose code did not change".to_owned(),
         (None, Some(caller)) => format!(", called by {}", name(caller)),
