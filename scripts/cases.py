@@ -93,7 +93,10 @@ def splice(case, report):
     """Puts what the page shows of a report between its markers, and prints all of it."""
     print(report)
     begin, end = f"<!-- {case.name} -->\n", "<!-- end -->"
-    before, rest = PAGE.read_text().split(begin, 1)
+    page = PAGE.read_text()
+    if begin not in page:
+        page += f"\n<details><summary><code>python3 scripts/cases.py {case.name}</code></summary>\n\n{begin}{end}\n\n</details>\n"
+    before, rest = page.split(begin, 1)
     after = rest.split(end, 1)[1]
     PAGE.write_text(f"{before}{begin}```text\n{short(report)}\n```\n{end}{after}")
 

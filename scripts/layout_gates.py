@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gates of commits that only move code, and of commits that are 3 to 5 % slower, in five crates.
+"""Gates of commits that only move code, and of commits that are 3 to 5 % slower, in eight crates.
 
     python3 scripts/layout_gates.py --command PATH                         # everything: 100 gates, some hours
     python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2
@@ -21,6 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ROOT / "scripts" / "layout_gates"
 GATES = 10
+FIRST = "src/lib.rs"
 
 # What is called once more in every so many calls, so that a call takes 3 to 5 % longer on average.
 SLOWER = """
@@ -38,8 +39,14 @@ mod slower {
 """
 AGAIN = "if crate::slower::turn({every}) {{ {again} }}\n        "
 
+# Of candle-core's kernels.
+VEC_DOT = ("impl GgmlType for {0} {{\n    const DTYPE: GgmlDType = GgmlDType::{2};\n    const BLCK_SIZE: usize = {1};\n    type VecDotType = {3};\n\n"
+           "    fn vec_dot(n: usize, xs: &[Self], ys: &[Self::VecDotType]) -> f32 {{\n        Self::vec_dot_unopt(n, xs, ys)\n    }}\n\n"
+           "    fn vec_dot_unopt(n: usize, xs: &[Self], ys: &[Self::VecDotType]) -> f32 {{\n")
+ROW_AGAIN = "core::hint::black_box(Self::vec_dot_unopt(n, core::hint::black_box(xs), ys));"
+
 # Of each crate: its version, its bench target, the benches that are gated, and what is made slower: a file, the text behind which
-# the second call stands, that call, and the benches that reach it.
+# the second call stands, that call, the benches that reach it, what the function's name matches, and the part of their time it has.
 CRATES = {
     "own": {"bench": "five", "slower": [
         ("hash", "src/lib.rs", "pub fn hash(text: &[u8]) -> u64 {\n", "core::hint::black_box(hash(core::hint::black_box(text)));", ["hash"], "hash"),
@@ -68,6 +75,30 @@ CRATES = {
     "base64": {"version": "0.22.1", "bench": "benchmarks", "cases": "*_small_input/*_slice/500,*_small_input/*_slice/3072", "slower": [
         ("encode", "src/engine/general_purpose/mod.rs", "    fn internal_encode(&self, input: &[u8], output: &mut [u8]) -> usize {\n",
          "let _ = core::hint::black_box(self.internal_encode(core::hint::black_box(input), output));", ["encode_small_input/*"], "internal_encode"),
+    ]},
+    # Its own benches of kernels: rows of quantized weights, whose code it has without vector instructions.
+    "candle-core": {"version": "0.11.1", "bench": "bench_main", "cases": "cpu_qmatmul_Q5_1/iter,cpu_qmatmul_Q4_1/iter,cpu_affine_f32/iter", "slower": [
+        ("Q5_1", "src/quantized/k_quants.rs", VEC_DOT.format("BlockQ5_1", "QK5_1", "Q5_1", "BlockQ8_1"), ROW_AGAIN, ["cpu_qmatmul_Q5_1/iter"], "vec_dot(_unopt)?|matmul"),
+        ("Q4_1", "src/quantized/k_quants.rs", VEC_DOT.format("BlockQ4_1", "QK4_1", "Q4_1", "BlockQ8_1"), ROW_AGAIN, ["cpu_qmatmul_Q4_1/iter"], "vec_dot(_unopt)?|matmul"),
+        ("affine", "src/cpu_backend/mod.rs", "    fn affine(&self, layout: &Layout, mul: f64, add: f64) -> Result<Self> {\n",
+         "core::hint::black_box(self.affine(layout, mul, add)?);", ["cpu_affine_f32/iter"], "affine|unary_map.*|f|map"),
+    ]},
+    "tokenizers": {"version": "0.23.2", "bench": "encode", "slower": [
+        ("WordPiece", "src/models/wordpiece/mod.rs", "    fn tokenize(&self, sequence: &str) -> Result<Vec<Token>> {\n",
+         "core::hint::black_box(self.tokenize(core::hint::black_box(sequence))?);", ["wordpiece"], "tokenize", 0.3),
+        ("normalize", "src/normalizers/bert.rs", "    fn normalize(&self, normalized: &mut NormalizedString) -> Result<()> {\n",
+         "let mut again = normalized.clone(); self.normalize(&mut again)?; core::hint::black_box(again);", ["wordpiece"], "normalize", 0.3),
+        ("pre_tokenize", "src/pre_tokenizers/bert.rs", "    fn pre_tokenize(&self, pretokenized: &mut PreTokenizedString) -> Result<()> {\n",
+         "let mut again = pretokenized.clone(); self.pre_tokenize(&mut again)?; core::hint::black_box(again);", ["wordpiece"], "pre_tokenize", 0.3),
+    ]},
+    # infergate's own engine.
+    "gpt2": {"bench": "inference", "first": "crates/infergate-candle/src/lib.rs", "cases": "decode/p128", "slower": [
+        ("attend", "crates/infergate-candle/src/gpt2/step.rs", "mixed: &mut [f32]) -> Candle<()> {\n", "attend(q, cache, dim, scores, mixed)?;", ["decode/p128"], "attend", 0.1),
+        ("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
+         "self.apply(core::hint::black_box(x), out)?;", ["decode/p128"], "apply"),
+        ("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
+         "let mut again = [0.0_f32; 4096]; again[..inner.len()].copy_from_slice(inner); bend(activation, &mut again[..inner.len()])?; core::hint::black_box(again);",
+         ["decode/p128"], "bend", 0.1),
     ]},
 }
 
@@ -136,6 +167,10 @@ def prepared(place, name, crate):
     if (folder / ".git").is_dir():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
+    if name == "gpt2":
+        run(place, "git", "clone", "--quiet", ROOT, folder)
+        git(folder, "tag", "gated")
+        return folder
     if name == "own":
         (folder / "src").mkdir(parents=True)
         (folder / "benches").mkdir()
@@ -154,6 +189,10 @@ def prepared(place, name, crate):
         for path in [folder / ".cargo-checksum.json", folder / "Cargo.lock"]:
             path.unlink(missing_ok=True)
     manifest = (folder / "Cargo.toml").read_text()
+    if name == "tokenizers":
+        # Its own benches read files that its package has not.
+        manifest += f'\n[[bench]]\nname = "{crate["bench"]}"\nharness = false\n'
+        shutil.copy(PARTS / "tokenizers.rs", folder / "benches" / f"{crate['bench']}.rs")
     (folder / "Cargo.toml").write_text(f'{manifest}\n[workspace]\n')
     (folder / ".gitignore").write_text("target\n")
     git(folder, "init", "--quiet")
@@ -163,9 +202,11 @@ def prepared(place, name, crate):
     return folder
 
 
-def make_slower(folder, change, every):
+def make_slower(folder, first, change, every):
     """One function is called once more in `every` calls, or does a part of its work again. Gives the benches it reaches."""
-    name, path, anchor, again, reached, function = change
+    name, path, anchor, again, reached, function, *part = change
+    # The second call counts, too: with two, each call is done again.
+    every = max(2, round(every * sum(part or [1])))
     source = folder / path
     text = source.read_text()
     if anchor not in text:
@@ -180,10 +221,13 @@ def make_slower(folder, change, every):
         text = text.replace(anchor, again, 1)
     else:
         line = AGAIN.format(every=every, again=again)
-        head, body = anchor.split("{\n", 1)
-        text = text.replace(anchor, f"{head}{{\n        {line}{body}", 1)
+        if anchor.endswith("{\n"):
+            text = text.replace(anchor, f"{anchor}        {line}", 1)
+        else:
+            head, body = anchor.split("{\n", 1)
+            text = text.replace(anchor, f"{head}{{\n        {line}{body}", 1)
     source.write_text(text)
-    first = folder / "src" / "lib.rs"
+    first = folder / first
     first.write_text(first.read_text() + SLOWER)
     return name, reached, function
 
@@ -230,13 +274,13 @@ def one(place, name, crate, kind, number, arguments):
     """One commit and its gate."""
     folder = prepared(place, name, crate)
     git(folder, "reset", "--quiet", "--hard", "gated")
-    first, reached, function = folder / "src" / "lib.rs", [], None
+    first, reached, function = folder / crate.get("first", FIRST), [], None
     if kind == "moves":
         what, change = MOVES[number]
         first.write_text(change(first.read_text()))
     else:
         changes = crate["slower"]
-        what, reached, function = make_slower(folder, changes[number % len(changes)], EVERY[number // len(changes) % len(EVERY)])
+        what, reached, function = make_slower(folder, crate.get("first", FIRST), changes[number % len(changes)], EVERY[number // len(changes) % len(EVERY)])
     git(folder, "commit", "--quiet", "--all", "--message", what)
     explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
     found = gate(folder, crate, arguments, place / "verdict.json", explain)

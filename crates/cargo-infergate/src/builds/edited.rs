@@ -135,3 +135,75 @@ fn generics(name: &str) -> Option<usize> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::git::git;
+    use super::{Edited, last_part};
+
+    const BEFORE: &str = "\
+fn first() {
+    one();
+}
+
+impl Engine {
+    // A fn that is only spoken of.
+    pub(crate) const fn second<T>(&self) -> T {
+        two();
+        three();
+    }
+
+    async fn third() {}
+}
+";
+
+    fn commit(folder: &Path, text: &str) -> String {
+        fs::write(folder.join("engine.rs"), text).expect("a file");
+        git(folder, &["add", "--all"]).expect("added");
+        let who = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+        git(folder, &[&who[..], &["commit", "--quiet", "--message", "engine"]].concat()).expect("committed");
+        git(folder, &["rev-parse", "HEAD"]).expect("a commit")
+    }
+
+    #[test]
+    fn a_function_is_edited_where_a_line_of_it_is_new_other_or_gone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        git(folder, &["init", "--quiet"]).expect("a repository");
+        let base = commit(folder, BEFORE);
+        let edited = |before: &str, after: &str| {
+            fs::write(folder.join("engine.rs"), BEFORE.replace(before, after)).expect("a file");
+            let edited = Edited::between(folder, &base, None).expect("a difference");
+            ["first", "second", "third"].map(|name| edited.has(name))
+        };
+        assert_eq!(edited("", ""), [false; 3]);
+        assert_eq!(edited("two();", "four();"), [false, true, false]);
+        assert_eq!(edited("        three();\n", ""), [false, true, false]);
+        assert_eq!(edited("one();", "one();\n    four();"), [true, false, false]);
+        assert_eq!(edited("third() {}", "third() { five() }"), [false, false, true]);
+        // From one commit to another, whatever the working tree holds.
+        let head = commit(folder, &BEFORE.replace("one();", "six();"));
+        commit(folder, "");
+        let edited = Edited::between(folder, &base, Some(&head)).expect("a difference");
+        assert!(edited.has("engine::first") && !edited.has("second"));
+        assert!(Edited::between(folder, "no-such-revision", None).is_err());
+    }
+
+    #[test]
+    fn a_symbol_is_known_by_its_last_part() {
+        for (symbol, name) in [
+            ("attend", "attend"),
+            ("engine::step::attend", "attend"),
+            ("engine::step::attend::{{closure}}", "attend"),
+            ("engine::step::attend::{closure#0}::{closure#1}", "attend"),
+            ("<engine::Gpt2 as infergate::Engine<f32>>::next", "next"),
+            ("engine::dot::<core::slice::Iter<'_, f32>, fn(u8) -> u8>", "dot"),
+            ("<engine::Gpt2>", "<engine::Gpt2>"),
+        ] {
+            assert_eq!(last_part(symbol), name, "{symbol}");
+        }
+    }
+}
