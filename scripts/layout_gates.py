@@ -193,7 +193,9 @@ def prepared(place, name, crate):
         # Its own benches read files that its package has not.
         manifest += f'\n[[bench]]\nname = "{crate["bench"]}"\nharness = false\n'
         shutil.copy(PARTS / "tokenizers.rs", folder / "benches" / f"{crate['bench']}.rs")
-    (folder / "Cargo.toml").write_text(f'{manifest}\n[workspace]\n')
+    # Explanations then name what was inlined, too.
+    lines = "" if "[profile.bench]" in manifest else '\n[profile.bench]\ndebug = "line-tables-only"\n'
+    (folder / "Cargo.toml").write_text(f'{manifest}{lines}\n[workspace]\n')
     (folder / ".gitignore").write_text("target\n")
     git(folder, "init", "--quiet")
     git(folder, "add", "--all", "--force")
@@ -252,17 +254,24 @@ def gate(folder, crate, arguments, verdict, explain):
 
 
 def named(receipt):
-    """Of each case that was explained: the functions that were named, the first one first."""
+    """Of each case that was explained: what was named, the first one first."""
     if not receipt.is_file():
         return {}
     explained = json.loads(receipt.read_text()).get("explained", [])
-    return {one["id"]: [function["name"] for function in one["functions"]] for one in explained if not one.get("why_not")}
+    def known(function):
+        return {"name": function["name"], "inlined": function.get("place", "").rpartition(" at ")[0], "caller": function.get("caller", "")}
+    # Layout names no function in words.
+    is_layout = lambda one: one.get("runs_changed") is False
+    return {one["id"]: [] if is_layout(one) else [known(function) for function in one["functions"]] for one in explained if not one.get("why_not")}
 
 
-def is_function(pattern, name):
-    """Whether the last part of a function's name is what a change made slower, or a closure in it."""
-    last = re.sub(r"(::\{\{closure\}\})+$", "", name).rsplit("::", 1)[-1]
-    return re.fullmatch(pattern, last) is not None
+def is_function(pattern, function):
+    """Whether a function, or what was inlined into it, is what a change made slower, or a closure in it; of one of the standard library
+    it counts who calls it."""
+    is_std = re.match(r"<?(std|core|alloc)::", function["name"])
+    names = [function["name"], function["inlined"], *([function["caller"]] if is_std else [])]
+    last = [re.sub(r"(::\{(\{closure\}|closure#\d+)\})+$", "", re.sub(r"::<.*>$", "", name)).rsplit("::", 1)[-1] for name in names]
+    return any(re.fullmatch(pattern, name) for name in last)
 
 
 def reaches(pattern, bench):

@@ -26,7 +26,7 @@ fn text(words: usize) -> String {
 
 fn wordpiece(c: &mut Criterion) {
     let pieces = SYLLABLES.iter().flat_map(|piece| [(*piece).to_owned(), format!("##{piece}")]);
-    let all = ["[UNK]", ","].map(str::to_owned).into_iter().chain(pieces);
+    let all = ["[UNK]", ","].iter().map(|piece| (*piece).to_owned()).chain(pieces);
     let vocab: ahash::AHashMap<String, u32> = all.zip(0_u32..).collect();
     let model = WordPiece::builder().vocab(vocab).unk_token("[UNK]".into()).build().expect("a model");
     let mut tokenizer = Tokenizer::new(model);
