@@ -93,11 +93,12 @@ CRATES = {
     ]},
     # infergate's own engine.
     "gpt2": {"bench": "inference", "first": "crates/infergate-candle/src/lib.rs", "cases": "decode/p128", "slower": [
-        ("attend", "crates/infergate-candle/src/gpt2/step.rs", "mixed: &mut [f32]) -> Candle<()> {\n", "attend(q, cache, dim, scores, mixed)?;", ["decode/p128"], "attend", 0.1),
+        ("attend", "crates/infergate-candle/src/gpt2/step.rs", "            *score = (*score - largest).exp();\n        }\n",
+         "for _ in 0..24 { core::hint::black_box(scores.iter().map(|score| (core::hint::black_box(*score) - largest).exp()).sum::<f32>()); }", ["decode/p128"], "attend", 0.1),
         ("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
-         "self.apply(core::hint::black_box(x), out)?;", ["decode/p128"], "apply"),
+         "self.apply(core::hint::black_box(x), out)?;", ["decode/p128"], "apply", 0.35),
         ("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
-         "let mut again = [0.0_f32; 4096]; again[..inner.len()].copy_from_slice(inner); bend(activation, &mut again[..inner.len()])?; core::hint::black_box(again);",
+         "for _ in 0..3 { let mut again = [0.0_f32; 4096]; again[..inner.len()].copy_from_slice(inner); bend(activation, &mut again[..inner.len()])?; core::hint::black_box(again); }",
          ["decode/p128"], "bend", 0.1),
     ]},
 }
@@ -223,7 +224,7 @@ def make_slower(folder, first, change, every):
         text = text.replace(anchor, again, 1)
     else:
         line = AGAIN.format(every=every, again=again)
-        if anchor.endswith("{\n"):
+        if anchor.endswith("\n"):
             text = text.replace(anchor, f"{anchor}        {line}", 1)
         else:
             head, body = anchor.split("{\n", 1)
