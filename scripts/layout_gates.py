@@ -98,7 +98,7 @@ CRATES = {
         ("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
          "self.apply(core::hint::black_box(x), out)?;", ["decode/p128"], "apply", 0.35),
         ("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
-         "for _ in 0..3 { let mut again = [0.0_f32; 4096]; again[..inner.len()].copy_from_slice(inner); bend(activation, &mut again[..inner.len()])?; core::hint::black_box(again); }",
+         "for _ in 0..6 { core::hint::black_box(inner.iter().map(|x| (-core::hint::black_box(*x)).exp()).sum::<f32>()); }",
          ["decode/p128"], "bend", 0.1),
     ]},
 }
