@@ -41,7 +41,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 use crate::builds::{asked, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
-use crate::load::script_server;
+use infergate_load::client::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
 use crate::server::worker as server_worker;

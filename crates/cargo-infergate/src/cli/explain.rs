@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, block_difference, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
-use crate::stats::sample_std;
+use infergate_core::stats::sample_std;
 use crate::why::{self, Difference, Sides};
 
 /// Cases that are explained without being named: those that got slower most.

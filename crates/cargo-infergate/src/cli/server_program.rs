@@ -10,7 +10,7 @@ use clap::Args;
 use super::load::scenarios_of;
 use crate::builds::build_command::{self, find};
 use crate::config::{Config, ServerConfig};
-use crate::load::body::{Api, Wanted};
+use infergate_load::api::body::{Api, Wanted};
 use crate::paired::{Program, UnderLoad};
 use crate::receipt::Scenario;
 use crate::server::Start;

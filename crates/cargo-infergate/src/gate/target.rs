@@ -9,7 +9,7 @@ use crate::receipt::{
     BlockCase, CaseRecord, Counter, Evidence, Metric, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy,
     Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
 };
-use crate::stats::{coefficient_of_variation, median};
+use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_core::case::{Case, Phase};
 
 impl TargetMetric {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::TurnTokens;
 use super::block::Pair;
 use crate::receipt::PairedCase;
-use crate::stats::median;
+use infergate_core::stats::median;
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, WorkerError};
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
-use crate::stats::{median, robust_std};
+use infergate_core::stats::{median, robust_std};
 use infergate_core::case::Case;
 
 /// A case takes at most this long of a block while all are open.

@@ -17,7 +17,7 @@ use crate::gate::paired::median_threshold;
 use crate::receipt::{
     AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
-use crate::stats::{median, robust_std};
+use infergate_core::stats::{median, robust_std};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::engine::Pacing;

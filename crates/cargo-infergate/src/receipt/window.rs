@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BlockRecord, Metric, PairedCase, Side};
-use crate::stats::quantile;
+use infergate_core::stats::quantile;
 
 /// What a case is that is measured in windows of load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

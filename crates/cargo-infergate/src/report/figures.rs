@@ -2,7 +2,7 @@
 
 use super::model::{Cell, Missing, Unit};
 use crate::receipt::{CaseRecord, Metric};
-use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
+use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 use infergate_core::case::{Case, Phase};
 
 /// Fewer processes have no coefficient of variation; as in the gate.

@@ -26,8 +26,8 @@ use super::terminal;
 use super::topics::load::{audit, cost, failures, levels, limits, users, winners};
 use super::units;
 use super::words::missing;
-use crate::load::summary::{Counted, is_marked};
-use crate::load::token_counts::{TokenCounts, compare};
+use infergate_load::summary::{Counted, is_marked};
+use infergate_load::summary::token_counts::{TokenCounts, compare};
 use crate::receipt::Scenario;
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::flame::frames;
 use super::tally::{Name, Tally};
 use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
-use crate::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_core::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
 use infergate_core::case::Case;
 
 /// All functions together are named wrongly at most this often.

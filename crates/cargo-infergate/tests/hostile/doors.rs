@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cargo_infergate::config::Config;
-use cargo_infergate::load::dataset::Dataset;
-use cargo_infergate::load::stream::Completion;
+use infergate_load::plan::dataset::Dataset;
+use infergate_load::api::stream::Completion;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read,
     read_llama_bench, read_vllm,

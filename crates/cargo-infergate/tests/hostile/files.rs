@@ -4,8 +4,8 @@ use std::path::Path;
 
 use cargo_infergate::gate::paired::{PairedPolicy, summarise};
 use cargo_infergate::gate::{self, Policy};
-use cargo_infergate::load::judge;
-use cargo_infergate::load::merge::merge;
+use infergate_load::judge;
+use infergate_load::merge::merge;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline,
     Verdict, read, read_receipt_or_baseline,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cargo_infergate::gate::paired::{Compared, layout_spread, sides, summarise};
 use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Share, output_sha256};
-use cargo_infergate::stats::{clopper_pearson, normal, pooled_std};
+use infergate_core::stats::{clopper_pearson, normal, pooled_std};
 use infergate::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use serde_json::{Value, json};

@@ -9,8 +9,8 @@ use super::merge::Commands;
 use crate::cli::flags::{self, JUDGING, Keys, TakesKeys, one_of};
 use crate::cli::turn::Wait;
 use crate::config::keys::Group;
-use crate::load::body::Api;
-use crate::load::connection::Http;
+use infergate_load::api::body::Api;
+use infergate_load::client::connection::Http;
 use crate::receipt::MAX_USERS;
 use crate::receipt::{MAX_TOKENS, MAX_TURNS};
 

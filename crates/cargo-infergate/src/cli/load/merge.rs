@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::{exit_code, show};
 use crate::cli::output;
 use crate::cli::outputs::{Files, Written};
-use crate::load::merge::merge;
+use infergate_load::merge::merge;
 use crate::receipt::{LoadReceipt, read, write_json};
 
 /// What `load` does beside putting on load.

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::flags::{self, Levels, Load};
 use super::shard::{self, Begin};
-use crate::load::Target;
-use crate::load::dataset::Dataset;
-use crate::load::plan::{LevelPlan, Prompts};
-use crate::load::shard::run_name;
+use infergate_load::target::Target;
+use infergate_load::plan::dataset::Dataset;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::shard::run_name;
 use crate::receipt::Limit;
 use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
 use crate::receipt::{ShardRecord, TargetRecord};

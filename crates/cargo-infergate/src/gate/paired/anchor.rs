@@ -9,7 +9,7 @@ use super::looks::{Series, outcomes};
 use super::mean::anchor_mean_series;
 use super::verdict::{block_difference, series};
 use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
-use crate::stats::median;
+use infergate_core::stats::median;
 use infergate_core::case::Case;
 
 /// d of one block: the median over its samples of ln(head / anchor); base's times where base is the anchor.

@@ -2,7 +2,7 @@
 
 use super::verdict::series;
 use crate::receipt::PairedReceipt;
-use crate::stats::{mean, sample_std, student_t_quantile};
+use infergate_core::stats::{mean, sample_std, student_t_quantile};
 use infergate_core::case::Case;
 
 /// Blocks of a quick look.

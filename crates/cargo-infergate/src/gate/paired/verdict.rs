@@ -12,7 +12,7 @@ use crate::receipt::{
     Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
-use crate::stats::median;
+use infergate_core::stats::median;
 use infergate_core::case::Case;
 
 /// What may differ.

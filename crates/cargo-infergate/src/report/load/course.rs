@@ -2,8 +2,8 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use crate::load::summary::counted_requests;
-use crate::load::values::Values;
+use infergate_load::summary::counted_requests;
+use infergate_load::summary::values::Values;
 use crate::receipt::LevelRecord;
 use crate::receipt::Metric;
 

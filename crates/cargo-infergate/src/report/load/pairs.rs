@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::digest::Point;
-use crate::load::crossing::Faster;
+use infergate_load::summary::crossing::Faster;
 use crate::receipt::LoadReceipt;
 use crate::receipt::Metric;
 

@@ -11,7 +11,7 @@ use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 use crate::report::units::MISSING;
-use crate::stats::percentile;
+use infergate_core::stats::percentile;
 use infergate_core::case::{Case, Phase};
 
 /// How figures of cases are made.

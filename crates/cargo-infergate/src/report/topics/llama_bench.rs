@@ -4,7 +4,7 @@ use crate::receipt::{CaseRecord, LlamaBenchTest};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Missing, Section, Table, Unit};
-use crate::stats::mean;
+use infergate_core::stats::mean;
 use infergate_core::case::Case;
 
 /// Lines of more tests than this cannot be read.

@@ -6,7 +6,7 @@ use cargo_infergate::gate::paired::{
     MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, settled, stand,
 };
 use cargo_infergate::receipt::{BlockCase, Outcome, Shown};
-use cargo_infergate::stats::normal;
+use infergate_core::stats::normal;
 use infergate_core::case::Case;
 
 use crate::gate_looks::{limit, series};

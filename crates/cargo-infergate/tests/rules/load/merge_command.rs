@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use cargo_infergate::load::shard::Shard;
+use infergate_load::plan::shard::Shard;
 use cargo_infergate::receipt::{LoadReceipt, ShardRecord, write_json};
 use infergate::load::Stop;
 

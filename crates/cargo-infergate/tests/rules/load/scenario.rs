@@ -1,6 +1,6 @@
 //! Scenarios, and how they are made to fit.
 
-use cargo_infergate::load::prompt::prompt;
+use infergate_load::plan::prompt::prompt;
 use cargo_infergate::receipt::Scenario;
 use proptest::prelude::*;
 

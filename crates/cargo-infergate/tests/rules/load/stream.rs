@@ -1,6 +1,6 @@
 //! What a completion's events become: pieces with their times, counts, reasons.
 
-use cargo_infergate::load::stream::Completion;
+use infergate_load::api::stream::Completion;
 use infergate::load::{FailureClass, RequestRecord};
 use proptest::prelude::*;
 
