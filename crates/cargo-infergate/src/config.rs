@@ -8,10 +8,10 @@ pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
 
-use infergate_load::api::body::Api;
 use anyhow::{Result, bail, ensure};
 use infergate_core::config::{Config as Measured, FromValue};
 use infergate_core::settings;
+use infergate_load::api::body::Api;
 
 use crate::gate::Policy;
 use crate::gate::paired::Limits;

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod paired;
 pub mod receipt;
 pub mod report;
+#[cfg(feature = "load")]
 pub mod server;
 pub mod suite;
 mod terminal;

@@ -5,9 +5,9 @@ mod session;
 
 use infergate_core::load::{RequestRecord, Window};
 
-use crate::summary::{LevelSummary, summarise, summarise_target};
-use crate::summary::token_counts::{TokenCounts, compare};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
+use crate::summary::token_counts::{TokenCounts, compare};
+use crate::summary::{LevelSummary, summarise, summarise_target};
 
 /// The part of a measured gap that the client's own error may be.
 const MAX_ERROR_SHARE: f64 = 0.10;

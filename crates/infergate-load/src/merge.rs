@@ -6,11 +6,11 @@ use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 use infergate_core::receipt::limits::{MAX_NOTES, MAX_NUMBER};
 
 use crate::judge;
-use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
-use crate::summary::repeats;
 use crate::plan::shard::{Shard, foreign_request, note};
-use crate::summary::{counted_requests, steady_window};
+use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ReceiveRecord, ShardRecord};
+use crate::summary::repeats;
+use crate::summary::{counted_requests, steady_window};
 
 /// One receipt that is to be merged.
 struct Part {

@@ -15,8 +15,8 @@ use infergate_core::metric::Metric;
 use infergate_core::stats::mean;
 use infergate_core::trace::per_second;
 
-use crate::summary::values::Values;
 use crate::receipt::LevelRecord;
+use crate::summary::values::Values;
 use infergate_core::stats::Queue;
 
 /// How output tokens were counted.

@@ -15,8 +15,8 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, block_difference, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
-use infergate_core::stats::sample_std;
 use crate::why::{self, Difference, Sides};
+use infergate_core::stats::sample_std;
 
 /// Cases that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;

@@ -151,6 +151,10 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();
+    ensure!(
+        cfg!(feature = "load") || !is_server,
+        "--server: this command was built without the feature 'load', which asks servers; install it with its default features"
+    );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
     let benches = match is_of_benches {

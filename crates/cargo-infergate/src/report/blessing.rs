@@ -76,7 +76,8 @@ pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &
         let mut cells = vec![Cell::text(level.name())];
         for (at, (metric, now)) in level.times_ns().into_iter().enumerate() {
             let was: Vec<f64> = past.iter().filter_map(|known| known.times_ns()[at].1).collect();
-            let change = infergate_core::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
+            let change =
+                infergate_core::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
             let change = change.map_or_else(String::new, |change| format!(", {change}"));
             cells.push(Cell::text(value(metric, now).shown() + &change));
         }

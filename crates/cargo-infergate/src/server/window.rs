@@ -8,8 +8,8 @@ use std::time::Duration;
 use infergate_core::load::{LoadWindow, RequestRecord, WindowPlan};
 
 use infergate_load::client::endpoint::Client;
-use infergate_load::target::live::Live;
 use infergate_load::plan::LevelPlan;
+use infergate_load::target::live::Live;
 
 /// Runs `level`, which is that of `plan`.
 pub fn run(client: &Client, level: &LevelPlan, plan: WindowPlan) -> LoadWindow {

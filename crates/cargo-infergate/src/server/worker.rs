@@ -15,22 +15,19 @@ use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemorySta
 use super::memory::of_group;
 use super::process::{Server, Start};
 use super::window;
-use infergate_load::api::body::Wanted;
-use infergate_load::client::request::{Endpoint, Limits};
-use infergate_load::client::connection::Http;
-use infergate_load::client::dial::Network;
-use infergate_load::client::endpoint::Client;
-use infergate_load::target::live::Live;
-use infergate_load::plan::{LevelPlan, Prompts};
-use infergate_load::plan::shard::Shard;
-use infergate_load::client::url::Url;
 use crate::paired::load_window::{METRICS, case_name};
 use crate::receipt::Scenario;
 use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
 use crate::watcher::take_over;
-
-/// The hidden command that runs this.
-pub const COMMAND: &str = "__server-worker";
+use infergate_load::api::body::Wanted;
+use infergate_load::client::connection::Http;
+use infergate_load::client::dial::Network;
+use infergate_load::client::endpoint::Client;
+use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::url::Url;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::live::Live;
 
 const CAPABILITIES: [Capability; 6] = [
     Capability::Prepare,

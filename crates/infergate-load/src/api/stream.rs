@@ -5,10 +5,10 @@ use infergate_core::receipt::limits::MAX_NUMBER;
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::text::{Pieces, Room};
 use crate::api::chunk::{Chunk, Reason, ServerError};
 use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use crate::api::failures::failure;
+use crate::api::text::{Pieces, Room};
 
 /// Bytes that an answer may have beside its tokens.
 const MAX_SPARE_BYTES: u64 = 4 << 20;

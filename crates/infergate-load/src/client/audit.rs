@@ -9,18 +9,18 @@ use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
 use crate::api::body::{Api, Wanted};
-use crate::client::request::{Endpoint, Limits};
 use crate::client::connection::Http;
 use crate::client::cpu::shared_clock_ns;
 use crate::client::dial::Network;
 use crate::client::endpoint::Client;
-use crate::target::live::Live;
-use crate::plan::{LevelPlan, Prompts};
+use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
-use crate::plan::shard::Shard;
 use crate::client::url::Url;
+use crate::plan::shard::Shard;
+use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::Scenario;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
+use crate::target::live::Live;
 
 /// As a fast server answers some users, and as one answers many.
 const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32, is_shared: false };

@@ -12,8 +12,8 @@ use hyper_util::rt::TokioIo;
 use infergate_core::load::{Failure, FailureClass};
 use tokio::task::spawn_local;
 
-use crate::client::dial::Stream;
 use crate::api::failures::{failure, kind};
+use crate::client::dial::Stream;
 use crate::client::stamped::{ReadTimes, RunClock, Stamped};
 
 /// The largest head of an answer, bytes.

@@ -10,8 +10,8 @@ use infergate_core::load::Failure;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use crate::client::connection::Http;
 use crate::api::failures::of_connect;
+use crate::client::connection::Http;
 use crate::client::kernel_time::{ReceiveDelays, timed};
 #[cfg(feature = "tls")]
 use crate::client::tls::Tls;

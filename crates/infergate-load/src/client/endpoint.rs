@@ -8,17 +8,17 @@ use infergate_core::worker::WorkerError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use crate::target::{Outcome, Target};
 use crate::api::text::AnswerText;
-use crate::client::request::Endpoint;
+use crate::api::tokenizer::Tokenizer;
 use crate::client::cpu::thread_cpu_ns;
 use crate::client::kernel_time::ReceiveDelays;
-use crate::target::live::Live;
-use crate::plan::LevelPlan;
+use crate::client::request::Endpoint;
 use crate::client::runner::run_level;
 use crate::client::stamped::RunClock;
-use crate::api::tokenizer::Tokenizer;
+use crate::plan::LevelPlan;
 use crate::receipt::{ErrorNs, LevelRecord, ReceiveRecord, TargetRecord};
+use crate::target::live::Live;
+use crate::target::{Outcome, Target};
 
 /// A client of some servers. Everything it does happens on the thread that calls it.
 pub struct Client {

@@ -11,16 +11,16 @@ use hyper::{Request, Response, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::api::text::{AnswerText, Room};
 use crate::api::body::Wanted;
+use crate::api::failures::{failure, of_status};
+use crate::api::stream::Completion;
+use crate::api::text::{AnswerText, Room};
 use crate::client::connection::{Connection, Http, of_http};
 use crate::client::dial::Dial;
-use crate::api::failures::{failure, of_status};
 use crate::client::kernel_time::ReceiveDelays;
-use crate::target::live::Live;
 use crate::client::stamped::{ReadTimes, RunClock};
-use crate::api::stream::Completion;
 use crate::client::url::Url;
+use crate::target::live::Live;
 
 /// Bytes of an error's body that are read, to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;

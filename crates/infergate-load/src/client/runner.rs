@@ -10,14 +10,14 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, sleep_until};
 
-use crate::client::request::Endpoint;
-use crate::client::connection::Connection;
 use crate::api::failures::failure;
-use crate::target::live::Live;
-use crate::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
-use crate::plan::ramp::{ramped_ns, user_start_ns};
+use crate::client::connection::Connection;
+use crate::client::request::Endpoint;
 use crate::client::stamped::RunClock;
+use crate::plan::ramp::{ramped_ns, user_start_ns};
+use crate::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
 use crate::receipt::MAX_REQUESTS;
+use crate::target::live::Live;
 
 /// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

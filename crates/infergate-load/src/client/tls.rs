@@ -9,9 +9,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use crate::api::failures::failure;
 use crate::client::connection::Http;
 use crate::client::dial::Stream;
-use crate::api::failures::failure;
 
 /// What a connection to one host needs.
 pub struct Tls {

@@ -2,11 +2,11 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use crate::summary::{by_start, summarise_target};
 use crate::receipt::load_baseline::{conditions, setup};
 use crate::receipt::{
     LOAD_BASELINE_SCHEMA, LevelRecord, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Scenario, TargetRecord,
 };
+use crate::summary::{by_start, summarise_target};
 
 impl LoadReceipt {
     /// The requests behind each level of the session that this run is, in the order of their starts.

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use infergate_core::load::RequestRecord;
 use infergate_core::stats::median;
 
-use crate::summary::{by_start, counted_requests, summarise};
 use crate::receipt::{LevelRecord, LoadReceipt};
+use crate::summary::{by_start, counted_requests, summarise};
 use infergate_core::stats::{Queue, Timed, percentile_interval};
 
 /// The whole interval has to lie below this: a tenth is less than any cache that matters saves, and more than noise that the

@@ -2,8 +2,8 @@
 
 use infergate_core::load::RequestRecord;
 
-use crate::summary::{LevelSummary, counted_requests};
 use crate::receipt::{LevelRecord, Limit};
+use crate::summary::{LevelSummary, counted_requests};
 use infergate_core::stats::share_interval;
 
 /// Requests of a level that met every limit.

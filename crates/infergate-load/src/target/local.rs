@@ -9,11 +9,11 @@ use infergate_core::engine::LoadRequest;
 use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, Patience, Program, WorkerError};
 
-use crate::target::Target;
-use crate::target::Outcome;
-use crate::target::live::Live;
 use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
+use crate::target::Outcome;
+use crate::target::Target;
+use crate::target::live::Live;
 
 /// Requests of each level whose output is computed again alone.
 const COMPARED: u32 = 3;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use infergate_load::client::request::Limits;
-use infergate_load::client::connection::Connection;
-use infergate_load::target::live::Live;
-use infergate_load::client::stamped::RunClock;
 use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_load::client::connection::Connection;
+use infergate_load::client::request::Limits;
+use infergate_load::client::stamped::RunClock;
+use infergate_load::target::live::Live;
 
 use crate::load::script::{
     Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, token, wait_ms,

@@ -1,8 +1,8 @@
 //! A prompt that is sent again and answered faster is called, and nothing else is.
 
-use infergate_load::summary::repeats::{fall, warnings};
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use infergate_core::stats::Queue as Dependence;
+use infergate_load::summary::repeats::{fall, warnings};
 
 use crate::load::queue::{Load, Queue, Server};
 use crate::load::receipt::sound;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::plan::shard::Shard;
-use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
+use infergate_load::plan::{LevelPlan, Prompts};
 
 use crate::load::runner::{plan, prompt_of, run};
 use crate::load::script::{Script, answer};
