@@ -28,7 +28,7 @@ mod target;
 mod verdict;
 mod verdict_file;
 mod vllm;
-mod window;
+pub mod window;
 
 use std::path::Path;
 

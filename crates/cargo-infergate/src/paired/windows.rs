@@ -9,7 +9,8 @@ use infergate_core::worker::WorkerError;
 
 use super::block::{Pair, Who};
 use crate::gate::paired::Limits;
-use crate::paired::load_window::{of_case_name, window};
+use crate::paired::load_window::window;
+use crate::receipt::window::of_case_name;
 use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 use infergate_core::stats::quantile;
 

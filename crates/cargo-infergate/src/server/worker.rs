@@ -15,8 +15,8 @@ use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemorySta
 use super::memory::of_group;
 use super::process::{Server, Start};
 use super::window;
-use crate::paired::load_window::{METRICS, case_name};
 use crate::receipt::Scenario;
+use crate::receipt::window::{METRICS, case_name};
 use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
 use crate::watcher::take_over;
 use infergate_load::api::body::Wanted;
