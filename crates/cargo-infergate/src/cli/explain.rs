@@ -1,5 +1,6 @@
 //! After a verdict: which functions take the time that cases take longer.
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -18,24 +19,35 @@ use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, Ver
 use crate::why::{self, Difference, Sides};
 use infergate_core::stats::sample_std;
 
-/// Cases that are explained without being named: those that got slower most.
+/// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// After this time no further one of them is begun.
+/// After this time, of all bench targets, no further one of them is begun.
 const ENOUGH: Duration = Duration::from_secs(90);
 
-/// Explains each case that regressed, or those that `named` chooses, and writes into the receipt what was found.
+/// What is to be explained.
+#[derive(Clone, Default)]
+pub struct Explaining {
+    /// Cases; none names those that regressed.
+    pub named: Vec<String>,
+    /// Functions that head edits, where that is known.
+    pub edited: Option<Edited>,
+    /// How long it took so far.
+    pub spent: Cell<Duration>,
+}
+
+/// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
 pub fn attach(
     receipt: &mut PairedReceipt,
     policy: &PairedPolicy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    (named, edited): (&[String], Option<&Edited>),
+    asked: &Explaining,
     cancelled: &AtomicBool,
 ) -> Result<()> {
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return Ok(());
     }
-    let chosen = chosen(receipt, policy, named);
+    let chosen = chosen(receipt, policy, &asked.named);
     if chosen.is_empty() {
         return Ok(());
     }
@@ -45,23 +57,24 @@ pub fn attach(
     let line = progress::Line::new();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
-    let begun_at = Instant::now();
     for (case, difference) in chosen {
-        if named.is_empty() && begun_at.elapsed() > ENOUGH {
+        if asked.named.is_empty() && asked.spent.get() > ENOUGH {
             break;
         }
+        let begun_at = Instant::now();
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
             let mut begun = |block: usize| line.show(&step(&case, block, (before + block, total_steps)));
             match why::explain(&case, difference, &sides, &mut begun) {
-                Ok(explained) => with_edited(explained, edited),
+                Ok(explained) => with_edited(explained, asked.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
             }
         };
         receipt.explained.push(explained);
         before += difference.blocks();
+        asked.spent.set(asked.spent.get() + begun_at.elapsed());
     }
     line.finish();
     Ok(())
