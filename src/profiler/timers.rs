@@ -56,6 +56,8 @@ impl Timers {
         let (stop, stopped) = channel();
         let (ready, is_ready) = channel();
         let thread = thread::Builder::new().name("infergate-profiler".into()).spawn(move || {
+            // What comes for the whole process is for the threads that work.
+            block(signal);
             let mut made = BTreeMap::new();
             let _ = ready.send(look(&mut made, (signal, of)));
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
@@ -112,6 +114,17 @@ impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: made by `timer`, and deleted once.
         unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+/// From now on this thread does not get `signal`.
+fn block(signal: c_int) {
+    // SAFETY: plain data that is filled in before it is handed over.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut());
     }
 }
 

@@ -7,6 +7,7 @@
 mod change;
 mod flame;
 mod lines;
+pub mod names;
 mod process;
 mod program;
 mod stacks;

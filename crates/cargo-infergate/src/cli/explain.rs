@@ -116,7 +116,9 @@ pub fn between(
 fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     for function in &mut explained.functions {
         // One that kept its machine code has the name of another.
-        function.edited = edited.map(|edited| function.changed != Some(false) && edited.has(&function.name));
+        let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
+        let has = |edited: &Edited| edited.has(&function.name) || inlined.is_some_and(|name| edited.has(name));
+        function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
     }
     explained
 }

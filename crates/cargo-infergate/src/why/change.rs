@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::flame::frames;
+use super::names::is_std;
 use super::tally::{Name, Tally};
 use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 use infergate_core::case::Case;
@@ -92,7 +93,7 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
         place: most_moved(blocks, name, &time, |tally| &tally.places),
         changed: knows_changed.then_some(is_changed),
         edited: None,
-        caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed),
+        caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed || is_std(name)),
         time,
         called,
     }

@@ -12,6 +12,7 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
+use super::names::readable;
 use crate::code;
 
 /// One file of machine code.
@@ -38,7 +39,7 @@ pub struct Frame {
     pub name: Rc<str>,
     /// Whether its machine code changed.
     pub changed: bool,
-    /// File and line, where they are known.
+    /// File and line, where they are known, with the name of an inlined function before them.
     pub place: Option<Rc<str>>,
 }
 
@@ -82,7 +83,9 @@ impl Program {
             .symbols()
             .chain(file.dynamic_symbols())
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| Some((symbol.address(), symbol.size(), readable(symbol.name_bytes().ok()?))))
+            .filter_map(|symbol| {
+                Some((symbol.address(), symbol.size(), readable(&String::from_utf8_lossy(symbol.name_bytes().ok()?))))
+            })
             .collect();
         // Of several names of one function the first, so that both sides have the same.
         functions.sort();
@@ -148,19 +151,13 @@ impl Program {
         let at = self.functions.partition_point(|(begin, ..)| *begin <= address);
         let holds = |(begin, size, _): &&(u64, u64, Rc<str>)| address - begin < (*size).max(1) || *size == 0;
         let function = self.functions[..at].last().filter(holds);
+        let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
         let frame = Frame {
-            name: function.map_or(&self.unnamed, |(_, _, name)| name).clone(),
             changed: function.is_some_and(|(begin, ..)| self.changed.contains(begin)),
-            place: self.lines.as_ref().and_then(|lines| lines.place(address)),
+            place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
+            name,
         };
         self.known.borrow_mut().insert(address, frame.clone());
         frame
     }
-}
-
-fn readable(name: &[u8]) -> Rc<str> {
-    let name = String::from_utf8_lossy(name);
-    // What glibc puts behind a name, and LLVM behind copies of a function.
-    let plain = name.split_once("@@").map_or(&*name, |(plain, _)| plain);
-    format!("{:#}", rustc_demangle::demangle(plain)).into()
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use infergate_core::worker::Profile;
 
+use super::names::is_std;
 use super::program::Frame;
 
 /// A function and what is counted to it.
@@ -58,7 +59,9 @@ impl Tally {
         if let Some(place) = &owner.place {
             *self.places.entry((owner.name.clone(), place.clone())).or_default() += 1;
         }
-        if let Some(caller) = frames[at + 1..].iter().find(|caller| caller.name != owner.name) {
+        // The standard library's `with` and `call_once` say nothing.
+        let above = || frames[at + 1..].iter().filter(|caller| caller.name != owner.name);
+        if let Some(caller) = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next()) {
             *self.callers.entry((owner.name.clone(), caller.name.clone())).or_default() += 1;
         }
         let mut changed: Vec<&Name> = frames.iter().filter(|frame| frame.changed).map(|frame| &frame.name).collect();
