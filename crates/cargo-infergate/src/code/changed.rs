@@ -19,8 +19,8 @@ use super::image::Image;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Functions that differ, those first whose names say most: those that are in one alone or have other instructions, then those that
-    /// only refer to something else, of which some are the same, since where a constant ends is not known. Of each, the standard
-    /// library's are last.
+    /// only refer to something else, of which some are the same, since where a constant ends is not known. The standard library's are
+    /// last, those that the change edits first, where that is known.
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
     pub is_all: bool,
@@ -61,7 +61,7 @@ pub fn between(base: &Image, head: &Image) -> Changed {
             let place = |functions: &[&Function]| functions.get(at).map(|function| function.address);
             let shape = |functions: &[&Function]| functions.get(at).map(|function| function.shape);
             let function = ChangedFunction { name: readable(key.as_bytes()), base: place(&base), head: place(&head) };
-            changed.push(((shape(&base) == shape(&head), is_of_the_standard_library(&function.name)), function));
+            changed.push(((is_of_the_standard_library(&function.name), shape(&base) == shape(&head)), function));
         }
     }
     changed.sort_by_key(|(says_less, _)| *says_less);
