@@ -37,8 +37,8 @@ impl Lines {
             let is_std = file.contains("/library/") || file.starts_with("/rustc/");
             if !is_std || found.is_none() {
                 let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
-                let inlined = name.filter(|name| &**name != around);
-                let inlined = inlined.map_or_else(String::new, |name| format!("{} at ", last_part(&name)));
+                let name = name.as_deref().map(last_part).filter(|name| *name != last_part(around));
+                let inlined = name.map_or_else(String::new, |name| format!("{name} at "));
                 found = Some(format!("{inlined}{}:{line}", shown(file)).into());
             }
             if !is_std {
