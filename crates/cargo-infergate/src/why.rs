@@ -13,7 +13,7 @@ mod program;
 mod stacks;
 mod tally;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -209,8 +209,9 @@ impl Seen {
             let read = || {
                 let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
                 let changed = sides.changed.filter(|_| module.path == own);
-                let changed: HashSet<u64> =
-                    changed.map(|changed| changed.functions.iter().filter_map(at).collect()).unwrap_or_default();
+                let functions = changed.iter().flat_map(|changed| &changed.functions);
+                let changed: HashMap<u64, bool> =
+                    functions.filter_map(|function| Some((at(function)?, function.has_other_instructions))).collect();
                 Program::read(&module.path, changed)
             };
             self.programs.entry(module.path.clone()).or_insert_with(read);

@@ -72,8 +72,9 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
 }
 
 fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
-    let is_changed =
-        blocks.iter().any(|(base, head)| base.changed.contains_key(name) || head.changed.contains_key(name));
+    let changes = blocks.iter().flat_map(|(base, head)| [base, head]).filter_map(|tally| tally.changed.get(name));
+    // `None` for what only refers to something else, as far as is known.
+    let is_changed = changes.copied().reduce(|one, other| one | other).map_or(Some(false), |sure| sure.then_some(true));
     let below = |tally: &Tally, ran: &Name| {
         let key = (name.clone(), ran.clone());
         tally.called.get(&key).copied().unwrap_or(0) as f64 * tally.record_ns()
@@ -91,9 +92,10 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
     ExplainedFunction {
         name: name.to_string(),
         place: most_moved(blocks, name, &time, |tally| &tally.places),
-        changed: knows_changed.then_some(is_changed),
+        changed: is_changed.filter(|_| knows_changed),
         edited: None,
-        caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed || is_std(name)),
+        caller: most_moved(blocks, name, &time, |tally| &tally.callers)
+            .filter(|_| is_changed != Some(true) || is_std(name)),
         time,
         called,
     }

@@ -1,7 +1,7 @@
 //! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::rc::Rc;
@@ -26,8 +26,8 @@ pub struct Program {
     functions: Vec<(u64, u64, Rc<str>)>,
     /// What a function without a name is called.
     unnamed: Rc<str>,
-    /// Where functions whose machine code changed begin.
-    changed: HashSet<u64>,
+    /// Where functions begin that may have changed, and whether their instructions did.
+    changed: HashMap<u64, bool>,
     lines: Option<Lines>,
     known: RefCell<HashMap<u64, Frame>>,
 }
@@ -37,8 +37,10 @@ pub struct Program {
 pub struct Frame {
     /// The function's name, without hashes.
     pub name: Rc<str>,
-    /// Whether its machine code changed.
+    /// Whether its instructions changed: what it calls counts to it then.
     pub changed: bool,
+    /// Whether it may have changed at all, by what it refers to.
+    pub may_have_changed: bool,
     /// File and line, where they are known, with the name of an inlined function before them.
     pub place: Option<Rc<str>>,
 }
@@ -58,8 +60,8 @@ impl Deref for Section {
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Program {
-    /// Reads a file. `changed` are the places where functions begin that changed. `None` for what is no program.
-    pub fn read(path: &str, changed: HashSet<u64>) -> Option<Self> {
+    /// Reads a file. `changed` are the places where functions begin that may have changed, and whether their instructions did. `None` for what is no program.
+    pub fn read(path: &str, changed: HashMap<u64, bool>) -> Option<Self> {
         let bytes: Rc<[u8]> = code::read(Path::new(path)).ok()?.into();
         let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
         let mut sections = Vec::new();
@@ -153,7 +155,8 @@ impl Program {
         let function = self.functions[..at].last().filter(holds);
         let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
         let frame = Frame {
-            changed: function.is_some_and(|(begin, ..)| self.changed.contains(begin)),
+            changed: function.is_some_and(|(begin, ..)| self.changed.get(begin) == Some(&true)),
+            may_have_changed: function.is_some_and(|(begin, ..)| self.changed.contains_key(begin)),
             place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
             name,
         };

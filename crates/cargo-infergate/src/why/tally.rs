@@ -14,7 +14,7 @@ pub type Name = Rc<str>;
 /// One side of one block.
 #[derive(Default)]
 pub struct Tally {
-    /// By the function that a sample counts to: the innermost whose machine code changed, else the one that ran.
+    /// By the function that a sample counts to: the innermost whose instructions changed, else the one that ran.
     pub functions: BTreeMap<Name, u64>,
     /// By that function and the one that ran.
     pub called: BTreeMap<(Name, Name), u64>,
@@ -24,8 +24,8 @@ pub struct Tally {
     pub callers: BTreeMap<(Name, Name), u64>,
     /// By whole stack, outermost first.
     pub stacks: BTreeMap<Vec<Name>, u64>,
-    /// Functions whose machine code changed that were seen anywhere in a stack.
-    pub changed: BTreeMap<Name, u64>,
+    /// Functions that may have changed that were seen anywhere in a stack, and whether their instructions did.
+    pub changed: BTreeMap<Name, bool>,
     /// Records, all with the same weight.
     pub records: u64,
     /// Interruptions in timed regions, and elsewhere.
@@ -38,7 +38,7 @@ pub struct Tally {
     pub iterations: u64,
 }
 
-/// The frame that a sample counts to: the innermost whose machine code changed, with what it calls; where none did, the one that ran.
+/// The frame that a sample counts to: the innermost whose instructions changed, with what it calls; where none did, the one that ran.
 fn whose(frames: &[Frame]) -> Option<usize> {
     frames.iter().position(|frame| frame.changed).or(if frames.is_empty() { None } else { Some(0) })
 }
@@ -64,11 +64,8 @@ impl Tally {
         if let Some(caller) = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next()) {
             *self.callers.entry((owner.name.clone(), caller.name.clone())).or_default() += 1;
         }
-        let mut changed: Vec<&Name> = frames.iter().filter(|frame| frame.changed).map(|frame| &frame.name).collect();
-        changed.sort();
-        changed.dedup();
-        for name in changed {
-            *self.changed.entry(name.clone()).or_default() += 1;
+        for frame in frames.iter().filter(|frame| frame.may_have_changed) {
+            *self.changed.entry(frame.name.clone()).or_default() |= frame.changed;
         }
     }
 

@@ -14,7 +14,7 @@ fn case() -> Case {
 }
 
 fn frame(name: &str, changed: bool) -> Frame {
-    Frame { name: Rc::from(name), changed, place: None }
+    Frame { name: Rc::from(name), changed, may_have_changed: changed, place: None }
 }
 
 /// A side of a block whose iterations take `ns` by the clock and `processor_ns` of work: `draw` gives the stack of each sample.

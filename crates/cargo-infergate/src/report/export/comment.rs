@@ -70,7 +70,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     text += &changed(report);
     text += &looks(verdict, inputs);
     if verdict.exit_code != 0 {
-        let _ = write!(text, "\n[What now?]({WHAT_NOW})\n");
+        let _ = write!(text, "\nWhat now: {WHAT_NOW}\n");
     }
     text += &compared(inputs, report);
     text += &commands(inputs);
