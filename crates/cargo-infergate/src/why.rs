@@ -129,7 +129,13 @@ fn measure(
     let block_ns = difference.looked_ns() / difference.blocks() as f64;
     let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = block_ns / turns as f64;
-    let mut seen = Seen { programs: Programs::new(), file: folder.path().join("stacks") };
+    let programs = Programs::from([false, true].map(|is_head| {
+        let path = path(if is_head { sides.head } else { sides.base });
+        let program = Program::read(&path, starts(sides, is_head));
+        (path, program)
+    }));
+    let mut seen = Seen { programs, file: folder.path().join("stacks") };
+    seen.match_functions(sides);
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         begun(block);
@@ -141,10 +147,9 @@ fn measure(
             // A B B A, and the other way round in every second block.
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
             let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };
-            let file = if is_head { sides.head } else { sides.base };
             let (profile, iterations) = turn_of(case, client, iterations, &seen)?;
             tally.turn(&profile, iterations);
-            seen.count(&profile, file, sides, is_head, tally)?;
+            seen.count(&profile, tally)?;
         }
         blocks.push(pair);
     }
@@ -195,25 +200,23 @@ struct Seen {
 }
 
 impl Seen {
+    /// A function that one side inlined and the other did not is one function.
+    fn match_functions(&mut self, sides: &Sides) {
+        let (base, head) = (path(sides.base), path(sides.head));
+        for (own, other) in [(&base, &head), (&head, &base)] {
+            // One program against itself has nothing to match.
+            let Some(Some(mut program)) = self.programs.remove(own) else { continue };
+            if let Some(Some(other)) = self.programs.get(other) {
+                program.compare_with(other);
+            }
+            self.programs.insert(own.clone(), Some(program));
+        }
+    }
+
     /// Counts the stacks of a turn.
-    fn count(
-        &mut self,
-        profile: &Profile,
-        file: &WorkerFile,
-        sides: &Sides,
-        is_head: bool,
-        tally: &mut Tally,
-    ) -> Result<()> {
-        let own = path(file);
+    fn count(&mut self, profile: &Profile, tally: &mut Tally) -> Result<()> {
         for module in &profile.modules {
-            let read = || {
-                let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
-                let changed = sides.changed.filter(|_| module.path == own);
-                let functions = changed.iter().flat_map(|changed| &changed.functions);
-                let changed: HashMap<u64, bool> =
-                    functions.filter_map(|function| Some((at(function)?, function.has_other_instructions))).collect();
-                Program::read(&module.path, changed)
-            };
+            let read = || Program::read(&module.path, HashMap::new());
             self.programs.entry(module.path.clone()).or_insert_with(read);
         }
         let bytes = fs::read(&self.file).context("what was seen cannot be read")?;
@@ -225,4 +228,11 @@ impl Seen {
 fn path(file: &WorkerFile) -> String {
     let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
     path.to_string_lossy().into_owned()
+}
+
+/// Where functions of a side begin that may have changed, and whether their instructions did.
+fn starts(sides: &Sides, is_head: bool) -> HashMap<u64, bool> {
+    let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
+    let functions = sides.changed.iter().flat_map(|changed| &changed.functions);
+    functions.filter_map(|function| Some((at(function)?, function.has_other_instructions))).collect()
 }

@@ -26,6 +26,19 @@ impl Lines {
         Some(Self(addr2line::Context::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()?))
     }
 
+    /// The names of the functions that were inlined there, each without what it lies in.
+    pub fn inlined(&self, address: u64) -> Vec<String> {
+        let mut names = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return names };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
+            names.extend(name.map(|name| last_part(&name).to_owned()));
+        }
+        // The last one is the function itself.
+        names.pop();
+        names
+    }
+
     /// `src/step.rs:131`: of the innermost function there that is not the standard library's; `dot at src/step.rs:131` where that one
     /// was inlined into the function `around`.
     pub fn place(&self, address: u64, around: &str) -> Option<Rc<str>> {

@@ -1,7 +1,7 @@
 //! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
-use super::names::readable;
+use super::names::{is_std, last_part, readable};
 use crate::code;
 
 /// One file of machine code.
@@ -29,6 +29,8 @@ pub struct Program {
     /// Where functions begin that may have changed, and whether their instructions did.
     changed: HashMap<u64, bool>,
     lines: Option<Lines>,
+    /// Functions that the other side has, and this one has inlined into others, by what they are called without what they lie in.
+    lost: HashMap<String, Rc<str>>,
     known: RefCell<HashMap<u64, Frame>>,
 }
 
@@ -101,9 +103,17 @@ impl Program {
             unnamed: format!("{own} (no name)").into(),
             changed,
             lines,
+            lost: HashMap::new(),
             known: RefCell::default(),
             bytes: bytes.clone(),
         })
+    }
+
+    /// What `other` does not inline counts to itself here, too, so that both sides have the same functions.
+    pub fn compare_with(&mut self, other: &Self) {
+        let own: HashSet<&str> = self.functions.iter().map(|(_, _, name)| &**name).collect();
+        let lost = other.functions.iter().filter(|(_, _, name)| !own.contains(&**name) && !is_std(name));
+        self.lost = lost.map(|(_, _, name)| (last_part(name).to_owned(), name.clone())).collect();
     }
 
     /// Whether it says what its functions are called.
@@ -154,6 +164,9 @@ impl Program {
         let holds = |(begin, size, _): &&(u64, u64, Rc<str>)| address - begin < (*size).max(1) || *size == 0;
         let function = self.functions[..at].last().filter(holds);
         let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
+        let inlined = self.lines.as_ref().filter(|_| !self.lost.is_empty()).map(|lines| lines.inlined(address));
+        let lost = inlined.iter().flatten().find_map(|inlined| self.lost.get(inlined));
+        let name = lost.cloned().unwrap_or(name);
         let frame = Frame {
             changed: function.is_some_and(|(begin, ..)| self.changed.get(begin) == Some(&true)),
             may_have_changed: function.is_some_and(|(begin, ..)| self.changed.contains_key(begin)),
