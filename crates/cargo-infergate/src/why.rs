@@ -28,8 +28,8 @@ use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
 
 pub use change::explained;
 use process::{Process, Programs};
-pub use program::Frame;
 use program::Program;
+pub use program::{Change, Frame};
 pub use tally::Tally;
 
 /// Fresh processes of each side, at least and at most.
@@ -98,6 +98,8 @@ pub struct Sides<'a> {
     pub prompt_text: Option<&'a str>,
     /// Functions whose machine code differs, where that is known.
     pub changed: Option<&'a Changed>,
+    /// Whether the change edits the function that a program calls so.
+    pub edited: &'a dyn Fn(&str) -> bool,
     /// The user wants it to end.
     pub cancelled: &'a AtomicBool,
 }
@@ -230,9 +232,14 @@ fn path(file: &WorkerFile) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Where functions of a side begin that may have changed, and whether their instructions did.
-fn starts(sides: &Sides, is_head: bool) -> HashMap<u64, bool> {
+/// Where functions of a side begin that may have changed, and how.
+fn starts(sides: &Sides, is_head: bool) -> HashMap<u64, Change> {
     let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
+    let how = |function: &ChangedFunction| match function.has_other_instructions {
+        false => Change::Refers,
+        true if (sides.edited)(&function.name) => Change::Edited,
+        true => Change::Instructions,
+    };
     let functions = sides.changed.iter().flat_map(|changed| &changed.functions);
-    functions.filter_map(|function| Some((at(function)?, function.has_other_instructions))).collect()
+    functions.filter_map(|function| Some((at(function)?, how(function)))).collect()
 }

@@ -53,7 +53,9 @@ pub fn attach(
     }
     let (base, head) = (request.base.open()?, request.head.open()?);
     let prompt_text = request.prompt_text.as_deref();
-    let sides = Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, cancelled };
+    let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(name));
+    let sides =
+        Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
     let line = progress::Line::new();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
@@ -103,6 +105,7 @@ pub fn between(
         load: &config.measured.load_request(),
         prompt_text: prompt_text.as_deref(),
         changed: changed.as_ref(),
+        edited: &|name| edited.is_some_and(|edited| edited.has(name)),
         cancelled,
     };
     let line = progress::Line::new();

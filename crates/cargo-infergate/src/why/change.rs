@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::flame::frames;
 use super::names::is_std;
+use super::program::Change;
 use super::tally::{Name, Tally};
 use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 use infergate_core::case::Case;
@@ -74,7 +75,11 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
 fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
     let changes = blocks.iter().flat_map(|(base, head)| [base, head]).filter_map(|tally| tally.changed.get(name));
     // `None` for what only refers to something else, as far as is known.
-    let is_changed = changes.copied().reduce(|one, other| one | other).map_or(Some(false), |sure| sure.then_some(true));
+    let is_changed = match changes.max() {
+        None => Some(false),
+        Some(Change::Refers) => None,
+        Some(Change::Instructions | Change::Edited) => Some(true),
+    };
     let below = |tally: &Tally, ran: &Name| {
         let key = (name.clone(), ran.clone());
         tally.called.get(&key).copied().unwrap_or(0) as f64 * tally.record_ns()

@@ -26,12 +26,23 @@ pub struct Program {
     functions: Vec<(u64, u64, Rc<str>)>,
     /// What a function without a name is called.
     unnamed: Rc<str>,
-    /// Where functions begin that may have changed, and whether their instructions did.
-    changed: HashMap<u64, bool>,
+    /// Where functions begin that may have changed, and how.
+    changed: HashMap<u64, Change>,
     lines: Option<Lines>,
     /// Functions that the other side has, and this one has inlined into others, by what they are called without what they lie in.
     lost: HashMap<String, Rc<str>>,
     known: RefCell<HashMap<u64, Frame>>,
+}
+
+/// How a function's machine code changed, the surest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It refers to something else, or not even that: where a constant ends is not known.
+    Refers,
+    /// It has other instructions.
+    Instructions,
+    /// It has, and its source was edited.
+    Edited,
 }
 
 /// What is at an address.
@@ -39,10 +50,8 @@ pub struct Program {
 pub struct Frame {
     /// The function's name, without hashes.
     pub name: Rc<str>,
-    /// Whether its instructions changed: what it calls counts to it then.
-    pub changed: bool,
-    /// Whether it may have changed at all, by what it refers to.
-    pub may_have_changed: bool,
+    /// How its machine code changed; `None` for one that is the same.
+    pub change: Option<Change>,
     /// File and line, where they are known, with the name of an inlined function before them.
     pub place: Option<Rc<str>>,
 }
@@ -62,8 +71,8 @@ impl Deref for Section {
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Program {
-    /// Reads a file. `changed` are the places where functions begin that may have changed, and whether their instructions did. `None` for what is no program.
-    pub fn read(path: &str, changed: HashMap<u64, bool>) -> Option<Self> {
+    /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
+    pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
         let bytes: Rc<[u8]> = code::read(Path::new(path)).ok()?.into();
         let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
         let mut sections = Vec::new();
@@ -168,8 +177,7 @@ impl Program {
         let lost = inlined.iter().flatten().find_map(|inlined| self.lost.get(inlined));
         let name = lost.cloned().unwrap_or(name);
         let frame = Frame {
-            changed: function.is_some_and(|(begin, ..)| self.changed.get(begin) == Some(&true)),
-            may_have_changed: function.is_some_and(|(begin, ..)| self.changed.contains_key(begin)),
+            change: function.and_then(|(begin, ..)| self.changed.get(begin).copied()),
             place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
             name,
         };
