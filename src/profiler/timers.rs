@@ -1,4 +1,4 @@
-//! A timer for each thread, also for those that start later.
+//! A timer for each thread, also for those that start later; or one for all of them together, where threads end too soon to get one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,55 +17,131 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Processor time between two interruptions, nanoseconds.
 const EACH_NS: libc::c_long = 1_000_000;
 
+/// Whose processor time the timers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Each thread's own: all threads are seen alike.
+    EachThread,
+    /// All threads' together: the kernel interrupts the one that runs. Of threads that run at one moment some are passed over.
+    Process,
+}
+
 /// Timers run until this is stopped.
 pub struct Timers {
-    thread: Option<JoinHandle<u64>>,
+    thread: Option<JoinHandle<Seen>>,
     stop: Sender<()>,
     before_ns: u64,
+    of: Of,
+}
+
+/// Processor time, nanoseconds.
+pub struct Spent {
+    /// Of all threads, without the one that looks for new ones.
+    pub all_ns: u64,
+    /// Of those that had a timer of their own.
+    pub timed_ns: u64,
+}
+
+struct Seen {
+    timed_ns: u64,
+    own_ns: u64,
 }
 
 impl Timers {
-    /// Each thread gets `signal` as its processor time passes.
+    /// Threads get `signal` as their processor time passes.
     ///
     /// # Errors
     /// A system that gives no timer for this thread.
-    pub fn start(signal: c_int) -> Result<Self> {
+    pub fn start(signal: c_int, of: Of) -> Result<Self> {
         let (stop, stopped) = channel();
         let (ready, is_ready) = channel();
         let thread = thread::Builder::new().name("infergate-profiler".into()).spawn(move || {
+            // What comes for the whole process is for the threads that work.
+            block(signal);
             let mut made = BTreeMap::new();
-            let _ = ready.send(look(&mut made, signal));
+            let _ = ready.send(look(&mut made, (signal, of)));
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let _ = look(&mut made, signal);
+                let _ = look(&mut made, (signal, of));
             }
-            for timer in made.into_values().flatten() {
-                // SAFETY: made by `look`, and deleted once.
-                unsafe { libc::timer_delete(timer) };
+            made.values_mut().flatten().for_each(Timer::read);
+            Seen {
+                timed_ns: made.values().flatten().map(|timer| timer.last_ns - timer.first_ns).sum(),
+                own_ns: processor_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default(),
             }
-            processor_ns(libc::CLOCK_THREAD_CPUTIME_ID)
         })?;
-        let timers = Self { thread: Some(thread), stop, before_ns: processor_ns(libc::CLOCK_PROCESS_CPUTIME_ID) };
+        let before_ns = processor_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default();
         is_ready.recv().context("worker: the thread that looks at the others ended early")??;
-        Ok(timers)
+        if of == Of::Process {
+            interrupt_each(EACH_NS / 1_000);
+        }
+        Ok(Self { thread: Some(thread), stop, before_ns, of })
     }
 
-    /// Processor time of all threads since the start, nanoseconds, without that of the thread that looks for new ones.
+    /// Processor time since the start.
     ///
     /// # Errors
-    /// When that thread panicked.
-    pub fn stop(mut self) -> Result<u64> {
-        let passed_ns = processor_ns(libc::CLOCK_PROCESS_CPUTIME_ID) - self.before_ns;
+    /// When the thread that looks for new ones panicked.
+    pub fn stop(mut self) -> Result<Spent> {
+        if self.of == Of::Process {
+            interrupt_each(0);
+        }
+        let passed_ns = processor_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default().saturating_sub(self.before_ns);
         let _ = self.stop.send(());
-        let own_ns = self.thread.take().map(JoinHandle::join);
-        let own_ns = own_ns
+        let seen = self.thread.take().map(JoinHandle::join);
+        let Seen { timed_ns, own_ns } = seen
             .and_then(Result::ok)
             .ok_or_else(|| anyhow!("worker: the thread that looks at the others ended early"))?;
-        Ok(passed_ns.saturating_sub(own_ns))
+        Ok(Spent { all_ns: passed_ns.saturating_sub(own_ns), timed_ns })
     }
 }
 
+/// A timer on one thread's processor time, and what its clock said first and last, nanoseconds.
+struct Timer {
+    timer: libc::timer_t,
+    clock: libc::clockid_t,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Timer {
+    /// Keeps what it was where the thread has ended.
+    fn read(&mut self) {
+        self.last_ns = processor_ns(self.clock).unwrap_or(self.last_ns);
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: made by `timer`, and deleted once.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+/// From now on this thread does not get `signal`.
+fn block(signal: c_int) {
+    // SAFETY: plain data that is filled in before it is handed over.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut());
+    }
+}
+
+/// Interrupts the process each so many microseconds of its processor time, or as often as the kernel looks; 0 ends that.
+fn interrupt_each(us: libc::c_long) {
+    let each = libc::timeval { tv_sec: 0, tv_usec: us };
+    let period = libc::itimerval { it_interval: each, it_value: each };
+    // SAFETY: plain data.
+    unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const period, ptr::null_mut()) };
+}
+
 /// Makes a timer for each thread that has none. `None` is kept for one that ended meanwhile, and for the caller.
-fn look(made: &mut BTreeMap<libc::pid_t, Option<libc::timer_t>>, signal: c_int) -> Result<()> {
+fn look(made: &mut BTreeMap<libc::pid_t, Option<Timer>>, (signal, of): (c_int, Of)) -> Result<()> {
+    if of == Of::Process {
+        return Ok(());
+    }
+    made.values_mut().flatten().for_each(Timer::read);
     // SAFETY: it takes nothing and cannot fail.
     let own = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
     let threads = fs::read_dir("/proc/self/task").context("worker: its threads cannot be listed")?;
@@ -77,9 +153,10 @@ fn look(made: &mut BTreeMap<libc::pid_t, Option<libc::timer_t>>, signal: c_int) 
     Ok(())
 }
 
-fn timer(thread: libc::pid_t, signal: c_int) -> Option<libc::timer_t> {
+fn timer(thread: libc::pid_t, signal: c_int) -> Option<Timer> {
     // A thread's clock by its number, as pthread_getcpuclockid makes it: bits 0 and 1 say which clock, bit 2 that it is a thread's.
     let clock = (!thread << 3) | 4 | 2;
+    let first_ns = processor_ns(clock)?;
     let each = libc::timespec { tv_sec: 0, tv_nsec: EACH_NS };
     let period = libc::itimerspec { it_interval: each, it_value: each };
     // SAFETY: plain data that is filled in before it is handed over.
@@ -96,16 +173,16 @@ fn timer(thread: libc::pid_t, signal: c_int) -> Option<libc::timer_t> {
             libc::timer_delete(timer);
             return None;
         }
-        Some(timer)
+        Some(Timer { timer, clock, first_ns, last_ns: first_ns })
     }
 }
 
-/// A clock of processor time, nanoseconds.
-fn processor_ns(clock: libc::clockid_t) -> u64 {
+/// A clock of processor time, nanoseconds; `None` for that of a thread that has ended.
+fn processor_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes the time and nothing else.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    let answered = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    (answered == 0).then_some(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
 /// The files that code was loaded from.

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cargo_infergate::load::audit::drive;
-use cargo_infergate::load::cpu::raise_connection_limit;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::script_server::Script;
 use infergate::load::Arrivals;
 use infergate_core::stats::quantile;
+use infergate_load::client::audit::drive;
+use infergate_load::client::cpu::raise_connection_limit;
+use infergate_load::client::script_server::Script;
+use infergate_load::target::live::Live;
 
 const SCRIPT: Script = Script { ttft_ns: 200_000_000, itl_ns: 20_000_000, output_tokens: 50, is_shared: false };
 

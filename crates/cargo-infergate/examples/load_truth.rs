@@ -12,11 +12,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cargo_infergate::load::audit::drive;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::script_server::Script;
-use cargo_infergate::load::summary::summarise;
 use infergate::load::Arrivals;
+use infergate_load::client::audit::drive;
+use infergate_load::client::script_server::Script;
+use infergate_load::summary::summarise;
+use infergate_load::target::live::Live;
 
 const SCRIPT: Script = Script { ttft_ns: 0, itl_ns: 4_000_000, output_tokens: 20, is_shared: true };
 const MOST_OFF: f64 = 0.03;

@@ -16,6 +16,7 @@ mod flags;
 mod gate;
 mod help;
 mod init;
+#[cfg(feature = "load")]
 mod load;
 mod load_gate;
 mod memory;
@@ -23,8 +24,11 @@ mod outputs;
 mod paired_gate;
 mod report;
 mod same_code;
+mod scenarios;
 mod schema;
 mod server_program;
+#[cfg(feature = "load")]
+mod server_worker;
 mod sides;
 mod terms;
 mod turn;
@@ -41,10 +45,8 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 use crate::builds::{asked, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
-use crate::load::script_server;
 use crate::machine::probes;
 use crate::receipt::Outcome;
-use crate::server::worker as server_worker;
 use crate::terminal::{output, progress};
 use crate::watcher;
 
@@ -71,6 +73,7 @@ enum Asked {
     Bench(bench::Bench),
     Compare(compare::Compare),
     Memory(memory::Memory),
+    #[cfg(feature = "load")]
     Load(load::Load),
     Bless(bless::Bless),
     Bisect(bisect::Bisect),
@@ -82,8 +85,9 @@ enum Asked {
     Schema(schema::Schema),
     #[command(name = command_worker::COMMAND, hide = true)]
     CommandWorker(command_program::CommandWorker),
-    #[command(name = server_worker::COMMAND, hide = true)]
-    ServerWorker(server_program::ServerWorker),
+    #[cfg(feature = "load")]
+    #[command(name = server_program::COMMAND, hide = true)]
+    ServerWorker(server_worker::ServerWorker),
     #[command(name = probes::COMMAND, hide = true)]
     Probe {
         threads: Option<usize>,
@@ -93,7 +97,8 @@ enum Asked {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },
-    #[command(name = script_server::COMMAND, hide = true)]
+    #[cfg(feature = "load")]
+    #[command(name = infergate_load::client::script_server::COMMAND, hide = true)]
     ScriptServer(load::ScriptServer),
     #[command(name = COVERAGE, hide = true)]
     Coverage(coverage::Coverage),
@@ -132,6 +137,7 @@ fn run(asked: Asked) -> Result<i32> {
         Asked::Bench(asked) => bench::run(&asked),
         Asked::Compare(asked) => compare::run(&asked),
         Asked::Memory(asked) => memory::run(&asked),
+        #[cfg(feature = "load")]
         Asked::Load(asked) => load::run(&asked),
         Asked::Bless(asked) => bless::run(&asked),
         Asked::Bisect(asked) => bisect::run(&asked),
@@ -142,9 +148,11 @@ fn run(asked: Asked) -> Result<i32> {
         Asked::Doctor(asked) => doctor::run(&asked),
         Asked::Schema(asked) => schema::run(&asked),
         Asked::CommandWorker(asked) => command_program::serve(asked),
-        Asked::ServerWorker(asked) => server_program::serve(asked),
+        #[cfg(feature = "load")]
+        Asked::ServerWorker(asked) => server_worker::serve(asked),
         Asked::Probe { threads } => probe(threads.unwrap_or_default()),
         Asked::Watch { program } => watcher::watch(&program),
+        #[cfg(feature = "load")]
         Asked::ScriptServer(asked) => load::script_server(&asked),
         Asked::Coverage(asked) => coverage::serve(&asked),
     }

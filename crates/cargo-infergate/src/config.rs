@@ -8,10 +8,10 @@ pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
 
-use crate::load::body::Api;
 use anyhow::{Result, bail, ensure};
 use infergate_core::config::{Config as Measured, FromValue};
 use infergate_core::settings;
+use infergate_load::api::body::Api;
 
 use crate::gate::Policy;
 use crate::gate::paired::Limits;
@@ -144,14 +144,6 @@ impl FromValue for Undecided {
             "again" => Ok(Self::Again),
             other => bail!("undecided takes fail, warn or again, not '{other}'"),
         }
-    }
-}
-
-impl FromValue for Api {
-    fn from_value(value: &Value) -> Result<Self> {
-        let word: String = value.to()?;
-        let found = [Self::Chat, Self::Completions].into_iter().find(|api| api.name() == word);
-        found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
     }
 }
 

@@ -11,13 +11,12 @@ pub mod command_worker;
 pub mod config;
 pub mod coverage;
 pub mod gate;
-pub mod load;
 pub mod machine;
 pub mod paired;
 pub mod receipt;
 pub mod report;
+#[cfg(feature = "load")]
 pub mod server;
-pub mod stats;
 pub mod suite;
 mod terminal;
 pub mod watcher;

@@ -9,6 +9,7 @@ mod benches;
 mod block;
 pub mod iterations;
 pub mod layouts;
+pub mod load_window;
 mod order;
 pub mod pairs;
 mod pilot;

@@ -1,5 +1,5 @@
-//! The file formats of judging: baselines, paired receipts, calibrations and verdicts; and those of measuring, from
-//! [`infergate_core::receipt`].
+//! The file formats of judging: baselines, paired receipts, calibrations and verdicts; those of measuring, from
+//! [`infergate_core::receipt`], and those of load, from [`infergate_load::receipt`].
 //!
 //! Raw samples are kept and whatever can be derived is derived. Unknown fields are ignored, a newer major version is
 //! refused. Missing is `null`.
@@ -17,24 +17,18 @@ mod evidence;
 mod explained;
 mod init;
 mod layouts;
-mod limit;
 mod llama_bench;
-mod load;
-pub mod load_baseline;
 mod paired;
 mod paired_case;
-mod price;
 mod reason;
 mod report;
-mod scenario;
-mod shard;
 mod share;
 mod summary;
 mod target;
 mod verdict;
 mod verdict_file;
 mod vllm;
-mod window;
+pub mod window;
 
 use std::path::Path;
 
@@ -59,25 +53,17 @@ pub use explained::{
 pub use infergate_core::memory::leak::{RandomLeak, Witness};
 pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;
+pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
-pub use limit::Limit;
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
-pub use load::{
-    AuditRecord, BatchRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, MAX_REQUESTS, MAX_TARGETS, MAX_USERS,
-    ReceiveRecord, TargetRecord,
-};
-pub use load_baseline::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadSession, LoadSessionLevel};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord};
 pub use paired_case::{MeanTest, PairedCase};
-pub use price::Price;
 pub use reason::{Note, Reason, Remedy};
 pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict,
 };
-pub use scenario::{MAX_TOKENS, MAX_TURNS, Scenario};
-pub use shard::{MAX_SHARDS, ShardRecord};
 pub use share::ShareRecord;
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};

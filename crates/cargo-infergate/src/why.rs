@@ -7,12 +7,13 @@
 mod change;
 mod flame;
 mod lines;
+pub mod names;
 mod process;
 mod program;
 mod stacks;
 mod tally;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -27,8 +28,8 @@ use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
 
 pub use change::explained;
 use process::{Process, Programs};
-pub use program::Frame;
 use program::Program;
+pub use program::{Change, Frame};
 pub use tally::Tally;
 
 /// Fresh processes of each side, at least and at most.
@@ -97,6 +98,8 @@ pub struct Sides<'a> {
     pub prompt_text: Option<&'a str>,
     /// Functions whose machine code differs, where that is known.
     pub changed: Option<&'a Changed>,
+    /// Whether the change edits the function that a program calls so.
+    pub edited: &'a dyn Fn(&str) -> bool,
     /// The user wants it to end.
     pub cancelled: &'a AtomicBool,
 }
@@ -128,7 +131,13 @@ fn measure(
     let block_ns = difference.looked_ns() / difference.blocks() as f64;
     let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = block_ns / turns as f64;
-    let mut seen = Seen { programs: Programs::new(), file: folder.path().join("stacks") };
+    let programs = Programs::from([false, true].map(|is_head| {
+        let path = path(if is_head { sides.head } else { sides.base });
+        let program = Program::read(&path, starts(sides, is_head));
+        (path, program)
+    }));
+    let mut seen = Seen { programs, file: folder.path().join("stacks") };
+    seen.match_functions(sides);
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         begun(block);
@@ -140,10 +149,9 @@ fn measure(
             // A B B A, and the other way round in every second block.
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
             let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };
-            let file = if is_head { sides.head } else { sides.base };
             let (profile, iterations) = turn_of(case, client, iterations, &seen)?;
             tally.turn(&profile, iterations);
-            seen.count(&profile, file, sides, is_head, tally)?;
+            seen.count(&profile, tally)?;
         }
         blocks.push(pair);
     }
@@ -194,24 +202,23 @@ struct Seen {
 }
 
 impl Seen {
+    /// A function that one side inlined and the other did not is one function.
+    fn match_functions(&mut self, sides: &Sides) {
+        let (base, head) = (path(sides.base), path(sides.head));
+        for (own, other) in [(&base, &head), (&head, &base)] {
+            // One program against itself has nothing to match.
+            let Some(Some(mut program)) = self.programs.remove(own) else { continue };
+            if let Some(Some(other)) = self.programs.get(other) {
+                program.compare_with(other);
+            }
+            self.programs.insert(own.clone(), Some(program));
+        }
+    }
+
     /// Counts the stacks of a turn.
-    fn count(
-        &mut self,
-        profile: &Profile,
-        file: &WorkerFile,
-        sides: &Sides,
-        is_head: bool,
-        tally: &mut Tally,
-    ) -> Result<()> {
-        let own = path(file);
+    fn count(&mut self, profile: &Profile, tally: &mut Tally) -> Result<()> {
         for module in &profile.modules {
-            let read = || {
-                let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
-                let changed = sides.changed.filter(|_| module.path == own);
-                let changed: HashSet<u64> =
-                    changed.map(|changed| changed.functions.iter().filter_map(at).collect()).unwrap_or_default();
-                Program::read(&module.path, changed)
-            };
+            let read = || Program::read(&module.path, HashMap::new());
             self.programs.entry(module.path.clone()).or_insert_with(read);
         }
         let bytes = fs::read(&self.file).context("what was seen cannot be read")?;
@@ -223,4 +230,16 @@ impl Seen {
 fn path(file: &WorkerFile) -> String {
     let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
     path.to_string_lossy().into_owned()
+}
+
+/// Where functions of a side begin that may have changed, and how.
+fn starts(sides: &Sides, is_head: bool) -> HashMap<u64, Change> {
+    let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
+    let how = |function: &ChangedFunction| match function.has_other_instructions {
+        false => Change::Refers,
+        true if (sides.edited)(&function.name) => Change::Edited,
+        true => Change::Instructions,
+    };
+    let functions = sides.changed.iter().flat_map(|changed| &changed.functions);
+    functions.filter_map(|function| Some((at(function)?, how(function)))).collect()
 }

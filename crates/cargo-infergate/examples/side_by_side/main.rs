@@ -48,7 +48,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use cargo_infergate::gate::paired::{block_noise, judged_cases};
 use cargo_infergate::receipt::{BlockCase, BlockRecord, Calibration, MeanTest, PairedCase, Share, read};
-use cargo_infergate::stats::{clopper_pearson, median, quantile};
+use infergate_core::stats::{clopper_pearson, median, quantile};
 
 use crate::blocks::{Blocks, Limit, this_gate_share};
 use crate::perfgate::{Pair, perfgate_share};

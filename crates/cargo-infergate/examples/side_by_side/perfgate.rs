@@ -2,7 +2,7 @@
 
 use cargo_infergate::gate::paired::MAX_BLOCKS;
 use cargo_infergate::receipt::{BlockCase, Share};
-use cargo_infergate::stats::{mean, median};
+use infergate_core::stats::{mean, median};
 
 use crate::blocks::Blocks;
 use crate::{SEED, floats};

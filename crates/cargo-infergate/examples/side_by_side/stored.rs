@@ -1,7 +1,7 @@
 //! Rules that compare a run with a stored one, and criterion's rule on times that were taken in turn.
 
 use cargo_infergate::receipt::{BlockCase, Share};
-use cargo_infergate::stats::{clopper_pearson, mean, median, quantile, sample_std};
+use infergate_core::stats::{clopper_pearson, mean, median, quantile, sample_std};
 
 use crate::{LEAST_GATES, Line, OUTER, SEED, SLOWDOWNS, floats, smallest, with_interval};
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::git::{file_of, git};
+use crate::why::names::last_part;
 
 /// A file of source code that is larger is generated.
 const MOST_BYTES: u64 = 10 << 20;
@@ -100,49 +101,13 @@ fn function_in(line: &str) -> Option<&str> {
     (end > 0).then_some(&name[..end])
 }
 
-/// `attend` of `<engine::Gpt2 as Engine>::attend::<f32>::{{closure}}`.
-fn last_part(name: &str) -> &str {
-    let mut name = name;
-    loop {
-        let without = match name.rsplit_once("::") {
-            Some((rest, last)) if last.starts_with('{') => rest,
-            _ if name.ends_with('>') => match generics(name) {
-                Some(at) => name[..at].trim_end_matches("::"),
-                None => name,
-            },
-            _ => name,
-        };
-        if without == name {
-            return name.rsplit("::").next().unwrap_or(name);
-        }
-        name = without;
-    }
-}
-
-/// Where the last pair of angle brackets begins, if something stands before it.
-fn generics(name: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, letter) in name.char_indices().rev() {
-        match letter {
-            // `->` of a function's type is no bracket.
-            '>' if !name[..at].ends_with('-') => depth += 1,
-            '<' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-        if depth == 0 {
-            return (at > 0).then_some(at);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
 
     use super::super::git::git;
-    use super::{Edited, last_part};
+    use super::Edited;
 
     const BEFORE: &str = "\
 fn first() {
@@ -190,20 +155,5 @@ impl Engine {
         let edited = Edited::between(folder, &base, Some(&head)).expect("a difference");
         assert!(edited.has("engine::first") && !edited.has("second"));
         assert!(Edited::between(folder, "no-such-revision", None).is_err());
-    }
-
-    #[test]
-    fn a_symbol_is_known_by_its_last_part() {
-        for (symbol, name) in [
-            ("attend", "attend"),
-            ("engine::step::attend", "attend"),
-            ("engine::step::attend::{{closure}}", "attend"),
-            ("engine::step::attend::{closure#0}::{closure#1}", "attend"),
-            ("<engine::Gpt2 as infergate::Engine<f32>>::next", "next"),
-            ("engine::dot::<core::slice::Iter<'_, f32>, fn(u8) -> u8>", "dot"),
-            ("<engine::Gpt2>", "<engine::Gpt2>"),
-        ] {
-            assert_eq!(last_part(symbol), name, "{symbol}");
-        }
     }
 }

@@ -245,7 +245,6 @@ impl<'a> Search<'a> {
             shard: None,
             quick: false,
             explain: None,
-            edited: None,
             budget: self.budget,
             allow_output_change: true,
             power: false,

@@ -1,5 +1,6 @@
 //! After a verdict: which functions take the time that cases take longer.
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -15,53 +16,67 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, block_difference, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
-use crate::stats::sample_std;
 use crate::why::{self, Difference, Sides};
+use infergate_core::stats::sample_std;
 
-/// Cases that are explained without being named: those that got slower most.
+/// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// After this time no further one of them is begun.
+/// After this time, of all bench targets, no further one of them is begun.
 const ENOUGH: Duration = Duration::from_secs(90);
 
-/// Explains each case that regressed, or those that `named` chooses, and writes into the receipt what was found.
+/// What is to be explained.
+#[derive(Clone, Default)]
+pub struct Explaining {
+    /// Cases; none names those that regressed.
+    pub named: Vec<String>,
+    /// Functions that head edits, where that is known.
+    pub edited: Option<Edited>,
+    /// How long it took so far.
+    pub spent: Cell<Duration>,
+}
+
+/// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
 pub fn attach(
     receipt: &mut PairedReceipt,
     policy: &PairedPolicy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    (named, edited): (&[String], Option<&Edited>),
+    asked: &Explaining,
     cancelled: &AtomicBool,
 ) -> Result<()> {
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return Ok(());
     }
-    let chosen = chosen(receipt, policy, named);
+    let chosen = chosen(receipt, policy, &asked.named);
     if chosen.is_empty() {
         return Ok(());
     }
     let (base, head) = (request.base.open()?, request.head.open()?);
     let prompt_text = request.prompt_text.as_deref();
-    let sides = Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, cancelled };
+    let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(name));
+    let sides =
+        Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
     let line = progress::Line::new();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
-    let begun_at = Instant::now();
     for (case, difference) in chosen {
-        if named.is_empty() && begun_at.elapsed() > ENOUGH {
+        if asked.named.is_empty() && asked.spent.get() > ENOUGH {
             break;
         }
+        let begun_at = Instant::now();
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
             let mut begun = |block: usize| line.show(&step(&case, block, (before + block, total_steps)));
             match why::explain(&case, difference, &sides, &mut begun) {
-                Ok(explained) => with_edited(explained, edited),
+                Ok(explained) => with_edited(explained, asked.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
             }
         };
         receipt.explained.push(explained);
         before += difference.blocks();
+        asked.spent.set(asked.spent.get() + begun_at.elapsed());
     }
     line.finish();
     Ok(())
@@ -90,6 +105,7 @@ pub fn between(
         load: &config.measured.load_request(),
         prompt_text: prompt_text.as_deref(),
         changed: changed.as_ref(),
+        edited: &|name| edited.is_some_and(|edited| edited.has(name)),
         cancelled,
     };
     let line = progress::Line::new();
@@ -103,7 +119,9 @@ pub fn between(
 fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     for function in &mut explained.functions {
         // One that kept its machine code has the name of another.
-        function.edited = edited.map(|edited| function.changed != Some(false) && edited.has(&function.name));
+        let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
+        let has = |edited: &Edited| edited.has(&function.name) || inlined.is_some_and(|name| edited.has(name));
+        function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
     }
     explained
 }

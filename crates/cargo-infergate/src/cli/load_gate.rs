@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::bless::Bless;
 use super::flags::Keys;
+#[cfg(feature = "load")]
 use super::load::Load;
 use super::outputs::Written;
 use super::{bless, flags, output, report as pages};
@@ -93,6 +94,7 @@ fn appended(before: Option<&LoadBaseline>, receipt: &LoadReceipt) -> Result<Load
 }
 
 /// What `load` judges its run by.
+#[cfg(feature = "load")]
 pub struct LoadGate {
     config: Config,
     baseline: Option<LoadBaseline>,
@@ -101,6 +103,7 @@ pub struct LoadGate {
     is_asked: bool,
 }
 
+#[cfg(feature = "load")]
 impl LoadGate {
     /// Reads the baseline of `--baseline`, before anything is measured.
     ///

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, Args};
 
+use super::explain::Explaining;
 use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
@@ -151,6 +152,10 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();
+    ensure!(
+        cfg!(feature = "load") || !is_server,
+        "--server: this command was built without the feature 'load', which asks servers; install it with its default features"
+    );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
     let benches = match is_of_benches {
@@ -181,8 +186,11 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         allow_output_change: flags.allow_output_change,
         power: flags.power,
         quick: flags.quick,
-        explain: (!flags.no_explain).then(|| flags.explain.clone()),
-        edited: flags.against.as_deref().and_then(|revision| Edited::between(Path::new("."), revision, None).ok()),
+        explain: (!flags.no_explain).then(|| Explaining {
+            named: flags.explain.clone(),
+            edited: flags.against.as_deref().and_then(|revision| Edited::between(Path::new("."), revision, None).ok()),
+            ..Explaining::default()
+        }),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
@@ -287,10 +295,8 @@ pub struct Asked {
     pub power: bool,
     /// A quick look: no verdict.
     pub quick: bool,
-    /// Cases to explain; none names those that regressed. `None` explains nothing.
-    pub explain: Option<Vec<String>>,
-    /// Functions that head edits, where that is known.
-    pub edited: Option<Edited>,
+    /// What to explain. `None` explains nothing.
+    pub explain: Option<Explaining>,
     /// A memory phase follows.
     pub memory: bool,
     /// Servers are compared: under load, where the configuration names users.

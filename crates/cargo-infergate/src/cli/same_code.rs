@@ -9,6 +9,7 @@ use super::memory::Follower;
 use super::output;
 use super::paired_gate::Paired;
 use super::sides::Sides;
+use crate::builds::edited::Edited;
 use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
@@ -41,7 +42,12 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
             return Look::default();
         }
     };
-    if let Comparison::Differ(changed) = compared {
+    if let Comparison::Differ(mut changed) = compared {
+        let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
+        let edited = commit.and_then(|commit| Edited::between(Path::new("."), commit, None).ok());
+        if let (Some(changed), Some(edited)) = (&mut changed, edited) {
+            changed.functions.sort_by_key(|function| !edited.has(&function.name));
+        }
         let code = Some(differs(changed.as_ref()));
         let changed = changed.filter(|_| timed_all_the_same(flags, config, sides).is_none());
         return Look { code, changed, ..Look::default() };

@@ -2,23 +2,21 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args;
 
-use super::load::scenarios_of;
+use super::scenarios::scenarios_of;
 use crate::builds::build_command::{self, find};
 use crate::config::{Config, ServerConfig};
-use crate::load::body::{Api, Wanted};
 use crate::paired::{Program, UnderLoad};
 use crate::receipt::Scenario;
-use crate::server::Start;
-use crate::server::worker::{self, COMMAND, Job, Where};
 use crate::watcher;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::process::this_program;
 use infergate_core::worker::Launcher;
+
+/// The hidden command that measures a server.
+pub const COMMAND: &str = "__server-worker";
 
 /// Builds the server in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 ///
@@ -98,61 +96,4 @@ fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> 
         words.extend(["--users".into(), users.to_string().into()]);
     }
     Ok(words)
-}
-
-/// The hidden command that measures a server.
-#[derive(Args)]
-pub struct ServerWorker {
-    #[arg(long)]
-    scenarios: String,
-    #[arg(long)]
-    api: String,
-    #[arg(long)]
-    model: String,
-    #[arg(long)]
-    ready: String,
-    #[arg(long)]
-    ready_s: u64,
-    #[arg(long)]
-    check_output: bool,
-    #[arg(long)]
-    ignore_eos: bool,
-    #[arg(long)]
-    min_tokens: bool,
-    #[arg(long)]
-    url: Option<String>,
-    #[arg(long)]
-    users: Option<u32>,
-    // The word that makes any program a worker comes behind all others.
-    #[arg(long = infergate_core::worker::WORKER_ARGUMENT.trim_start_matches('-'))]
-    _is_worker: bool,
-    #[arg(last = true)]
-    command: Vec<String>,
-}
-
-/// Runs it.
-///
-/// # Errors
-/// As [`worker::serve`].
-pub fn serve(asked: ServerWorker) -> Result<i32> {
-    let mut command = asked.command;
-    if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
-        command.pop();
-    }
-    let ready_within = Duration::from_secs(asked.ready_s);
-    let server = match asked.url {
-        Some(url) => Where::Running(url),
-        None => Where::Started(Start { command, ready: asked.ready, ready_within }),
-    };
-    let wanted = Wanted {
-        api: if asked.api == Api::Completions.name() { Api::Completions } else { Api::Chat },
-        model: asked.model,
-        limit_field: "max_tokens",
-        ignore_eos: asked.ignore_eos,
-        min_tokens: asked.min_tokens,
-        usage: true,
-    };
-    let scenarios = serde_json::from_str(&asked.scenarios).context("the scenarios cannot be read")?;
-    worker::serve(Job { server, wanted, scenarios, check_output: asked.check_output, users: asked.users })?;
-    Ok(0)
 }

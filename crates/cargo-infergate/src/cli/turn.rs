@@ -44,6 +44,7 @@ pub fn take(wait: &Wait) -> Result<Turn> {
 ///
 /// # Errors
 /// As [`take`].
+#[cfg(feature = "load")]
 pub fn share(wait: &Wait) -> Result<Turn> {
     lock(wait, Kind::Shared)
 }
@@ -54,6 +55,7 @@ pub enum Kind {
     /// Nobody.
     Alone,
     /// Others that share it.
+    #[cfg(feature = "load")]
     Shared,
 }
 
@@ -67,6 +69,7 @@ pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &d
     loop {
         let locked = match kind {
             Kind::Alone => file.try_lock(),
+            #[cfg(feature = "load")]
             Kind::Shared => file.try_lock_shared(),
         };
         if !matches!(locked, Err(TryLockError::WouldBlock)) || is_ours() {

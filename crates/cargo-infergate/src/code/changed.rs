@@ -19,8 +19,8 @@ use super::image::Image;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Functions that differ, those first whose names say most: those that are in one alone or have other instructions, then those that
-    /// only refer to something else, of which some are the same, since where a constant ends is not known. Of each, the standard
-    /// library's are last.
+    /// only refer to something else, of which some are the same, since where a constant ends is not known. The standard library's are
+    /// last, those that the change edits first, where that is known.
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
     pub is_all: bool,
@@ -35,6 +35,8 @@ pub struct ChangedFunction {
     pub base: Option<u64>,
     /// The same in head.
     pub head: Option<u64>,
+    /// Whether its instructions differ, or one side has none. Else it refers to something else, or is the same, see [`Changed`].
+    pub has_other_instructions: bool,
 }
 
 /// Compares all functions of two executables.
@@ -60,8 +62,10 @@ pub fn between(base: &Image, head: &Image) -> Changed {
         for at in 0..base.len().max(head.len()) {
             let place = |functions: &[&Function]| functions.get(at).map(|function| function.address);
             let shape = |functions: &[&Function]| functions.get(at).map(|function| function.shape);
-            let function = ChangedFunction { name: readable(key.as_bytes()), base: place(&base), head: place(&head) };
-            changed.push(((shape(&base) == shape(&head), is_of_the_standard_library(&function.name)), function));
+            let has_other_instructions = shape(&base) != shape(&head);
+            let name = readable(key.as_bytes());
+            let function = ChangedFunction { name, base: place(&base), head: place(&head), has_other_instructions };
+            changed.push(((is_of_the_standard_library(&function.name), !has_other_instructions), function));
         }
     }
     changed.sort_by_key(|(says_less, _)| *says_less);

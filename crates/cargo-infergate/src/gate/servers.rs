@@ -7,7 +7,7 @@
 
 use super::paired::{LEVEL, PASS_LEVEL, Series};
 use crate::receipt::{Evidence, Interval, Outcome, Reason, Statistic, VerdictRow};
-use crate::stats::{mean, sample_std, student_t_quantile};
+use infergate_core::stats::{mean, sample_std, student_t_quantile};
 
 /// Servers of each side from which on time is judged.
 pub const LEAST_SERVERS: usize = 4;

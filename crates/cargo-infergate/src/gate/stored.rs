@@ -18,7 +18,7 @@ use crate::receipt::{
     Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
     Subject, TimeEvidence, VerdictRow,
 };
-use crate::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_core::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
 
 /// What the sessions of a case allow to be said about one more session.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,8 +9,8 @@ use crate::receipt::{
     BlockCase, CaseRecord, Counter, Evidence, Metric, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy,
     Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
 };
-use crate::stats::{coefficient_of_variation, median};
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::{coefficient_of_variation, median};
 
 impl TargetMetric {
     /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest

@@ -1,7 +1,7 @@
 //! From raw samples to the one number of a session.
 
 use crate::receipt::{ProbePair, ProcessSamples, Work};
-use crate::stats::{coefficient_of_variation, median};
+use infergate_core::stats::{coefficient_of_variation, median};
 
 /// Below this many processes their coefficient of variation is not given.
 const MIN_PROCESSES_FOR_CV: usize = 3;

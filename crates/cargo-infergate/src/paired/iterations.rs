@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::TurnTokens;
 use super::block::Pair;
 use crate::receipt::PairedCase;
-use crate::stats::median;
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::median;
 use infergate_core::worker::{Capability, WorkerError};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
-use crate::stats::{median, robust_std};
 use infergate_core::case::Case;
+use infergate_core::stats::{median, robust_std};
 
 /// A case takes at most this long of a block while all are open.
 pub const BLOCK_NS: f64 = 5e9;

@@ -17,12 +17,12 @@ use crate::gate::paired::median_threshold;
 use crate::receipt::{
     AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
-use crate::stats::{median, robust_std};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
+use infergate_core::stats::{median, robust_std};
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing

@@ -7,8 +7,8 @@ use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
 use super::pilot::pair_times_ns;
 use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
-use crate::stats::{log_ratio, median, robust_std, sample_std};
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::{log_ratio, median, robust_std, sample_std};
 
 /// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to

@@ -9,9 +9,10 @@ use infergate_core::worker::WorkerError;
 
 use super::block::{Pair, Who};
 use crate::gate::paired::Limits;
-use crate::load::window::{of_case_name, window};
+use crate::paired::load_window::window;
+use crate::receipt::window::of_case_name;
 use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
-use crate::stats::quantile;
+use infergate_core::stats::quantile;
 
 /// Windows of each side in a block.
 const WINDOWS: usize = 2;

@@ -58,7 +58,8 @@ pub struct Explained {
 pub struct ExplainedFunction {
     /// Its name, without hashes.
     pub name: String,
-    /// The line of it whose time rose most, `src/step.rs:131`; `null` where the build has no line tables.
+    /// The line of it whose time rose most, `src/step.rs:131`, or `dot at src/step.rs:131` where that is in a function that was inlined;
+    /// `null` where the build has no line tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Whether its machine code changed; `null` where that is not known.
@@ -67,7 +68,7 @@ pub struct ExplainedFunction {
     /// Whether the change edits its source, and its machine code is not the same; `null` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<bool>,
-    /// Who calls it, where its own code did not change.
+    /// Who calls it, where its own code did not change or it is the standard library's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// Its processor time in an iteration.

@@ -228,7 +228,7 @@ pub(super) fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
         return None;
     }
     let pairs = base_ns.iter().zip(head_ns);
-    pairs.map(|(base, head)| crate::stats::log_ratio(*base as f64, *head as f64)).collect()
+    pairs.map(|(base, head)| infergate_core::stats::log_ratio(*base as f64, *head as f64)).collect()
 }
 
 impl PairedReceipt {

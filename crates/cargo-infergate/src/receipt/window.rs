@@ -9,7 +9,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BlockRecord, Metric, PairedCase, Side};
-use crate::stats::quantile;
+use infergate_core::stats::quantile;
+
+/// The numbers of a window that are compared, with their words in the names of cases. The longest gap is there for stalls: a server that
+/// stands still for 500 ms each ten seconds loses 5 % of its tokens, just the limit, and too few gaps are long to move a P90 of them.
+pub const METRICS: [(Metric, &str); 4] = [
+    (Metric::SystemToken, "token"),
+    (Metric::TtftP90, "ttft-p90"),
+    (Metric::ItlP90, "itl-p90"),
+    (Metric::LongestGap, "longest-gap"),
+];
+
+/// The name of a case: `chat/16-users/token`. `None` for a metric that no window has.
+pub fn case_name(scenario: &str, users: u32, metric: Metric) -> Option<String> {
+    let (_, word) = METRICS.into_iter().find(|(known, _)| *known == metric)?;
+    Some(format!("{scenario}/{users}-users/{word}"))
+}
+
+/// The scenario and the metric of a case of this name.
+pub fn of_case_name(name: &str, users: u32) -> Option<(&str, Metric)> {
+    let (level, word) = name.rsplit_once('/')?;
+    let (_, (metric, _)) = (word, METRICS.into_iter().find(|(_, known)| *known == word)?);
+    Some((level.strip_suffix(&format!("/{users}-users"))?, metric))
+}
 
 /// What a case is that is measured in windows of load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -24,7 +24,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             .flat_map(|session| session.cases.iter().filter(|known| known.id == case.id))
             .filter_map(|known| summary_ns(&known.processes))
             .collect();
-        let (was, is) = (crate::stats::median(&past), summary_ns(&case.processes));
+        let (was, is) = (infergate_core::stats::median(&past), summary_ns(&case.processes));
         let change = was.zip(is).map(|(was, is)| is / was - 1.0);
         let same = |equal| if equal { Cell::text("same") } else { Cell::text("changes").toned(Tone::Warn) };
         let new = || Cell::text("new").toned(Tone::Dim);
@@ -76,7 +76,8 @@ pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &
         let mut cells = vec![Cell::text(level.name())];
         for (at, (metric, now)) in level.times_ns().into_iter().enumerate() {
             let was: Vec<f64> = past.iter().filter_map(|known| known.times_ns()[at].1).collect();
-            let change = crate::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
+            let change =
+                infergate_core::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
             let change = change.map_or_else(String::new, |change| format!(", {change}"));
             cells.push(Cell::text(value(metric, now).shown() + &change));
         }

@@ -2,8 +2,8 @@
 
 use super::model::{Cell, Missing, Unit};
 use crate::receipt::{CaseRecord, Metric};
-use crate::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 
 /// Fewer processes have no coefficient of variation; as in the gate.
 const MIN_PROCESSES_FOR_CV: usize = 3;

@@ -26,10 +26,10 @@ use super::terminal;
 use super::topics::load::{audit, cost, failures, levels, limits, users, winners};
 use super::units;
 use super::words::missing;
-use crate::load::summary::{Counted, is_marked};
-use crate::load::token_counts::{TokenCounts, compare};
 use crate::receipt::Scenario;
 use crate::receipt::{BatchRecord, LevelRecord, LoadReceipt, Outcome, TargetRecord};
+use infergate_load::summary::token_counts::{TokenCounts, compare};
+use infergate_load::summary::{Counted, is_marked};
 
 /// The run as text; of one that is not to be used, with its verdict last.
 pub fn text(receipt: &LoadReceipt) -> String {

@@ -155,7 +155,7 @@ fn token(output: &OutputEvidence) -> Option<String> {
         let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
         let (delta, divergence) = (number(output.max_abs_logit_delta), number(output.kl_divergence));
         let side = if beyond { "beyond" } else { "within" };
-        return Some(format!("a logit differs by up to {delta}, KL divergence {divergence}: {side} the tolerance"));
+        return Some(format!("logits differ by {delta}, KL divergence {divergence}: {side} the tolerance"));
     }
     let position = output.position?;
     let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());

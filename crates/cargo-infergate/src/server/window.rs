@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use infergate_core::load::{LoadWindow, RequestRecord, WindowPlan};
 
-use crate::load::endpoint::Client;
-use crate::load::live::Live;
-use crate::load::plan::LevelPlan;
+use infergate_load::client::endpoint::Client;
+use infergate_load::plan::LevelPlan;
+use infergate_load::target::live::Live;
 
 /// Runs `level`, which is that of `plan`.
 pub fn run(client: &Client, level: &LevelPlan, plan: WindowPlan) -> LoadWindow {

@@ -1,6 +1,6 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
 //! mean gap between two tokens. A sample is one request, and the output is the text of one prompt that is always
-//! the same. With users in place of single requests its cases are the numbers of a [window](crate::load::window) of load.
+//! the same. With users in place of single requests its cases are the numbers of a [window](crate::paired::load_window) of load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,22 +15,19 @@ use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemorySta
 use super::memory::of_group;
 use super::process::{Server, Start};
 use super::window;
-use crate::load::body::Wanted;
-use crate::load::client::{Endpoint, Limits};
-use crate::load::connection::Http;
-use crate::load::dial::Network;
-use crate::load::endpoint::Client;
-use crate::load::live::Live;
-use crate::load::plan::{LevelPlan, Prompts};
-use crate::load::shard::Shard;
-use crate::load::url::Url;
-use crate::load::window::{METRICS, case_name};
 use crate::receipt::Scenario;
+use crate::receipt::window::{METRICS, case_name};
 use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
 use crate::watcher::take_over;
-
-/// The hidden command that runs this.
-pub const COMMAND: &str = "__server-worker";
+use infergate_load::api::body::Wanted;
+use infergate_load::client::connection::Http;
+use infergate_load::client::dial::Network;
+use infergate_load::client::endpoint::Client;
+use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::url::Url;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::live::Live;
 
 const CAPABILITIES: [Capability; 6] = [
     Capability::Prepare,

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::flame::frames;
+use super::names::is_std;
+use super::program::Change;
 use super::tally::{Name, Tally};
 use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
-use crate::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
 use infergate_core::case::Case;
+use infergate_core::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
 
 /// All functions together are named wrongly at most this often.
 const LEVEL: f64 = 0.05;
@@ -71,8 +73,13 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
 }
 
 fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
-    let is_changed =
-        blocks.iter().any(|(base, head)| base.changed.contains_key(name) || head.changed.contains_key(name));
+    let changes = blocks.iter().flat_map(|(base, head)| [base, head]).filter_map(|tally| tally.changed.get(name));
+    // `None` for what only refers to something else, as far as is known.
+    let is_changed = match changes.max() {
+        None => Some(false),
+        Some(Change::Refers) => None,
+        Some(Change::Instructions | Change::Edited) => Some(true),
+    };
     let below = |tally: &Tally, ran: &Name| {
         let key = (name.clone(), ran.clone());
         tally.called.get(&key).copied().unwrap_or(0) as f64 * tally.record_ns()
@@ -90,9 +97,10 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
     ExplainedFunction {
         name: name.to_string(),
         place: most_moved(blocks, name, &time, |tally| &tally.places),
-        changed: knows_changed.then_some(is_changed),
+        changed: is_changed.filter(|_| knows_changed),
         edited: None,
-        caller: most_moved(blocks, name, &time, |tally| &tally.callers).filter(|_| !is_changed),
+        caller: most_moved(blocks, name, &time, |tally| &tally.callers)
+            .filter(|_| is_changed != Some(true) || is_std(name)),
         time,
         called,
     }

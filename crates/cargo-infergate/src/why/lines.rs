@@ -7,6 +7,8 @@ use addr2line::gimli::{self, EndianReader, LittleEndian};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 
+use super::names::{last_part, readable};
+
 type Reader = EndianReader<LittleEndian, Rc<[u8]>>;
 
 /// The line tables of one program.
@@ -24,8 +26,22 @@ impl Lines {
         Some(Self(addr2line::Context::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()?))
     }
 
-    /// `src/step.rs:131`: of the innermost function there that is not the standard library's, where it was inlined.
-    pub fn place(&self, address: u64) -> Option<Rc<str>> {
+    /// The names of the functions that were inlined there, each without what it lies in.
+    pub fn inlined(&self, address: u64) -> Vec<String> {
+        let mut names = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return names };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
+            names.extend(name.map(|name| last_part(&name).to_owned()));
+        }
+        // The last one is the function itself.
+        names.pop();
+        names
+    }
+
+    /// `src/step.rs:131`: of the innermost function there that is not the standard library's; `dot at src/step.rs:131` where that one
+    /// was inlined into the function `around`.
+    pub fn place(&self, address: u64, around: &str) -> Option<Rc<str>> {
         let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
         let mut found = None;
         while let Ok(Some(frame)) = frames.next() {
@@ -33,7 +49,10 @@ impl Lines {
             let (Some(file), Some(line)) = (location.file, location.line) else { continue };
             let is_std = file.contains("/library/") || file.starts_with("/rustc/");
             if !is_std || found.is_none() {
-                found = Some(format!("{}:{line}", shown(file)).into());
+                let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
+                let name = name.as_deref().map(last_part).filter(|name| *name != last_part(around));
+                let inlined = name.map_or_else(String::new, |name| format!("{name} at "));
+                found = Some(format!("{inlined}{}:{line}", shown(file)).into());
             }
             if !is_std {
                 break;

@@ -12,6 +12,7 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
+use super::names::{is_std, last_part, readable};
 use crate::code;
 
 /// One file of machine code.
@@ -25,10 +26,23 @@ pub struct Program {
     functions: Vec<(u64, u64, Rc<str>)>,
     /// What a function without a name is called.
     unnamed: Rc<str>,
-    /// Where functions whose machine code changed begin.
-    changed: HashSet<u64>,
+    /// Where functions begin that may have changed, and how.
+    changed: HashMap<u64, Change>,
     lines: Option<Lines>,
+    /// Functions that the other side has, and this one has inlined into others, by what they are called without what they lie in.
+    lost: HashMap<String, Rc<str>>,
     known: RefCell<HashMap<u64, Frame>>,
+}
+
+/// How a function's machine code changed, the surest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It refers to something else, or not even that: where a constant ends is not known.
+    Refers,
+    /// It has other instructions.
+    Instructions,
+    /// It has, and its source was edited.
+    Edited,
 }
 
 /// What is at an address.
@@ -36,9 +50,9 @@ pub struct Program {
 pub struct Frame {
     /// The function's name, without hashes.
     pub name: Rc<str>,
-    /// Whether its machine code changed.
-    pub changed: bool,
-    /// File and line, where they are known.
+    /// How its machine code changed; `None` for one that is the same.
+    pub change: Option<Change>,
+    /// File and line, where they are known, with the name of an inlined function before them.
     pub place: Option<Rc<str>>,
 }
 
@@ -57,8 +71,8 @@ impl Deref for Section {
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Program {
-    /// Reads a file. `changed` are the places where functions begin that changed. `None` for what is no program.
-    pub fn read(path: &str, changed: HashSet<u64>) -> Option<Self> {
+    /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
+    pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
         let bytes: Rc<[u8]> = code::read(Path::new(path)).ok()?.into();
         let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
         let mut sections = Vec::new();
@@ -82,7 +96,9 @@ impl Program {
             .symbols()
             .chain(file.dynamic_symbols())
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| Some((symbol.address(), symbol.size(), readable(symbol.name_bytes().ok()?))))
+            .filter_map(|symbol| {
+                Some((symbol.address(), symbol.size(), readable(&String::from_utf8_lossy(symbol.name_bytes().ok()?))))
+            })
             .collect();
         // Of several names of one function the first, so that both sides have the same.
         functions.sort();
@@ -96,9 +112,17 @@ impl Program {
             unnamed: format!("{own} (no name)").into(),
             changed,
             lines,
+            lost: HashMap::new(),
             known: RefCell::default(),
             bytes: bytes.clone(),
         })
+    }
+
+    /// What `other` does not inline counts to itself here, too, so that both sides have the same functions.
+    pub fn compare_with(&mut self, other: &Self) {
+        let own: HashSet<&str> = self.functions.iter().map(|(_, _, name)| &**name).collect();
+        let lost = other.functions.iter().filter(|(_, _, name)| !own.contains(&**name) && !is_std(name));
+        self.lost = lost.map(|(_, _, name)| (last_part(name).to_owned(), name.clone())).collect();
     }
 
     /// Whether it says what its functions are called.
@@ -148,19 +172,16 @@ impl Program {
         let at = self.functions.partition_point(|(begin, ..)| *begin <= address);
         let holds = |(begin, size, _): &&(u64, u64, Rc<str>)| address - begin < (*size).max(1) || *size == 0;
         let function = self.functions[..at].last().filter(holds);
+        let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
+        let inlined = self.lines.as_ref().filter(|_| !self.lost.is_empty()).map(|lines| lines.inlined(address));
+        let lost = inlined.iter().flatten().find_map(|inlined| self.lost.get(inlined));
+        let name = lost.cloned().unwrap_or(name);
         let frame = Frame {
-            name: function.map_or(&self.unnamed, |(_, _, name)| name).clone(),
-            changed: function.is_some_and(|(begin, ..)| self.changed.contains(begin)),
-            place: self.lines.as_ref().and_then(|lines| lines.place(address)),
+            change: function.and_then(|(begin, ..)| self.changed.get(begin).copied()),
+            place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
+            name,
         };
         self.known.borrow_mut().insert(address, frame.clone());
         frame
     }
-}
-
-fn readable(name: &[u8]) -> Rc<str> {
-    let name = String::from_utf8_lossy(name);
-    // What glibc puts behind a name, and LLVM behind copies of a function.
-    let plain = name.split_once("@@").map_or(&*name, |(plain, _)| plain);
-    format!("{:#}", rustc_demangle::demangle(plain)).into()
 }

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use infergate_core::worker::Profile;
 
-use super::program::Frame;
+use super::names::is_std;
+use super::program::{Change, Frame};
 
 /// A function and what is counted to it.
 pub type Name = Rc<str>;
@@ -13,7 +14,7 @@ pub type Name = Rc<str>;
 /// One side of one block.
 #[derive(Default)]
 pub struct Tally {
-    /// By the function that a sample counts to: the innermost whose machine code changed, else the one that ran.
+    /// By the function that a sample counts to.
     pub functions: BTreeMap<Name, u64>,
     /// By that function and the one that ran.
     pub called: BTreeMap<(Name, Name), u64>,
@@ -23,8 +24,8 @@ pub struct Tally {
     pub callers: BTreeMap<(Name, Name), u64>,
     /// By whole stack, outermost first.
     pub stacks: BTreeMap<Vec<Name>, u64>,
-    /// Functions whose machine code changed that were seen anywhere in a stack.
-    pub changed: BTreeMap<Name, u64>,
+    /// Functions that may have changed that were seen anywhere in a stack, and how.
+    pub changed: BTreeMap<Name, Change>,
     /// Records, all with the same weight.
     pub records: u64,
     /// Interruptions in timed regions, and elsewhere.
@@ -37,9 +38,11 @@ pub struct Tally {
     pub iterations: u64,
 }
 
-/// The frame that a sample counts to: the innermost whose machine code changed, with what it calls; where none did, the one that ran.
+/// The frame that a sample counts to, with what it calls: the innermost that was edited, for the compiler changes others with it; else
+/// the innermost whose instructions changed; else the one that ran.
 fn whose(frames: &[Frame]) -> Option<usize> {
-    frames.iter().position(|frame| frame.changed).or(if frames.is_empty() { None } else { Some(0) })
+    let innermost = |least| frames.iter().position(|frame| frame.change >= Some(least));
+    innermost(Change::Edited).or_else(|| innermost(Change::Instructions)).or((!frames.is_empty()).then_some(0))
 }
 
 impl Tally {
@@ -58,14 +61,14 @@ impl Tally {
         if let Some(place) = &owner.place {
             *self.places.entry((owner.name.clone(), place.clone())).or_default() += 1;
         }
-        if let Some(caller) = frames[at + 1..].iter().find(|caller| caller.name != owner.name) {
+        // The standard library's `with` and `call_once` say nothing.
+        let above = || frames[at + 1..].iter().filter(|caller| caller.name != owner.name);
+        if let Some(caller) = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next()) {
             *self.callers.entry((owner.name.clone(), caller.name.clone())).or_default() += 1;
         }
-        let mut changed: Vec<&Name> = frames.iter().filter(|frame| frame.changed).map(|frame| &frame.name).collect();
-        changed.sort();
-        changed.dedup();
-        for name in changed {
-            *self.changed.entry(name.clone()).or_default() += 1;
+        for (frame, change) in frames.iter().filter_map(|frame| Some((frame, frame.change?))) {
+            let known = self.changed.entry(frame.name.clone()).or_insert(change);
+            *known = change.max(*known);
         }
     }
 

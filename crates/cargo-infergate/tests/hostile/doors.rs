@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use cargo_infergate::config::Config;
-use cargo_infergate::load::dataset::Dataset;
-use cargo_infergate::load::stream::Completion;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read,
     read_llama_bench, read_vllm,
@@ -17,6 +15,8 @@ use infergate_core::config::keys::commented_file;
 use infergate_core::config::{MAX_FILE_BYTES, Settings as _};
 use infergate_core::json;
 use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, RULES, TtftParts};
+use infergate_load::api::stream::Completion;
+use infergate_load::plan::dataset::Dataset;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 

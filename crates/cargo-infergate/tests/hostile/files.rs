@@ -4,8 +4,6 @@ use std::path::Path;
 
 use cargo_infergate::gate::paired::{PairedPolicy, summarise};
 use cargo_infergate::gate::{self, Policy};
-use cargo_infergate::load::judge;
-use cargo_infergate::load::merge::merge;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, ReceiptOrBaseline,
     Verdict, read, read_receipt_or_baseline,
@@ -14,6 +12,8 @@ use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::{self, topics};
 use infergate_core::printable::{printable, printable_report};
+use infergate_load::judge;
+use infergate_load::merge::merge;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The incomplete beta function against published values, and its inverse, which always ends.
 
-use cargo_infergate::stats::{beta_cdf, beta_quantile};
+use infergate_core::stats::{beta_cdf, beta_quantile};
 use proptest::prelude::*;
 
 /// `scipy.stats.beta.cdf(x, a, b)` of SciPy 1.17.1.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use cargo_infergate::gate::paired::{Compared, layout_spread, sides, summarise};
 use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Share, output_sha256};
-use cargo_infergate::stats::{clopper_pearson, normal, pooled_std};
 use infergate::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
+use infergate_core::stats::{clopper_pearson, normal, pooled_std};
 use serde_json::{Value, json};
 
 fn quiet(blocks: usize) -> Vec<f64> {

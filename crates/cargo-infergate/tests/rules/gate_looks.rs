@@ -10,7 +10,7 @@ use cargo_infergate::gate::paired::{
     outcomes, stand,
 };
 use cargo_infergate::receipt::{Outcome, Shown};
-use cargo_infergate::stats::normal;
+use infergate_core::stats::normal;
 use proptest::prelude::*;
 
 use crate::gate_looks::literal::{any_suite, literal};

@@ -1,6 +1,6 @@
 //! Rank tests equal SciPy's, the enumeration of all signs and published examples, and refuse what they cannot answer.
 
-use cargo_infergate::stats::{
+use infergate_core::stats::{
     MAX_SIGNED_RANKS, clopper_pearson, hodges_lehmann, holm_adjusted, signed_rank_lower_bound, signed_rank_p_above,
     signed_rank_p_below, signed_rank_upper_bound, walsh_averages,
 };

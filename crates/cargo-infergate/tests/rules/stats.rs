@@ -1,6 +1,6 @@
 //! Statistics equal NumPy's and SciPy's, and refuse what they cannot answer.
 
-use cargo_infergate::stats::{
+use infergate_core::stats::{
     coefficient_of_variation, lag_1_autocorrelation, log_ratio, mann_kendall_p_rising, mean, median, percentile,
     quantile, robust_coefficient_of_variation, sample_std, samples_needed, student_t_cdf, student_t_quantile,
     student_t_upper_tail, theil_sen,

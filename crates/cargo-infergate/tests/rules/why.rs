@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cargo_infergate::why::{Frame, Tally, explained};
+use cargo_infergate::why::{Change, Frame, Tally, explained};
 use infergate_core::case::{BenchName, Case};
 
 /// An iteration of base, nanoseconds of processor time, and samples of a side in a block.
@@ -14,7 +14,7 @@ fn case() -> Case {
 }
 
 fn frame(name: &str, changed: bool) -> Frame {
-    Frame { name: Rc::from(name), changed, place: None }
+    Frame { name: Rc::from(name), change: changed.then_some(Change::Instructions), place: None }
 }
 
 /// A side of a block whose iterations take `ns` by the clock and `processor_ns` of work: `draw` gives the stack of each sample.
@@ -119,4 +119,26 @@ fn time_in_which_nothing_runs_is_told_apart() {
     };
     let blocks: Vec<(Tally, Tally)> = (0..8).map(|block| (both(f64::from(block)), both(f64::from(block)))).collect();
     assert!(explained(case(), &blocks, false).waiting.is_none());
+}
+
+/// What the compiler made otherwise of a function that nobody edited, because its caller was, is no reason.
+#[test]
+fn an_edited_function_comes_before_one_that_only_the_compiler_changed() {
+    let stack = |ran: &str, edited: Change| {
+        let frame = |name: &str, change| Frame { name: Rc::from(name), change, place: None };
+        vec![frame(ran, Some(Change::Instructions)), frame("parse", Some(edited)), frame("main", None)]
+    };
+    let side = |hashes: u64, edited: Change| {
+        let mut at = 0;
+        side(ITERATION_NS + hashes as f64 * 1e3, ITERATION_NS + hashes as f64 * 1e3, move || {
+            at += 1;
+            stack(if at % 800 < 200 + hashes { "hash" } else { "parse" }, edited)
+        })
+    };
+    for (edited, name) in [(Change::Edited, "parse"), (Change::Refers, "hash")] {
+        let blocks: Vec<(Tally, Tally)> =
+            (0..8).map(|block| (side(block % 2, edited), side(100 + block % 2, edited))).collect();
+        let found = explained(case(), &blocks, true);
+        assert_eq!(found.functions[0].name, name, "{:?}", found.functions);
+    }
 }

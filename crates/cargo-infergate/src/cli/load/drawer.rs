@@ -9,7 +9,7 @@ use infergate_core::load::Stop;
 use infergate_core::progress::Progress;
 
 use crate::cli::progress::Line;
-use crate::load::live::Live;
+use infergate_load::target::live::Live;
 
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use super::{exit_code, show};
 use crate::cli::output;
 use crate::cli::outputs::{Files, Written};
-use crate::load::merge::merge;
 use crate::receipt::{LoadReceipt, read, write_json};
+use infergate_load::merge::merge;
 
 /// What `load` does beside putting on load.
 #[derive(Subcommand)]

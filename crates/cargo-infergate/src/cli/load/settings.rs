@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use infergate_core::config::{MAX_FILE_BYTES, find_file};
 use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_core::stats::samples_needed;
-use infergate_core::text_file::read_text;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::super::scenarios::scenarios_of;
 use super::flags::{self, Levels, Load};
 use super::shard::{self, Begin};
-use crate::load::Target;
-use crate::load::dataset::Dataset;
-use crate::load::plan::{LevelPlan, Prompts};
-use crate::load::shard::run_name;
 use crate::receipt::Limit;
-use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
+use crate::receipt::Scenario;
 use crate::receipt::{ShardRecord, TargetRecord};
+use infergate_load::plan::dataset::Dataset;
+use infergate_load::plan::shard::run_name;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::Target;
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
@@ -281,44 +280,6 @@ fn scenarios(asked: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
         found.cloned().with_context(|| format!("--scenario {name}: there is no such scenario, only {}", all.join(", ")))
     };
     asked.scenario.iter().map(find).collect()
-}
-
-/// `[[scenario]]` of `infergate.toml`. Its other keys are read elsewhere.
-#[derive(Deserialize)]
-struct File {
-    #[serde(default)]
-    scenario: Vec<Scenario>,
-}
-
-/// Those of the `infergate.toml` that holds in `folder`; none where it has none.
-///
-/// # Errors
-/// One that is not sound.
-pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
-    find_file(folder).map_or_else(|| Ok(Vec::new()), |path| in_file(&path))
-}
-
-fn in_file(path: &Path) -> Result<Vec<Scenario>> {
-    let text = read_text(path, MAX_FILE_BYTES)?;
-    let file: File = toml::from_str(&text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
-        anyhow::anyhow!("{}:{line}: {}", path.display(), error.message().lines().next().unwrap_or_default())
-    })?;
-    let place = path.display();
-    for (index, scenario) in file.scenario.iter().enumerate() {
-        let name = &scenario.name;
-        let tokens = [scenario.input_tokens, scenario.output_tokens];
-        ensure!(!name.is_empty(), "{place}: a scenario has no name; give it one");
-        ensure!(
-            tokens.iter().all(|tokens| (1..=MAX_TOKENS).contains(tokens)) && scenario.turn_tokens <= MAX_TOKENS,
-            "{place}: scenario {name}: tokens are numbers from 1 to {MAX_TOKENS}"
-        );
-        ensure!((1..=MAX_TURNS).contains(&scenario.turns), "{place}: scenario {name}: turns are from 1 to {MAX_TURNS}");
-        let again = file.scenario.iter().take(index).any(|other| other.name == *name);
-        ensure!(!again, "{place}: scenario {name} is there twice; rename one");
-    }
-    Ok(file.scenario)
 }
 
 fn scaled(scenarios: Vec<Scenario>, context_tokens: Option<u32>) -> (Vec<Scenario>, Vec<String>) {

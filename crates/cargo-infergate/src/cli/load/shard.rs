@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::flags::Shards;
-use crate::load::shard::Shard;
+use infergate_load::plan::shard::Shard;
 
 /// The number of shards of a Kubernetes Job, which tells a pod its index alone. The Job's file sets it.
 const COUNT: &str = "INFERGATE_SHARDS";

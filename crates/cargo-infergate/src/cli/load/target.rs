@@ -10,17 +10,17 @@ use infergate_core::text_file::read_text;
 
 use super::flags::{self, Load};
 use crate::cli::{bench_target, early};
-use crate::load::Target;
-use crate::load::answer_text::Room;
-use crate::load::body::Wanted;
-use crate::load::client::{Endpoint, Limits};
-use crate::load::dial::Network;
-use crate::load::endpoint::{Client, EndpointTarget};
-use crate::load::local::LocalTarget;
-use crate::load::tokenizer::Tokenizer;
-use crate::load::url::Url;
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{MAX_TARGETS, Price, TargetRecord};
+use infergate_load::api::body::Wanted;
+use infergate_load::api::text::Room;
+use infergate_load::api::tokenizer::Tokenizer;
+use infergate_load::client::dial::Network;
+use infergate_load::client::endpoint::{Client, EndpointTarget};
+use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::url::Url;
+use infergate_load::target::Target;
+use infergate_load::target::local::LocalTarget;
 
 /// A key is a line.
 const MAX_KEY_BYTES: u64 = 64 << 10;

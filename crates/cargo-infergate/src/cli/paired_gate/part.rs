@@ -217,19 +217,12 @@ impl Part {
                 receipt.partial = true;
             }
         }
-        if let Some(named) = &asked.explain {
+        if let Some(explaining) = &asked.explain {
             kept.keep(&receipt);
             if let Some((base, head)) = counting.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
             }
-            explain::attach(
-                &mut receipt,
-                policy,
-                &request,
-                changed.as_ref(),
-                (named, asked.edited.as_ref()),
-                cancelled,
-            )?;
+            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled)?;
         }
         Ok(receipt)
     }

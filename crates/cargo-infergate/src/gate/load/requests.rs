@@ -16,7 +16,7 @@ use super::{Run, subject};
 use crate::gate::newest_of_each_day;
 use crate::gate::stored::Ending;
 use crate::receipt::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
-use crate::stats::{batches, is_more_frequent};
+use infergate_core::stats::{batches, is_more_frequent};
 
 /// What is counted.
 pub(super) struct Count {

@@ -9,8 +9,8 @@ use super::looks::{Series, outcomes};
 use super::mean::anchor_mean_series;
 use super::verdict::{block_difference, series};
 use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
-use crate::stats::median;
 use infergate_core::case::Case;
+use infergate_core::stats::median;
 
 /// d of one block: the median over its samples of ln(head / anchor); base's times where base is the anchor.
 fn difference(receipt: &PairedReceipt, block: &BlockCase) -> Option<f64> {

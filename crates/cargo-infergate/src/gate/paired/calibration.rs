@@ -19,7 +19,7 @@ use crate::receipt::{
     BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
     Share, Summary,
 };
-use crate::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
+use infergate_core::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
 
 /// The fewest gates between builds that say how much layout is worth: their bound is then about twice what was seen.
 const LEAST_LAYOUT_GATES: usize = 5;

@@ -9,7 +9,7 @@
 //! image). The std is at first the expected one, and more and more what the blocks so far vary by: a pilot in a noisy second
 //! can expect far too much, and costs a few blocks instead of the verdict.
 
-use crate::stats::{finite, robust_std};
+use infergate_core::stats::{finite, robust_std};
 
 /// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
 const STAKE: f64 = 0.9;

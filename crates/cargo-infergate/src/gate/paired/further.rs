@@ -7,7 +7,7 @@ use super::looks::PASS_LEVEL;
 use crate::receipt::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
 };
-use crate::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
+use infergate_core::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
 use infergate_core::trace::Times;
 
 /// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.

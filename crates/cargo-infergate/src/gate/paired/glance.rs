@@ -2,8 +2,8 @@
 
 use super::verdict::series;
 use crate::receipt::PairedReceipt;
-use crate::stats::{mean, sample_std, student_t_quantile};
 use infergate_core::case::Case;
+use infergate_core::stats::{mean, sample_std, student_t_quantile};
 
 /// Blocks of a quick look.
 pub const GLANCE_BLOCKS: usize = 4;

@@ -8,7 +8,7 @@ use crate::receipt::{
     BlockRecord, Counter, CounterEvidence, Evidence, Name, Outcome, PairedReceipt, Reason, Side, Subject, Unit,
     VerdictRow, WindowRecord,
 };
-use crate::stats::is_more_frequent;
+use infergate_core::stats::is_more_frequent;
 
 use super::looks::{LEVEL, Series, outcomes};
 use super::verdict::series;

@@ -7,7 +7,7 @@
 
 use super::looks::Series;
 use crate::receipt::{BlockCase, BlockRecord, MeanTest, PairedCase};
-use crate::stats::mean;
+use infergate_core::stats::mean;
 
 /// The ratio of means from which on a slowdown fails, where block means are quiet and elsewhere.
 const QUIET_THRESHOLD: f64 = 1.05;
@@ -46,7 +46,7 @@ pub fn block_mean_difference(block: &BlockCase) -> Option<f64> {
 /// The same of head and whatever it is compared with.
 fn difference(base_ns: &[u64], head_ns: &[u64]) -> Option<f64> {
     let mean_ns = |times_ns: &[u64]| mean(&times_ns.iter().map(|ns| *ns as f64).collect::<Vec<f64>>());
-    crate::stats::log_ratio(mean_ns(base_ns)?, mean_ns(head_ns)?)
+    infergate_core::stats::log_ratio(mean_ns(base_ns)?, mean_ns(head_ns)?)
 }
 
 /// The blocks of a case's means; none where its file is older than such tests.

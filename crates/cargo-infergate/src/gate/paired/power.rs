@@ -2,7 +2,7 @@
 
 use super::looks::{MAX_BLOCKS, Series, outcome_beside, settled};
 use crate::receipt::Outcome;
-use crate::stats::normal;
+use infergate_core::stats::normal;
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
 pub const POWER_ASKED: f64 = 0.95;

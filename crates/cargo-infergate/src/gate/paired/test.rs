@@ -3,7 +3,7 @@
 use super::evidence::Bet;
 use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use crate::receipt::{Outcome, Shown};
-use crate::stats::{hodges_lehmann, sample_std};
+use infergate_core::stats::{hodges_lehmann, sample_std};
 
 /// What is known of it so far.
 #[derive(Debug)]

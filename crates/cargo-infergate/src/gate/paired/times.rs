@@ -7,8 +7,8 @@ use crate::receipt::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy, Statistic,
     TimeEvidence, VerdictRow,
 };
-use crate::stats::{coefficient_of_variation, mean, median};
 use infergate_core::case::Case;
+use infergate_core::stats::{coefficient_of_variation, mean, median};
 
 /// Those of one case of a suite of `cases`, as its blocks have it.
 pub fn rows(

@@ -12,8 +12,8 @@ use crate::receipt::{
     Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
-use crate::stats::median;
 use infergate_core::case::Case;
+use infergate_core::stats::median;
 
 /// What may differ.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::File;
 use super::load_levels::{Run, runs};
-use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::model::{MAX_WORD_CHARS, Report};
-use crate::stats::{mean, quantile, sample_std};
+use infergate_core::stats::{mean, quantile, sample_std};
+use infergate_load::summary::values::Values;
 
 /// The version of its schema whose fields these are.
 const VERSION: &str = "1.1";

@@ -18,6 +18,9 @@ use crate::report::words::{accept, headline, look};
 /// Whoever updates the comment in place finds it by this line.
 pub const MARKER: &str = "<!-- infergate comment -->";
 
+/// What to do after each outcome.
+const WHAT_NOW: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/FAILED.md");
+
 /// GitHub takes 65,536 characters; bytes are never fewer.
 const MOST_BYTES: usize = 65_000;
 /// Rows of a table of what changed.
@@ -66,6 +69,9 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     text += &intended(verdict);
     text += &changed(report);
     text += &looks(verdict, inputs);
+    if verdict.exit_code != 0 {
+        let _ = write!(text, "\nWhat now: {WHAT_NOW}\n");
+    }
     text += &compared(inputs, report);
     text += &commands(inputs);
     text += &declared(verdict, inputs);

@@ -9,7 +9,7 @@ use crate::receipt::{CaseRecord, Metric, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::load::{Point, View};
 use crate::report::model::Report;
-use crate::stats::sample_std;
+use infergate_core::stats::sample_std;
 
 #[derive(Serialize)]
 struct Entry {

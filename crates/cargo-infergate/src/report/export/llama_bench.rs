@@ -14,7 +14,7 @@ use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
 use crate::report::model::{MAX_WORD_CHARS, Report, Unit};
 use crate::report::units::MISSING;
-use crate::stats::{mean, sample_std};
+use infergate_core::stats::{mean, sample_std};
 
 /// One case, in llama-bench's names. Rates count prompt and output tokens, as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,9 +2,9 @@
 
 use infergate_core::load::RequestRecord;
 
-use crate::load::summary::{LevelSummary, Window, counted_requests, steady_window, summarise, summarise_target};
 use crate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
-use crate::stats::mean;
+use infergate_core::stats::mean;
+use infergate_load::summary::{LevelSummary, Window, counted_requests, steady_window, summarise, summarise_target};
 
 pub struct Run<'a> {
     pub level: &'a LevelRecord,

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::File;
 use super::load_levels::{Run, deviation, runs};
-use crate::load::values::Values;
 use crate::receipt::{LoadReceipt, Metric, to_json};
 use crate::report::inputs::Inputs;
 use crate::report::model::{MAX_WORD_CHARS, Report};
-use crate::stats::mean;
+use infergate_core::stats::mean;
+use infergate_load::summary::values::Values;
 
 pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let Some(receipt) = &inputs.load else { return Ok(Vec::new()) };

@@ -2,10 +2,10 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use crate::load::summary::counted_requests;
-use crate::load::values::Values;
 use crate::receipt::LevelRecord;
 use crate::receipt::Metric;
+use infergate_load::summary::counted_requests;
+use infergate_load::summary::values::Values;
 
 /// Parts of the requests, in the order of their starts, that are compared with each other.
 pub const QUARTERS: usize = 4;

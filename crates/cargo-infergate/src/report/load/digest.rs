@@ -9,16 +9,16 @@ use super::course::{Quarter, Uptime, quarters, uptime};
 use super::feels::{INSTANT_NS, SLUGGISH_NS};
 use super::pairs::{Agreement, MOST_PAIRS, Winners, agreements};
 use super::view::Series;
-use crate::load::cost::{Cost, cost};
-use crate::load::crossing::compare;
-use crate::load::slo::{Goodput, goodput, meets};
-use crate::load::summary::{
-    Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target,
-};
 use crate::receipt::Limit;
 use crate::receipt::Metric;
 use crate::receipt::{LevelRecord, LoadReceipt};
-use crate::stats::{Queue, mean, share_interval};
+use infergate_core::stats::{Queue, mean, share_interval};
+use infergate_load::summary::cost::{Cost, cost};
+use infergate_load::summary::crossing::compare;
+use infergate_load::summary::slo::{Goodput, goodput, meets};
+use infergate_load::summary::{
+    Counted, LevelSummary, Window, by_start, measured, scaling_efficiency, summarise, summarise_target,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::digest::Point;
-use crate::load::crossing::Faster;
 use crate::receipt::LoadReceipt;
 use crate::receipt::Metric;
+use infergate_load::summary::crossing::Faster;
 
 /// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
 pub const MOST_PAIRS: usize = 200;

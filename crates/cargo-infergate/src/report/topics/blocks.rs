@@ -9,8 +9,8 @@ use crate::receipt::{
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
 use crate::report::words;
-use crate::stats::median;
 use infergate_core::receipt::file_word;
+use infergate_core::stats::median;
 
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;

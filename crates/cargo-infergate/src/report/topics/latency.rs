@@ -11,8 +11,8 @@ use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 use crate::report::units::MISSING;
-use crate::stats::percentile;
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::percentile;
 
 /// How figures of cases are made.
 const PERCENTILES: &str = "All samples of all processes. A percentile is printed from the number of samples on for which a 95 % interval of it \

@@ -4,8 +4,8 @@ use crate::receipt::{CaseRecord, LlamaBenchTest};
 use crate::report::figures::token_rates;
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Missing, Section, Table, Unit};
-use crate::stats::mean;
 use infergate_core::case::Case;
+use infergate_core::stats::mean;
 
 /// Lines of more tests than this cannot be read.
 const MOST: usize = 40;

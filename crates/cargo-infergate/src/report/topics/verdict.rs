@@ -211,7 +211,7 @@ fn token(output: &OutputEvidence, id: Option<u32>) -> Cell {
 fn other(output: &OutputEvidence) -> Cell {
     let is_other = matches!(output.comparison, OutputComparison::Changed | OutputComparison::Drifted);
     match output.max_abs_logit_delta.filter(|_| is_other && output.position.is_none()) {
-        Some(delta) => Cell::text(format!("a logit differs by {delta:.1e}")),
+        Some(delta) => Cell::text(format!("logits differ by {delta:.1e}")),
         None => token(output, output.head_id),
     }
 }

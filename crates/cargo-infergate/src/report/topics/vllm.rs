@@ -1,10 +1,10 @@
 //! Results of `vllm bench serve` beside the levels of a load run here that put on the same load.
 
-use crate::load::summary::{LevelSummary, summarise};
 use crate::receipt::{LevelRecord, VllmResult};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Missing, Section, Table, Unit};
 use infergate_core::load::Arrivals;
+use infergate_load::summary::{LevelSummary, summarise};
 
 /// Lines of more runs than this cannot be read.
 const MOST: usize = 40;
@@ -74,7 +74,9 @@ fn figures(result: &VllmResult, here: Option<LevelSummary>) -> Vec<Figure> {
         Figure { name, unit: Unit::Ns, theirs, here }
     };
     let rate = here.and_then(|summary| summary.system_tokens_per_s);
-    let at = |p: f64, of: fn(&LevelSummary) -> &crate::load::values::Values| here.and_then(|summary| of(summary).at(p));
+    let at = |p: f64, of: fn(&LevelSummary) -> &infergate_load::summary::values::Values| {
+        here.and_then(|summary| of(summary).at(p))
+    };
     let all = [
         Figure { name: "output throughput", unit: Unit::TokensPerS, theirs: result.output_throughput, here: rate },
         time("TTFT P50", result.median_ttft_ms, at(0.5, |summary| &summary.ttft_ns)),

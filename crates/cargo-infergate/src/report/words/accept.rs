@@ -38,10 +38,11 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
     verdict.rows.iter().filter(|row| row.outcome == Outcome::Accepted).map(decided).collect()
 }
 
-/// The tables that would let pass what failed; none where none would, or where no revision was compared with.
+/// The tables that would let pass what failed; none where they would not, or where no revision was compared with.
 pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
     let mut tables: Vec<Accept> = Vec::new();
-    if receipt.terms.is_none() || verdict.exit_code == 0 {
+    let is_beyond = |row: &VerdictRow| [Outcome::Leak, Outcome::Growth, Outcome::TargetMissed].contains(&row.outcome);
+    if receipt.terms.is_none() || verdict.exit_code == 0 || verdict.rows.iter().any(is_beyond) {
         return tables;
     }
     for wanted in verdict.rows.iter().filter_map(table) {

@@ -77,8 +77,9 @@ fn function(function: &ExplainedFunction) -> String {
     let place = place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
     let code = match (changed, caller) {
         _ if *edited == Some(true) => ", which this change edits".to_owned(),
-        (Some(true), _) if *edited == Some(false) => ", whose machine code changed, but not its source".to_owned(),
-        (Some(true), _) => ", whose machine code changed".to_owned(),
+        (Some(true), Some(caller)) => format!(", whose machine code changed; called by {}", name(caller)),
+        (Some(true), None) if *edited == Some(false) => ", whose machine code changed, but not its source".to_owned(),
+        (Some(true), None) => ", whose machine code changed".to_owned(),
         (Some(false), Some(caller)) => format!(", whose code did not change; called by {}", name(caller)),
         (Some(false), None) => ", whose code did not change".to_owned(),
         (None, Some(caller)) => format!(", called by {}", name(caller)),

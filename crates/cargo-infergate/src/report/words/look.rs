@@ -13,7 +13,7 @@ use crate::report::inputs::{Inputs, commit};
 use crate::report::units::MISSING;
 use crate::report::words::command::flag;
 use crate::report::{units, words};
-use crate::stats::clopper_pearson;
+use infergate_core::stats::clopper_pearson;
 
 /// Characters of a place in the code.
 pub const MAX_PLACE_CHARS: usize = 160;

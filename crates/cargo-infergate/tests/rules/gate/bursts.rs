@@ -3,7 +3,7 @@
 //! `cargo test -p cargo-infergate --test rules gate::bursts -- --nocapture` prints it (docs/LOAD.md).
 
 use cargo_infergate::gate::Policy;
-use cargo_infergate::stats::{batches, clopper_pearson, is_more_frequent, normal};
+use infergate_core::stats::{batches, clopper_pearson, is_more_frequent, normal};
 
 /// Runs of each world.
 const RUNS: usize = 2_000;

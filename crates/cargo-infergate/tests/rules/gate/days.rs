@@ -2,7 +2,7 @@
 
 use cargo_infergate::gate::{Policy, judge, newest_of_each_day, stored_limit};
 use cargo_infergate::receipt::{Outcome, Reason, Receipt};
-use cargo_infergate::stats::{mean, normal};
+use infergate_core::stats::{mean, normal};
 
 use crate::gate::support::{baseline, decode_baseline, note, row, run, time};
 

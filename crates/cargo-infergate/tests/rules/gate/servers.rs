@@ -5,7 +5,7 @@ use cargo_infergate::gate::servers::{LEAST_SERVERS, weigh};
 use cargo_infergate::receipt::{
     Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
 };
-use cargo_infergate::stats::normal;
+use infergate_core::stats::normal;
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, note, row, time};

@@ -1,7 +1,8 @@
 //! Two servers under load: what a window says, and what the gate makes of servers whose faults are known.
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
-use cargo_infergate::load::window::{METRICS, case_name, of_case_name, window};
+use cargo_infergate::paired::load_window::window;
+use cargo_infergate::receipt::window::{METRICS, case_name, of_case_name};
 use cargo_infergate::receipt::{
     BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
 };

@@ -3,7 +3,7 @@
 use cargo_infergate::gate::paired::{MAX_BLOCKS, MOST_LAYOUTS, Series, layouts_wanted, outcomes};
 use cargo_infergate::paired::layouts::draw;
 use cargo_infergate::receipt::Outcome;
-use cargo_infergate::stats::normal;
+use infergate_core::stats::normal;
 
 /// Of `suites` suites of `cases` unchanged cases, the share in which a case is called regressed, with `layouts` builds a side that
 /// differ by `tau` from each other and blocks that vary by 1 % besides; the builds are drawn as a gate draws them.

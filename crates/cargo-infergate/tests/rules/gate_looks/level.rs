@@ -4,7 +4,7 @@ use cargo_infergate::gate::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, called_share, design_level, fewest_to_fail, in_suite, outcomes, smallest_slowdown,
 };
 use cargo_infergate::receipt::Outcome;
-use cargo_infergate::stats::normal;
+use infergate_core::stats::normal;
 
 use crate::gate_looks::{limit, series};
 

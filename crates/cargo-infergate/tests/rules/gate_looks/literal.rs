@@ -2,7 +2,7 @@
 
 use cargo_infergate::gate::paired::{Bet, MAX_BLOCKS, PASS_LEVEL, Series};
 use cargo_infergate::receipt::Outcome;
-use cargo_infergate::stats::{hodges_lehmann, normal};
+use infergate_core::stats::{hodges_lehmann, normal};
 
 use crate::gate_looks::series;
 

@@ -6,8 +6,8 @@ use cargo_infergate::gate::paired::{
     MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, settled, stand,
 };
 use cargo_infergate::receipt::{BlockCase, Outcome, Shown};
-use cargo_infergate::stats::normal;
 use infergate_core::case::Case;
+use infergate_core::stats::normal;
 
 use crate::gate_looks::{limit, series};
 

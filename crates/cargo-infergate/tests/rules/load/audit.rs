@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cargo_infergate::load::audit::{audit, compare};
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::script_server::{Log, Script};
 use infergate::load::Arrivals;
+use infergate_load::client::audit::{audit, compare};
+use infergate_load::client::script_server::{Log, Script};
+use infergate_load::target::live::Live;
 
 use crate::load::summary::level;
 

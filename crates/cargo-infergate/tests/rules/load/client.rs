@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cargo_infergate::load::client::Limits;
-use cargo_infergate::load::connection::Connection;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::stamped::RunClock;
 use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_load::client::connection::Connection;
+use infergate_load::client::request::Limits;
+use infergate_load::client::stamped::RunClock;
+use infergate_load::target::live::Live;
 
 use crate::load::script::{
     Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, token, wait_ms,

@@ -1,6 +1,6 @@
 //! The event-stream parser: however the bytes are split, the events are the same.
 
-use cargo_infergate::load::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
+use infergate_load::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use proptest::prelude::*;
 
 type Found = Vec<(Vec<u8>, bool)>;

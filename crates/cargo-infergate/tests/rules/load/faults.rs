@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cargo_infergate::load::body::Api;
-use cargo_infergate::load::client::{Endpoint, Limits};
-use cargo_infergate::load::connection::Http;
-use cargo_infergate::load::dial::Network;
-use cargo_infergate::load::endpoint::Client;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::plan::{LevelPlan, Prompts};
-use cargo_infergate::load::shard::Shard;
-use cargo_infergate::load::url::Url;
 use cargo_infergate::receipt::Scenario;
 use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
+use infergate_load::api::body::Api;
+use infergate_load::client::connection::Http;
+use infergate_load::client::dial::Network;
+use infergate_load::client::endpoint::Client;
+use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::url::Url;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::live::Live;
 
 use crate::load::script::{END, HEAD, chunk, wanted};
 

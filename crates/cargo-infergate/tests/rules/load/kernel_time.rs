@@ -1,9 +1,9 @@
 //! What the system says of when it received what a client read, over loopback.
 
-use cargo_infergate::load::body::Api;
-use cargo_infergate::load::connection::Http;
-use cargo_infergate::load::dial::{Dial as _, Network};
-use cargo_infergate::load::url::Url;
+use infergate_load::api::body::Api;
+use infergate_load::client::connection::Http;
+use infergate_load::client::dial::{Dial as _, Network};
+use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 

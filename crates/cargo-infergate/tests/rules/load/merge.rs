@@ -1,11 +1,11 @@
 //! Receipts of shards, put together: what one client would have written, or a refusal that names a file.
 
-use cargo_infergate::load::merge::merge;
-use cargo_infergate::load::shard::Shard;
-use cargo_infergate::load::summary::{Window, counted_requests, steady_window, summarise};
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, ShardRecord};
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+use infergate_load::merge::merge;
+use infergate_load::plan::shard::Shard;
+use infergate_load::summary::{Window, counted_requests, steady_window, summarise};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

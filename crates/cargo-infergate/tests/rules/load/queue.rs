@@ -71,7 +71,7 @@ impl Queue {
         let window = (records[0].scheduled_ns, last_end_ns);
         let mut level = crate::load::summary::level(1, 1);
         level.arrivals = arrivals;
-        level.steady = Some(cargo_infergate::load::summary::Window { from_ns: window.0, to_ns: window.1 });
+        level.steady = Some(infergate_load::summary::Window { from_ns: window.0, to_ns: window.1 });
         level.issued = requests as u64;
         level.wall_ns = window.1;
         level.requests = records;

@@ -1,8 +1,8 @@
 //! A prompt that is sent again and answered faster is called, and nothing else is.
 
-use cargo_infergate::load::repeats::{fall, warnings};
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
-use cargo_infergate::stats::Queue as Dependence;
+use infergate_core::stats::Queue as Dependence;
+use infergate_load::summary::repeats::{fall, warnings};
 
 use crate::load::queue::{Load, Queue, Server};
 use crate::load::receipt::sound;
@@ -77,7 +77,7 @@ fn few_prompts_and_times_that_are_none_say_nothing() {
     assert!(fall(&[(1.0, 0.95); 60]).is_some_and(|fall| !fall.is_called));
     assert_eq!(fall(&[(0.0, 1.0); 20]), None);
     // A queue without end is not seen in few.
-    let open = cargo_infergate::load::repeats::fall(&[(1.0, 0.5); 2_999], Dependence::Unbounded(0.0));
+    let open = infergate_load::summary::repeats::fall(&[(1.0, 0.5); 2_999], Dependence::Unbounded(0.0));
     assert_eq!(open, None);
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cargo_infergate::load::client::Limits;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::plan::{LevelPlan, Prompts};
-use cargo_infergate::load::runner::{Ran, run_level};
-use cargo_infergate::load::shard::Shard;
-use cargo_infergate::load::stamped::RunClock;
 use cargo_infergate::receipt::Scenario;
 use infergate::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
+use infergate_load::client::request::Limits;
+use infergate_load::client::runner::{Ran, run_level};
+use infergate_load::client::stamped::RunClock;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::live::Live;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 

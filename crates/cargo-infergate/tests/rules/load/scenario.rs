@@ -1,7 +1,7 @@
 //! Scenarios, and how they are made to fit.
 
-use cargo_infergate::load::prompt::prompt;
 use cargo_infergate::receipt::Scenario;
+use infergate_load::plan::prompt::prompt;
 use proptest::prelude::*;
 
 #[test]

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cargo_infergate::load::body::{Api, Wanted};
-use cargo_infergate::load::client::{Endpoint, Limits};
-use cargo_infergate::load::connection::Http;
-use cargo_infergate::load::dial::{Dial, Dialling, Stream};
-use cargo_infergate::load::url::Url;
+use infergate_load::api::body::{Api, Wanted};
+use infergate_load::client::connection::Http;
+use infergate_load::client::dial::{Dial, Dialling, Stream};
+use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;

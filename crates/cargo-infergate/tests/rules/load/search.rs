@@ -1,11 +1,11 @@
 //! The search for the most users: where it ends, and how often its answer misses the objective.
 
-use cargo_infergate::load::search::{Step, next_step};
-use cargo_infergate::load::slo::meets;
-use cargo_infergate::load::summary::summarise;
 use cargo_infergate::receipt::Limit;
 use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
+use infergate_load::judge::search::{Step, next_step};
+use infergate_load::summary::slo::meets;
+use infergate_load::summary::summarise;
 use proptest::prelude::*;
 
 use crate::load::queue::{Load, Queue, Server};

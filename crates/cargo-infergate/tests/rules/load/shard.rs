@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::load::plan::{LevelPlan, Prompts};
-use cargo_infergate::load::runner::Ran;
-use cargo_infergate::load::shard::Shard;
 use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
+use infergate_load::client::runner::Ran;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
 
 use crate::load::runner::{plan, prompt_of, run};
 use crate::load::script::{Script, answer};
@@ -95,7 +95,7 @@ fn each_shard_sends_its_own_rows_of_a_dataset() {
     let path = folder.path().join("data.jsonl");
     let rows: Vec<String> = (0..6).map(|row| format!("{{\"prompt\": \"row {row}\"}}")).collect();
     std::fs::write(&path, rows.join("\n")).expect("a file");
-    let dataset = cargo_infergate::load::dataset::Dataset::read(&path).expect("a dataset");
+    let dataset = infergate_load::plan::dataset::Dataset::read(&path).expect("a dataset");
     let mut whole = plan(Arrivals::Closed { users: 2 }, Stop::Requests { count: 6 });
     whole.prompts = Prompts::File(dataset.into());
     let sent: Vec<Vec<String>> = in_shards(&whole, 2).into_iter().map(|(_, prompts)| prompts).collect();

@@ -1,10 +1,10 @@
 //! Limits: of levels, and of each request.
 
-use cargo_infergate::load::slo::{goodput, meets};
-use cargo_infergate::load::summary::summarise;
 use cargo_infergate::receipt::Limit;
 use cargo_infergate::report;
 use infergate::load::{Failure, FailureClass};
+use infergate_load::summary::slo::{goodput, meets};
+use infergate_load::summary::summarise;
 
 use crate::load::summary::level;
 

@@ -1,13 +1,13 @@
 //! A level on a server that shares itself among the requests in flight: what it says is the truth of full load, or that it has too
 //! few requests to say it.
 
-use cargo_infergate::load::judge;
-use cargo_infergate::load::plan::LevelPlan;
-use cargo_infergate::load::runner::Ran;
-use cargo_infergate::load::summary::{LevelSummary, summarise};
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_load::client::runner::Ran;
+use infergate_load::judge;
+use infergate_load::plan::LevelPlan;
+use infergate_load::summary::{LevelSummary, summarise};
 
 use crate::load::receipt::sound;
 use crate::load::runner::{plan, run};

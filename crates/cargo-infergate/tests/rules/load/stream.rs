@@ -1,7 +1,7 @@
 //! What a completion's events become: pieces with their times, counts, reasons.
 
-use cargo_infergate::load::stream::Completion;
 use infergate::load::{FailureClass, RequestRecord};
+use infergate_load::api::stream::Completion;
 use proptest::prelude::*;
 
 /// Reads `pieces`, each at its own time (1000, 2000, ...), of an answer of 8 tokens.

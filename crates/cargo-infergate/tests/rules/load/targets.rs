@@ -3,18 +3,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cargo_infergate::load::client::Limits;
-use cargo_infergate::load::crossing::{Faster, compare};
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::plan::{LevelPlan, Prompts};
-use cargo_infergate::load::runner::run_level;
-use cargo_infergate::load::shard::Shard;
-use cargo_infergate::load::stamped::RunClock;
-use cargo_infergate::load::summary::{summarise, summarise_target};
 use cargo_infergate::receipt::LevelRecord;
 use cargo_infergate::receipt::Scenario;
 use cargo_infergate::report;
 use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_load::client::request::Limits;
+use infergate_load::client::runner::run_level;
+use infergate_load::client::stamped::RunClock;
+use infergate_load::plan::shard::Shard;
+use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::summary::crossing::{Faster, compare};
+use infergate_load::summary::{summarise, summarise_target};
+use infergate_load::target::live::Live;
 
 use crate::load::receipt::sound;
 use crate::load::script::{Script, answer, endpoint, in_made_up_time};

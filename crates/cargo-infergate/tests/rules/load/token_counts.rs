@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-use cargo_infergate::load::answer_text::{AnswerText, Pieces, Room};
-use cargo_infergate::load::client::Limits;
-use cargo_infergate::load::judge;
-use cargo_infergate::load::live::Live;
-use cargo_infergate::load::stamped::RunClock;
-use cargo_infergate::load::summary::{Counted, summarise};
-use cargo_infergate::load::token_counts::{TokenCounts, compare};
 use cargo_infergate::receipt::LoadReceipt;
 use cargo_infergate::report;
 use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_load::api::text::{AnswerText, Pieces, Room};
+use infergate_load::client::request::Limits;
+use infergate_load::client::stamped::RunClock;
+use infergate_load::judge;
+use infergate_load::summary::token_counts::{TokenCounts, compare};
+use infergate_load::summary::{Counted, summarise};
+use infergate_load::target::live::Live;
 
 use crate::load::command::Place;
 use crate::load::faults::{answer, next_request, server};

@@ -1,7 +1,7 @@
 //! Where requests go, and what is never shown of it.
 
-use cargo_infergate::load::body::Api;
-use cargo_infergate::load::url::Url;
+use infergate_load::api::body::Api;
+use infergate_load::client::url::Url;
 
 #[test]
 fn the_end_of_the_path_is_added_where_it_is_missing() {

@@ -7,7 +7,7 @@ use infergate_core::case::Case;
 
 use super::{Kind, block_difference, of_kind};
 use crate::receipt::{BlockCase, Calibration, CalibrationGate, Layout};
-use crate::stats::{mean, normal, pooled_std, quantile};
+use infergate_core::stats::{mean, normal, pooled_std, quantile};
 
 /// Experiments simulated to find what is compatible with what was seen.
 const SIMULATED: usize = 1_000;

@@ -5,7 +5,7 @@ use infergate_core::case::Case;
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
 use crate::receipt::{Calibration, Note, Outcome, PairedCase, PairedReceipt};
-use crate::stats::sample_std;
+use infergate_core::stats::sample_std;
 
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
 const TIMES_AS_NOISY: f64 = 2.0;

@@ -9,7 +9,7 @@ use super::{
 use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
 use crate::gate::paired::power::POWER_ASKED;
 use crate::receipt::{BlockRecord, Calibration, CalibrationGate, MeanTest, Outcome, PairedCase, Power, Resampled};
-use crate::stats::{clopper_pearson, median, quantile};
+use infergate_core::stats::{clopper_pearson, median, quantile};
 
 /// Suites drawn in all, and within each outer resample of the gates.
 const SUITES: usize = 2_000;

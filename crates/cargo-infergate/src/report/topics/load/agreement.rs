@@ -3,7 +3,7 @@
 use crate::report::inputs::Inputs;
 use crate::report::load::View;
 use crate::report::model::{Cell, Column, Missing, Section, Table, Unit};
-use crate::stats::clopper_pearson;
+use infergate_core::stats::clopper_pearson;
 
 const ABOUT: &str = "How many of the dataset's prompts two targets answered with the same text. Two that serve one model can differ by a coarser \
                      quantization, another order of sums, or a special token before the prompt. Which answer is better is not said.";

@@ -1,9 +1,9 @@
 //! Every level in one line: how many requests, how many at once, what came out of all of them together.
 
-use crate::load::summary::Counted;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Rank, View, percentile_cell};
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Tone, Unit};
+use infergate_load::summary::Counted;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;

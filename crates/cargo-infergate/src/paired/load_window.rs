@@ -1,0 +1,103 @@
+//! A window of load on one server of a gate: which numbers it has, and how they follow from its requests. Pure.
+//!
+//! Users send requests from the begin of a ramp until some time behind the window, so that every moment of the window is at full
+//! load. Which requests count is decided by their start, because choosing by ends leaves out long answers; those that already
+//! waited when the window began count as well, because a queue that starves them is seen in nothing else.
+
+use std::collections::BTreeMap;
+
+use infergate_core::load::{FailureClass, RequestRecord};
+
+use crate::receipt::{LoadCase, Side, WindowRecord, WindowTimes};
+use infergate_core::stats::quantile;
+
+/// What `records`, whose times count from the begin of the load, say of the window of `load` on this side's server.
+///
+/// # Errors
+/// Why the load was not full for all of it, in one sentence.
+pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<WindowRecord, String> {
+    let WindowTimes { from_ns, to_ns, .. } = load.times;
+    let full_to_ns = full_to_ns(load.users, records);
+    if full_to_ns < to_ns {
+        return Err(format!(
+            "{} users were not busy up to the end of a window of {:.1} s; ask for a longer one with server.window_s",
+            load.users,
+            load.times.length_ns() as f64 / 1e9
+        ));
+    }
+    let within = |ns: u64| from_ns < ns && ns <= to_ns;
+    let started = |record: &RequestRecord| (from_ns..to_ns).contains(&record.scheduled_ns);
+    let first_ns = |record: &RequestRecord| record.chunk_ns.first().copied();
+    let waited =
+        |record: &RequestRecord| record.scheduled_ns < from_ns && first_ns(record).is_none_or(|ns| ns > from_ns);
+    let all_the_time = |record: &RequestRecord| record.scheduled_ns <= from_ns && record.ended_ns >= to_ns;
+
+    let mut failures = BTreeMap::new();
+    let failed = records.iter().filter_map(|record| Some(record.failure.as_ref()?.class));
+    for class in failed.filter(|class| *class != FailureClass::Cancelled) {
+        *failures.entry(class).or_default() += 1;
+    }
+    let completed = || records.iter().filter(|record| record.failure.is_none());
+    let ttft = |record: &RequestRecord| Some(first_ns(record)?.saturating_sub(record.scheduled_ns));
+    let gaps = || {
+        let of_one = |record: &'_ RequestRecord| {
+            let user = record.user;
+            let pairs = record.chunk_ns.windows(2).filter(|pair| within(pair[1]));
+            pairs.map(|pair| (user, pair[1].saturating_sub(pair[0]))).collect::<Vec<_>>()
+        };
+        records.iter().flat_map(of_one)
+    };
+    let all: Vec<f64> = gaps().map(|(_, ns)| ns as f64).collect();
+    let mut longest: BTreeMap<u32, u64> = BTreeMap::new();
+    for (user, ns) in gaps() {
+        let known = longest.entry(user).or_default();
+        *known = ns.max(*known);
+    }
+    Ok(WindowRecord {
+        side,
+        scenario: load.scenario.clone(),
+        users: load.users,
+        length_ns: load.times.length_ns(),
+        output_tokens: records.iter().map(|record| tokens_within(record, within)).sum::<f64>().round() as u64,
+        in_flight: in_flight(records, from_ns, to_ns),
+        issued: records.len() as u64,
+        failures,
+        starved: records.iter().filter(|r| all_the_time(r) && first_ns(r).is_none_or(|ns| ns > to_ns)).count() as u64,
+        unfinished: records.iter().filter(|r| started(r) && r.ended_ns > full_to_ns).count() as u64,
+        ttft_ns: completed().filter(|record| started(record) || waited(record)).filter_map(ttft).collect(),
+        gaps: all.len() as u64,
+        itl_p90_ns: quantile(&all, 0.9).map(|ns| ns.round() as u64),
+        longest_gap_ns: longest.into_values().collect(),
+    })
+}
+
+/// Until when every user had something in flight; 0 where there are fewer users.
+fn full_to_ns(users: u32, records: &[RequestRecord]) -> u64 {
+    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    for record in records {
+        let known = last.entry(record.user).or_default();
+        *known = record.ended_ns.max(*known);
+    }
+    if last.len() < users as usize { 0 } else { last.into_values().min().unwrap_or(0) }
+}
+
+/// Its tokens whose pieces came within the window. Where pieces do not say how many they hold, each has the same share.
+fn tokens_within(record: &RequestRecord, within: impl Fn(u64) -> bool) -> f64 {
+    if record.chunk_tokens.is_empty() {
+        let pieces = record.chunk_ns.iter().filter(|ns| within(**ns)).count() as f64;
+        let each = match record.failure {
+            None => record.tokens() as f64 / record.chunk_ns.len().max(1) as f64,
+            Some(_) => 1.0,
+        };
+        return pieces * each;
+    }
+    let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
+    pieces.filter(|(ns, _)| within(**ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
+}
+
+/// Time in flight of all requests within the window / its length.
+fn in_flight(records: &[RequestRecord], from_ns: u64, to_ns: u64) -> f64 {
+    let within =
+        |record: &RequestRecord| record.ended_ns.min(to_ns).saturating_sub(record.scheduled_ns.max(from_ns)) as f64;
+    records.iter().map(within).sum::<f64>() / to_ns.saturating_sub(from_ns).max(1) as f64
+}

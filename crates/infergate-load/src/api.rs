@@ -1,0 +1,9 @@
+//! The API that servers share: what a request asks for, and how its streamed answer is read. Pure.
+
+pub mod body;
+mod chunk;
+pub mod events;
+pub mod failures;
+pub mod stream;
+pub mod text;
+pub mod tokenizer;

@@ -1,0 +1,88 @@
+//! What a request asks for, as JSON.
+
+use anyhow::{Result, bail};
+use infergate_core::config::FromValue;
+use infergate_core::config::keys::Value as Setting;
+use serde_json::{Value, json};
+
+/// Which of the two endpoints is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// `/chat/completions`.
+    Chat,
+    /// `/completions`.
+    Completions,
+}
+
+impl Api {
+    /// The end of its path.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Completions => "/completions",
+        }
+    }
+
+    /// Its name on the command line and in receipts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+        }
+    }
+}
+
+impl FromValue for Api {
+    fn from_value(value: &Setting) -> Result<Self> {
+        let word: String = value.to()?;
+        let found = [Self::Chat, Self::Completions].into_iter().find(|api| api.name() == word);
+        found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
+    }
+}
+
+/// What every request says besides its prompt. Decoding is greedy.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Which endpoint.
+    pub api: Api,
+    /// The model's name at the server.
+    pub model: String,
+    /// The field that limits the output: `max_tokens`, or `max_completion_tokens`.
+    pub limit_field: &'static str,
+    /// Send `ignore_eos`, an extension of some servers.
+    pub ignore_eos: bool,
+    /// Send `min_tokens`, an extension of some servers, with the number of output tokens.
+    pub min_tokens: bool,
+    /// Ask for the count of tokens in a last chunk.
+    pub usage: bool,
+}
+
+impl Wanted {
+    /// Whether the server was asked for exactly so many tokens, so that fewer are a failure.
+    pub fn is_exact(&self) -> bool {
+        self.ignore_eos || self.min_tokens
+    }
+
+    /// The body of a request for `output_tokens` tokens.
+    pub fn body(&self, prompt: &str, output_tokens: u32) -> String {
+        let mut body = json!({ "model": self.model, "stream": true, "temperature": 0.0 });
+        let mut set = |field: &str, value: Value| {
+            body[field] = value;
+        };
+        match self.api {
+            Api::Chat => set("messages", json!([{ "role": "user", "content": prompt }])),
+            Api::Completions => set("prompt", prompt.into()),
+        }
+        set(self.limit_field, output_tokens.into());
+        if self.usage {
+            set("stream_options", json!({ "include_usage": true }));
+        }
+        if self.ignore_eos {
+            set("ignore_eos", true.into());
+        }
+        if self.min_tokens {
+            set("min_tokens", output_tokens.into());
+        }
+        body.to_string()
+    }
+}

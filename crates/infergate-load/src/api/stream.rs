@@ -1,0 +1,231 @@
+//! One streamed completion: events and their times become a request's record.
+
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::receipt::limits::MAX_NUMBER;
+use infergate_core::sha256;
+use sha2::{Digest, Sha256};
+
+use crate::api::chunk::{Chunk, Reason, ServerError};
+use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
+use crate::api::failures::failure;
+use crate::api::text::{Pieces, Room};
+
+/// Bytes that an answer may have beside its tokens.
+const MAX_SPARE_BYTES: u64 = 4 << 20;
+/// Bytes that the events of one token may have.
+const MAX_TOKEN_BYTES: u64 = 64 << 10;
+/// Pieces that may come beyond the tokens asked for: a server may send a tool call's name apart.
+const SPARE_PIECES: u64 = 64;
+
+/// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
+#[derive(Debug)]
+pub struct Completion {
+    events: Events,
+    hash: Sha256,
+    /// Each piece of the output so far, where they are kept and there is room.
+    texts: Option<Pieces>,
+    asked_tokens: u64,
+    read_bytes: u64,
+    /// Tokens of the output by the usage of the last event that said it beside a piece.
+    counted: Option<u64>,
+    /// Each piece so far said how many tokens there are.
+    each_counted: bool,
+    finish: Option<Reason>,
+    done: bool,
+}
+
+impl Completion {
+    /// For an answer of `asked_tokens` output tokens.
+    pub fn new(asked_tokens: u32) -> Self {
+        Self {
+            events: Events::default(),
+            hash: Sha256::new(),
+            texts: None,
+            asked_tokens: asked_tokens.into(),
+            read_bytes: 0,
+            counted: None,
+            each_counted: true,
+            finish: None,
+            done: false,
+        }
+    }
+
+    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included, as far as there is `room`.
+    pub fn keeping_texts(self, room: &Room) -> Self {
+        Self { texts: Pieces::new(room), ..self }
+    }
+
+    /// The texts of its pieces, where they were kept.
+    pub fn take_texts(&mut self) -> Option<Pieces> {
+        self.texts.take()
+    }
+
+    /// The number of tokens asked for, where the server says that the answer was ended by it.
+    pub fn limit_tokens(&self) -> Option<u64> {
+        (self.finish == Some(Reason::Length)).then_some(self.asked_tokens)
+    }
+
+    /// `[DONE]` came: nothing more is expected.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Takes bytes that one read of the socket gave at `read_ns`. Gives how many pieces of output were in them.
+    ///
+    /// # Errors
+    /// Bytes that are no events of a completion, an error event, an answer without an end.
+    pub fn read(&mut self, read_ns: u64, bytes: &[u8], record: &mut RequestRecord) -> Result<u64, Failure> {
+        self.read_bytes += bytes.len() as u64;
+        if self.read_bytes > MAX_SPARE_BYTES + MAX_TOKEN_BYTES * self.asked_tokens {
+            let read = self.read_bytes;
+            return Err(failure(
+                FailureClass::MalformedStream,
+                format!("the answer has {read} bytes and no end; the server does not stop"),
+            ));
+        }
+        let before = record.chunk_ns.len();
+        let mut events = std::mem::take(&mut self.events);
+        let outcome = events.push(bytes, |event| self.take(read_ns, event, record).map_err(Fault::Failure));
+        self.events = events;
+        outcome.map_err(Failure::from)?;
+        Ok((record.chunk_ns.len() - before) as u64)
+    }
+
+    /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); an end before `[DONE]` or a finish reason; no output; with `exact`, another number of tokens
+    /// than asked for.
+    pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
+        let mut events = std::mem::take(&mut self.events);
+        let outcome = events.finish(|event| self.take(last_ns, event, record).map_err(Fault::Failure));
+        outcome.map_err(Failure::from)?;
+        if !self.done && self.finish.is_none() {
+            return Err(failure(FailureClass::CutStream, "the stream ended before [DONE] and before a finish reason"));
+        }
+        if !self.each_counted || record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
+            record.chunk_tokens.clear();
+        }
+        record.output_sha256 = Some(sha256::hex(self.hash.finalize_reset().as_slice()));
+        self.judge_length(exact, record)
+    }
+
+    fn judge_length(&self, exact: bool, record: &RequestRecord) -> Result<(), Failure> {
+        let asked = self.asked_tokens;
+        let wrong = |tokens: u64| {
+            failure(FailureClass::WrongLength, format!("{tokens} output tokens came where {asked} were asked for"))
+        };
+        if record.chunk_ns.is_empty() {
+            return Err(wrong(0));
+        }
+        let pieces = record.chunk_ns.len() as u64;
+        match record.output_tokens {
+            Some(tokens) if tokens > asked => Err(wrong(tokens)),
+            Some(tokens) if exact && tokens < asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
+            // Pieces alone are no count, but here the server itself says that the model ended the answer.
+            None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
+                FailureClass::WrongLength,
+                format!("the model ended the answer after {pieces} pieces where {asked} tokens were asked for"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self, read_ns: u64, event: Event<'_>, record: &mut RequestRecord) -> Result<(), Failure> {
+        let data = event.data.trim_ascii();
+        if event.is_error {
+            return Err(server_error(ServerError::default()));
+        }
+        if self.done || data.is_empty() {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+            return Err(failure(
+                FailureClass::MalformedStream,
+                format!("an event of {} bytes is no completion chunk in JSON", data.len()),
+            ));
+        };
+        if let Some(error) = chunk.error() {
+            return Err(server_error(error));
+        }
+        let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.completion_tokens]);
+        // One such number would make the receipt of all requests one that no run gives.
+        if counts.into_iter().flatten().flatten().any(|tokens| tokens > MAX_NUMBER) {
+            let detail = "the server counts more tokens than any request has";
+            return Err(failure(FailureClass::MalformedStream, detail));
+        }
+        let mut is_output = false;
+        for piece in chunk.pieces() {
+            self.hash.update(piece.text.as_bytes());
+            self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
+            if !piece.is_reasoning && record.first_answer_ns.is_none() {
+                record.first_answer_ns = Some(read_ns);
+            }
+            is_output = true;
+        }
+        let counted = chunk.usage.and_then(|usage| usage.completion_tokens);
+        if is_output {
+            record.chunk_ns.push(read_ns);
+            self.count_piece(counted, record);
+            if record.chunk_ns.len() as u64 > 4 * self.asked_tokens + SPARE_PIECES {
+                let (pieces, asked) = (record.chunk_ns.len(), self.asked_tokens);
+                let detail = format!("{pieces} pieces of output came where {asked} tokens were asked for, and no end");
+                return Err(failure(FailureClass::WrongLength, detail));
+            }
+        }
+        if let Some(usage) = chunk.usage {
+            record.input_tokens = usage.prompt_tokens.or(record.input_tokens);
+            record.output_tokens = counted.or(record.output_tokens);
+        }
+        self.finish = chunk.finish_reason().or(self.finish);
+        Ok(())
+    }
+
+    /// Some servers count along: the difference of two counts is what the piece holds.
+    fn count_piece(&mut self, counted: Option<u64>, record: &mut RequestRecord) {
+        let tokens = counted.and_then(|now| now.checked_sub(self.counted.unwrap_or(0)));
+        match tokens.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0) {
+            Some(tokens) if self.each_counted => record.chunk_tokens.push(tokens),
+            _ => self.each_counted = false,
+        }
+        self.counted = counted;
+    }
+}
+
+/// Why the parser stopped.
+enum Fault {
+    TooLarge,
+    Failure(Failure),
+}
+
+impl From<TooLarge> for Fault {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Failure(failure) => failure,
+            Fault::TooLarge => failure(
+                FailureClass::MalformedStream,
+                format!("an event is larger than {MAX_EVENT_BYTES} bytes, which no completion chunk is"),
+            ),
+        }
+    }
+}
+
+fn server_error(error: ServerError) -> Failure {
+    let class = match error.status {
+        Some(429) => FailureClass::Status429,
+        Some(400..=499) => FailureClass::Status4xx,
+        _ => FailureClass::Status5xx,
+    };
+    let detail = "the server sent an error within the stream, after status 200".into();
+    Failure { class, status: error.status, detail }
+}

@@ -1,0 +1,203 @@
+//! The client's own accuracy: before a run it is driven against a server whose token times are known, as it will be in the run.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
+
+use crate::api::body::{Api, Wanted};
+use crate::client::connection::Http;
+use crate::client::cpu::shared_clock_ns;
+use crate::client::dial::Network;
+use crate::client::endpoint::Client;
+use crate::client::request::{Endpoint, Limits};
+use crate::client::script_server::{COMMAND, Log, Script};
+use crate::client::url::Url;
+use crate::plan::shard::Shard;
+use crate::plan::{LevelPlan, Prompts};
+use crate::receipt::Scenario;
+use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
+use crate::target::live::Live;
+
+/// As a fast server answers some users, and as one answers many.
+const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32, is_shared: false };
+const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32, is_shared: false };
+/// Users from which the second one is driven: at 5 ms a token more would be beyond any server on one core.
+const MANY_USERS: f64 = 50.0;
+/// The fewest requests: with 32 tokens each enough for a p99.
+const LEAST_REQUESTS: u64 = 12;
+
+/// What the client recorded of a scripted server, and what the server wrote down.
+pub struct Driven {
+    /// The client's records.
+    pub level: LevelRecord,
+    /// The server's log.
+    pub log: Log,
+    /// Makes the client's time the server's.
+    pub offset_ns: i128,
+}
+
+/// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
+/// in common, or the run was asked to end.
+///
+/// # Errors
+/// As [`drive`].
+pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
+    if shared_clock_ns().is_none() {
+        return Ok(None);
+    }
+    let (script, requests) = script_for(arrivals);
+    let driven = drive(program, arrivals, script, (requests, 0), seed, live)?;
+    let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
+    Ok((!live.is_cancelled()).then_some(record))
+}
+
+/// Measures `requests` requests, behind `warm_up_requests` of each user or of the schedule, on a server that follows `script`.
+///
+/// # Errors
+/// When the server cannot be started, or ends early.
+pub fn drive(
+    program: &Path,
+    arrivals: Arrivals,
+    script: Script,
+    (requests, warm_up_requests): (u64, u64),
+    seed: u64,
+    live: &Arc<Live>,
+) -> Result<Driven> {
+    let server = Server::start(program, script)?;
+    let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
+    let wanted = Wanted {
+        api: Api::Completions,
+        model: "audit".into(),
+        limit_field: "max_tokens",
+        ignore_eos: false,
+        min_tokens: false,
+        usage: true,
+    };
+    let dial = Box::new(Network::new(&url, Http::One)?);
+    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, Limits::default())?;
+    let client = Client::new(vec![endpoint])?;
+    // Both clocks at once: what lies between the two calls is far below a microsecond.
+    let offset_ns = i128::from(shared_clock_ns().unwrap_or(0)) - i128::from(client.now_ns());
+    let plan = LevelPlan {
+        scenario: 0,
+        shape: Scenario::plain("audit", 1, script.output_tokens),
+        arrivals,
+        stop: Stop::Requests { count: requests },
+        warm_up_requests,
+        ramp_ns: 0,
+        shard: Shard::WHOLE,
+        seed,
+        prompts: Prompts::Numbers,
+        max_kept: u64::MAX,
+    };
+    let level = client.run_level(&plan, live).level;
+    Ok(Driven { level, log: server.finish()?, offset_ns })
+}
+
+fn script_for(arrivals: Arrivals) -> (Script, u64) {
+    let users = match arrivals {
+        Arrivals::Closed { users } => f64::from(users),
+        // As many as are in flight in the mean, at the fast script's latency.
+        Arrivals::Open { requests_per_s, .. } => requests_per_s * 0.2,
+    };
+    let script = if users <= MANY_USERS { FAST } else { MANY };
+    (script, ((2.0 * users).ceil() as u64).clamp(LEAST_REQUESTS, 20_000))
+}
+
+/// What the client recorded against what the server wrote down; `offset_ns` makes the client's time the server's.
+pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) -> AuditRecord {
+    let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
+    // Those that were given up when the level was over have no end that could be compared.
+    let is_given_up = |record: &&RequestRecord| {
+        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
+    };
+    let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
+    for record in &requests {
+        match log.get(&record.request).filter(|written| is_same(record, written, script)) {
+            None => wrong_requests += 1,
+            Some(written) => {
+                let errors = record.chunk_ns.iter().zip(written);
+                let errors: Vec<f64> = errors
+                    .map(|(seen, written)| (i128::from(*seen) + offset_ns - i128::from(*written)) as f64)
+                    .collect();
+                gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
+                stamps.extend(errors);
+            }
+        }
+    }
+    AuditRecord {
+        shard: None,
+        arrivals: level.arrivals,
+        ttft_ns: script.ttft_ns,
+        itl_ns: script.itl_ns,
+        output_tokens: script.output_tokens,
+        requests: requests.len() as u64,
+        wrong_requests,
+        tokens: stamps.len() as u64,
+        stamp_error_ns: ErrorNs::of(&stamps),
+        gap_error_ns: ErrorNs::of(&gaps),
+        client_cpu_share: level
+            .client_cpu_ns
+            .filter(|_| level.wall_ns > 0)
+            .map(|cpu| cpu as f64 / level.wall_ns as f64),
+    }
+}
+
+fn is_same(record: &RequestRecord, written: &[u64], script: Script) -> bool {
+    let all = script.output_tokens as usize;
+    record.failure.is_none() && record.chunk_ns.len() == all && written.len() == all
+}
+
+/// The scripted server's process. It ends with its input, so also with this process.
+struct Server {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Server {
+    fn start(program: &Path, script: Script) -> Result<Self> {
+        let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
+        let shared = script.is_shared.then_some("--shared");
+        let place = program.display();
+        let mut command = Command::new(program);
+        command
+            .arg(COMMAND)
+            .args(arguments)
+            .args(shared)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        // Ctrl-C ends it by its input: its log is read first.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().with_context(|| format!("{place}: cannot be started for the self-audit"))?;
+        let said = child.stdout.take().context("the self-audit's server has no output")?;
+        let mut server = Self { child, said: BufReader::new(said), port: 0 };
+        let mut line = String::new();
+        server.said.by_ref().take(64).read_line(&mut line)?;
+        server.port = line.trim().parse().ok().context("the self-audit's server did not start; its words are above")?;
+        Ok(server)
+    }
+
+    fn finish(mut self) -> Result<Log> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.said.read_to_string(&mut text)?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the self-audit's server failed ({status}); its words are above");
+        serde_json::from_str(&text).context("the self-audit's server gave no log")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Where it was not finished; an ended one is not there any more.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}

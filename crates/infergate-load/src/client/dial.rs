@@ -1,0 +1,97 @@
+//! How a connection is made: over the network, or, in tests, in memory.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::load::Failure;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use crate::api::failures::of_connect;
+use crate::client::connection::Http;
+use crate::client::kernel_time::{ReceiveDelays, timed};
+#[cfg(feature = "tls")]
+use crate::client::tls::Tls;
+use crate::client::url::Url;
+
+/// Bytes in both directions.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// A connection that is being made.
+pub type Dialling<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, Failure>> + 'a>>;
+
+/// Makes connections to one server.
+pub trait Dial {
+    /// A new connection.
+    fn dial(&self) -> Dialling<'_>;
+
+    /// How long what was read lay in the system, over all its connections; `None` where there is no system.
+    fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        None
+    }
+}
+
+/// Connections over TCP, with TLS for `https`. The name was looked up once, before the run: no lookup is timed.
+pub struct Network {
+    addresses: Vec<SocketAddr>,
+    delays: ReceiveDelays,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+impl Network {
+    /// To the server of `url`, whose TLS is asked for `http`.
+    ///
+    /// # Errors
+    /// A name that is not known; `https` in a build without it.
+    pub fn new(url: &Url, http: Http) -> Result<Self> {
+        let place = format!("{}:{}", url.host, url.port);
+        let addresses = (&*url.host, url.port).to_socket_addrs();
+        let addresses: Vec<_> = addresses.with_context(|| format!("{place}: this host is not known"))?.collect();
+        ensure!(!addresses.is_empty(), "{place}: this host has no address");
+        #[cfg(not(feature = "tls"))]
+        ensure!(
+            !url.is_tls,
+            "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
+        );
+        #[cfg(not(feature = "tls"))]
+        let _ = http;
+        Ok(Self {
+            addresses,
+            delays: ReceiveDelays::default(),
+            #[cfg(feature = "tls")]
+            tls: if url.is_tls { Some(Tls::new(&url.host, http)?) } else { None },
+        })
+    }
+
+    async fn connect(&self) -> Result<Box<dyn Stream>, Failure> {
+        let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
+        no_delay(&connection).map_err(|error| of_connect(&error))?;
+        let connection = timed(connection, &self.delays);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            return tls.over(connection).await;
+        }
+        Ok(connection)
+    }
+}
+
+/// A request goes out when it is written, not when more follows.
+fn no_delay(connection: &TcpStream) -> io::Result<()> {
+    connection.set_nodelay(true)
+}
+
+impl Dial for Network {
+    fn dial(&self) -> Dialling<'_> {
+        Box::pin(self.connect())
+    }
+
+    fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        Some(&self.delays)
+    }
+}

@@ -1,0 +1,119 @@
+//! A server as a target, or several that are asked in turn: their client, on one thread.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::worker::WorkerError;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+use crate::api::text::AnswerText;
+use crate::api::tokenizer::Tokenizer;
+use crate::client::cpu::thread_cpu_ns;
+use crate::client::kernel_time::ReceiveDelays;
+use crate::client::request::Endpoint;
+use crate::client::runner::run_level;
+use crate::client::stamped::RunClock;
+use crate::plan::LevelPlan;
+use crate::receipt::{ErrorNs, LevelRecord, ReceiveRecord, TargetRecord};
+use crate::target::live::Live;
+use crate::target::{Outcome, Target};
+
+/// A client of some servers. Everything it does happens on the thread that calls it.
+pub struct Client {
+    runtime: Runtime,
+    endpoints: Rc<[Endpoint]>,
+    clock: RunClock,
+}
+
+impl Client {
+    /// A client of `endpoints`, whose clock starts now.
+    ///
+    /// # Errors
+    /// When the system gives no event queue.
+    pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
+        ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
+        let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;
+        Ok(Self { runtime, endpoints: endpoints.into(), clock: RunClock::start() })
+    }
+
+    /// Nanoseconds since its clock started.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The texts of answers that its endpoints kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.endpoints.iter().flat_map(Endpoint::take_texts).collect()
+    }
+
+    /// Runs one level. Each level opens its own connections.
+    pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
+        let cpu_before = thread_cpu_ns();
+        let _ = self.receive_delays();
+        let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
+        let ran = LocalSet::new().block_on(&self.runtime, work);
+        let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+        let (arrivals, stop, warm_up_requests) = plan.own();
+        let level = LevelRecord {
+            scenario: plan.scenario,
+            arrivals,
+            whole: (!plan.shard.is_whole()).then_some(plan.arrivals),
+            stop,
+            warm_up_requests,
+            ramp_ns: plan.ramp_ns,
+            steady: ran.steady,
+            began_ns: ran.began_ns,
+            wall_ns: ran.wall_ns,
+            client_cpu_ns: cpu,
+            received: self.receive_delays(),
+            issued: ran.records.len() as u64,
+            requests: ran.records,
+            batch: None,
+        };
+        Outcome { level, is_full: ran.is_full }
+    }
+}
+
+impl Client {
+    /// What the system says of all reads since this was asked last; `None` where it says nothing.
+    fn receive_delays(&self) -> Option<ReceiveRecord> {
+        let delays = self.endpoints.iter().filter_map(Endpoint::receive_delays).flat_map(ReceiveDelays::take);
+        let delays_ns: Vec<f64> = delays.map(f64::from).collect();
+        (!delays_ns.is_empty())
+            .then(|| ReceiveRecord { reads: delays_ns.len() as u64, delay_ns: ErrorNs::of(&delays_ns) })
+    }
+}
+
+/// Servers that were asked for by their URLs.
+pub struct EndpointTarget<'a> {
+    /// Their client.
+    pub client: Client,
+    /// What the receipt says of each.
+    pub records: Vec<TargetRecord>,
+    /// What counts the tokens of answers whose texts the client keeps, where one was named.
+    pub tokenizer: Option<Tokenizer<'a>>,
+}
+
+impl Target for EndpointTarget<'_> {
+    fn records(&self) -> Vec<TargetRecord> {
+        self.records.clone()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.client.now_ns()
+    }
+
+    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
+        let mut outcome = self.client.run_level(plan, live);
+        if let Some(tokenizer) = &mut self.tokenizer {
+            match tokenizer.count(&mut outcome.level.requests, &self.client.take_texts()) {
+                // Who ends the run wants what there was before.
+                Err(WorkerError::Interrupted(_)) if live.is_cancelled() => {}
+                counted => counted?,
+            }
+        }
+        Ok(outcome)
+    }
+}

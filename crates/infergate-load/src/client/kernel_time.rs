@@ -1,0 +1,197 @@
+//! When the system received what a connection's reads give, by the system's own time: what passes from then to the client's
+//! stamp is the client's own delay, known for every read of a real run.
+//!
+//! Linux only: `SO_TIMESTAMPING` of a TCP socket gives with each read when the last of its bytes came
+//! (Documentation/networking/timestamping.rst of the kernel). Elsewhere, and where the kernel refuses, nothing is known.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
+use crate::client::dial::Stream;
+
+/// A delay that is longer was a step of the system's clock.
+#[cfg(target_os = "linux")]
+const MOST: Duration = Duration::from_secs(4);
+
+/// The delays of one server's connections.
+#[derive(Debug, Clone, Default)]
+pub struct ReceiveDelays {
+    ns: Rc<RefCell<Vec<u32>>>,
+}
+
+impl ReceiveDelays {
+    /// All of them so far, nanoseconds, which are forgotten here.
+    pub fn take(&self) -> Vec<u32> {
+        std::mem::take(&mut self.ns.borrow_mut())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn add(&self, delay: Duration) {
+        if let Some(ns) = u32::try_from(delay.as_nanos()).ok().filter(|_| delay < MOST) {
+            self.ns.borrow_mut().push(ns);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::timed;
+#[cfg(target_os = "linux")]
+pub use linux::timed;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use tokio::net::TcpStream;
+
+    use super::{ReceiveDelays, Stream};
+
+    /// `connection` as it is: this system says nothing.
+    pub fn timed(connection: TcpStream, _delays: &ReceiveDelays) -> Box<dyn Stream> {
+        Box::new(connection)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::{self, IoSlice};
+    use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
+    use std::os::fd::{AsRawFd as _, RawFd};
+    use std::pin::Pin;
+    use std::ptr;
+    use std::task::{Context, Poll, ready};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+    use tokio::net::TcpStream;
+
+    use super::{ReceiveDelays, Stream};
+
+    /// Room for what the kernel says beside the bytes, aligned for its headers.
+    type Control = [u64; 16];
+
+    /// `connection`, whose reads add to `delays` where the kernel says when it received them.
+    pub fn timed(connection: TcpStream, delays: &ReceiveDelays) -> Box<dyn Stream> {
+        if ask_for_times(connection.as_raw_fd()).is_err() {
+            return Box::new(connection);
+        }
+        Box::new(Timed { inner: connection, delays: delays.clone() })
+    }
+
+    fn ask_for_times(socket: RawFd) -> io::Result<()> {
+        let flags: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+        let length = libc::socklen_t::try_from(size_of_val(&flags)).map_err(io::Error::other)?;
+        // SAFETY: the pointer and the length are of `flags`, which the call only reads.
+        let outcome = unsafe {
+            libc::setsockopt(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, ptr::from_ref(&flags).cast(), length)
+        };
+        if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    struct Timed {
+        inner: TcpStream,
+        delays: ReceiveDelays,
+    }
+
+    impl AsyncRead for Timed {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            loop {
+                ready!(self.inner.poll_read_ready(context))?;
+                // SAFETY: nothing is written into it but by the read below.
+                let room = unsafe { buffer.unfilled_mut() };
+                let (socket, length) = (self.inner.as_raw_fd(), room.len());
+                let mut read = Err(io::ErrorKind::WouldBlock.into());
+                // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
+                // in vain, as its own streams do.
+                let _ = self.inner.try_io(Interest::READABLE, || {
+                    read = receive(socket, room);
+                    match read {
+                        Ok((0, _)) => Ok(()),
+                        Ok((bytes, _)) if bytes == length => Ok(()),
+                        _ => Err(io::ErrorKind::WouldBlock.into()),
+                    }
+                });
+                match read {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Poll::Ready(Err(error)),
+                    Ok((bytes, received)) => {
+                        // SAFETY: the kernel has written so many.
+                        unsafe { buffer.assume_init(bytes) };
+                        buffer.advance(bytes);
+                        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+                        if let Some(delay) = now.zip(received).and_then(|(now, received)| now.checked_sub(received)) {
+                            self.delays.add(delay);
+                        }
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads what there is. Gives the number of bytes, none at the end, and when the last of them was received.
+    fn receive(socket: RawFd, room: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<Duration>)> {
+        let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        let mut control: Control = [0; _];
+        // SAFETY: a header without pointers and lengths is all zeros.
+        let mut message: libc::msghdr = unsafe { zeroed() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of::<Control>() as _;
+        // SAFETY: the header points at `part`, which points at `room`, and at `control`, with their lengths.
+        let bytes = unsafe { libc::recvmsg(socket, &raw mut message, 0) };
+        let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
+        Ok((bytes, received(&message)))
+    }
+
+    /// The software time stamp among what the kernel said.
+    fn received(message: &libc::msghdr) -> Option<Duration> {
+        // SAFETY: the kernel filled in `msg_control`, which outlives this call, and its length.
+        let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
+        while !header.is_null() {
+            // SAFETY: not null, so a whole header lies there.
+            let (level, kind) = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
+            if (level, kind) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) {
+                // SAFETY: of this kind the data are three times, the first by software; they need not be aligned.
+                let time = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()) };
+                let known = time.tv_sec > 0;
+                let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+                return known.then(|| Duration::new(seconds, ns));
+            }
+            // SAFETY: both come from the same message.
+            header = unsafe { libc::CMSG_NXTHDR(message, header) };
+        }
+        None
+    }
+
+    impl AsyncWrite for Timed {
+        fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Pin::new(&mut self.inner).poll_write(context, bytes)
+        }
+
+        fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.inner).poll_flush(context)
+        }
+
+        fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.inner).poll_shutdown(context)
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            slices: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            Pin::new(&mut self.inner).poll_write_vectored(context, slices)
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            self.inner.is_write_vectored()
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, Response, Uri};
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::api::body::Wanted;
+use crate::api::failures::{failure, of_status};
+use crate::api::stream::Completion;
+use crate::api::text::{AnswerText, Room};
+use crate::client::connection::{Connection, Http, of_http};
+use crate::client::dial::Dial;
+use crate::client::kernel_time::ReceiveDelays;
+use crate::client::stamped::{ReadTimes, RunClock};
+use crate::client::url::Url;
+use crate::target::live::Live;
+
+/// Bytes of an error's body that are read, to use the connection again.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
+const AFTER_DONE: Duration = Duration::from_millis(500);
+/// The longest wait that a server may ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// How long things may take, and how often they are tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// To make a connection.
+    pub connect: Duration,
+    /// For a whole request, every attempt and wait included.
+    pub request: Duration,
+    /// Attempts in all, where the server says 429 or 5xx.
+    pub attempts: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), request: Duration::from_secs(300), attempts: 3 }
+    }
+}
+
+/// A server, and what is asked of it.
+pub struct Endpoint {
+    dial: Box<dyn Dial>,
+    path: Uri,
+    headers: HeaderMap,
+    http: Http,
+    /// What every request says.
+    pub wanted: Wanted,
+    limits: Limits,
+    /// Those of answers so far, and the room for them, where they are kept.
+    texts: Option<(RefCell<Vec<AnswerText>>, Room)>,
+}
+
+/// How one attempt ended, if not well.
+enum Miss {
+    /// As it is.
+    Final(Failure),
+    /// It may be tried again, after this.
+    Again(Failure, Option<Duration>),
+    /// An old connection was closed just when it was used again: no attempt at all.
+    Stale(Failure),
+}
+
+impl From<Failure> for Miss {
+    fn from(failure: Failure) -> Self {
+        Self::Final(failure)
+    }
+}
+
+impl Endpoint {
+    /// The server behind `dial`; requests go to `url`. `key` is sent as a bearer's, and is never seen again.
+    ///
+    /// # Errors
+    /// A path, a host or a key that no request can carry.
+    pub fn new(
+        dial: Box<dyn Dial>,
+        http: Http,
+        url: &Url,
+        key: Option<&str>,
+        wanted: Wanted,
+        limits: Limits,
+    ) -> anyhow::Result<Self> {
+        use anyhow::Context as _;
+        let mut headers = HeaderMap::new();
+        let host =
+            HeaderValue::from_str(&url.authority()).ok().context("--target: this host cannot be named in a request")?;
+        if http == Http::One {
+            headers.insert(HOST, host);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
+        if let Some(key) = key {
+            let value = HeaderValue::from_str(&format!("Bearer {key}")).ok();
+            let mut value =
+                value.context("the API key holds characters that no request can carry; check its source")?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        // HTTP/2 says scheme and host with each path.
+        let path = match http {
+            Http::One => url.path.clone(),
+            Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
+        };
+        let path = path.parse().ok().context("--target: this path cannot be sent")?;
+        Ok(Self { dial, path, headers, http, wanted, limits, texts: None })
+    }
+
+    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is `room`.
+    pub fn keep_texts(&mut self, room: Room) {
+        self.texts = Some((RefCell::default(), room));
+    }
+
+    /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.texts.as_ref().map(|(texts, _)| texts.take()).unwrap_or_default()
+    }
+
+    /// How long what was read lay in the system; `None` where there is no system.
+    pub fn receive_delays(&self) -> Option<&ReceiveDelays> {
+        self.dial.receive_delays()
+    }
+
+    /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
+    /// this is dropped. `connection` is used where it is open, and left there where it can be used again.
+    ///
+    /// # Errors
+    /// Why the request failed.
+    pub async fn request(
+        &self,
+        body: impl Into<Bytes>,
+        output_tokens: u32,
+        connection: &mut Option<Connection>,
+        record: &mut RequestRecord,
+        run: (RunClock, &Live),
+    ) -> Result<(), Failure> {
+        let attempts = self.attempts(body.into(), output_tokens, connection, record, run);
+        match timeout(self.limits.request, attempts).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let seconds = self.limits.request.as_secs_f64();
+                Err(failure(FailureClass::Timeout, format!("no end after {seconds} s; see --timeout")))
+            }
+        }
+    }
+
+    async fn attempts(
+        &self,
+        body: Bytes,
+        output_tokens: u32,
+        connection: &mut Option<Connection>,
+        record: &mut RequestRecord,
+        run: (RunClock, &Live),
+    ) -> Result<(), Failure> {
+        loop {
+            let was_open = connection.is_some();
+            match self.attempt(body.clone(), output_tokens, connection, record, run).await {
+                Ok(()) => return Ok(()),
+                Err(Miss::Stale(_)) if was_open => {}
+                Err(Miss::Again(_, after)) if record.retries + 1 < self.limits.attempts => {
+                    record.retries += 1;
+                    // Without a word from the server: half a second, one, two...
+                    let usual = Duration::from_millis(250) * 2u32.saturating_pow(record.retries.min(8));
+                    sleep(after.unwrap_or(usual).min(MAX_RETRY_AFTER)).await;
+                }
+                Err(Miss::Final(failure) | Miss::Again(failure, _) | Miss::Stale(failure)) => return Err(failure),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        body: Bytes,
+        output_tokens: u32,
+        connection: &mut Option<Connection>,
+        record: &mut RequestRecord,
+        run: (RunClock, &Live),
+    ) -> Result<(), Miss> {
+        let (clock, live) = run;
+        // Left empty by every way out that does not end an answer.
+        let open = match connection.take() {
+            Some(mut open) => open.is_ready().await.then_some(open),
+            None => None,
+        };
+        let reused = open.is_some();
+        let mut open = match open {
+            Some(open) => open,
+            None => {
+                let open = self.connect(clock).await?;
+                record.connected_ns = Some(clock.now_ns());
+                open
+            }
+        };
+        open.times.restart();
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = hyper::Method::POST;
+        *request.uri_mut() = self.path.clone();
+        *request.headers_mut() = self.headers.clone();
+        let response = open.send(request).await.map_err(|error| {
+            let failure = of_http(&error);
+            if reused && open.times.first_ns().is_none() { Miss::Stale(failure) } else { Miss::Final(failure) }
+        })?;
+        record.first_byte_ns = open.first_byte_ns();
+        if let Some(failed) = of_status(response.status().as_u16()) {
+            let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
+            let after = retry_after(&response);
+            // Read to its end, so that the connection can be used again.
+            if Limited::new(response.into_body(), MAX_ERROR_BYTES).collect().await.is_ok() {
+                *connection = Some(open);
+            }
+            return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
+        }
+        ensure_stream(&response)?;
+        let mut completion = Completion::new(output_tokens);
+        if let Some((_, room)) = &self.texts {
+            completion = completion.keeping_texts(room);
+        }
+        let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
+        record.ended_ns = open.times.last_ns();
+        completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+        if let Some(((texts, _), pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
+            let limit_tokens = completion.limit_tokens();
+            texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
+        }
+        if is_over {
+            *connection = Some(open);
+        }
+        Ok(())
+    }
+
+    async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
+        let late = || failure(FailureClass::Connect, format!("no connection after {:?}", self.limits.connect));
+        let stream = timeout(self.limits.connect, self.dial.dial()).await.map_err(|_| late())??;
+        Connection::over(stream, self.http, clock).await
+    }
+}
+
+/// Reads all of an answer. Gives whether it ended; after `[DONE]` that is not waited for long.
+async fn read_body(
+    mut body: Incoming,
+    times: &ReadTimes,
+    completion: &mut Completion,
+    record: &mut RequestRecord,
+    live: &Live,
+) -> Result<bool, Failure> {
+    let mut end: Option<Instant> = None;
+    loop {
+        let frame = if completion.is_done() {
+            let end = *end.get_or_insert_with(|| Instant::now() + AFTER_DONE);
+            // What is there already is given even behind the end.
+            let frame = timeout_at(end, body.frame()).await.ok().filter(|_| Instant::now() < end);
+            let Some(frame) = frame else { return Ok(false) };
+            frame
+        } else {
+            body.frame().await
+        };
+        match frame {
+            None => return Ok(true),
+            // What comes after the end of the answer takes nothing away from it; empty lines may belong to it.
+            Some(frame) if completion.is_done() => {
+                let bytes = frame.ok().and_then(|frame| frame.into_data().ok());
+                if bytes.is_none_or(|bytes| !bytes.trim_ascii().is_empty()) {
+                    return Ok(false);
+                }
+            }
+            Some(Err(error)) => return Err(of_http(&error)),
+            Some(Ok(frame)) => {
+                if let Some(bytes) = frame.data_ref() {
+                    live.pieces(completion.read(times.last_ns(), bytes, record)?);
+                }
+            }
+        }
+    }
+}
+
+fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("text/event-stream") {
+        return Ok(());
+    }
+    let detail = match kind.eq_ignore_ascii_case("application/json") {
+        true => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
+        false => "the server answered with no event stream (its content type is another); check the URL and --api",
+    };
+    Err(Failure {
+        class: FailureClass::MalformedStream,
+        status: Some(response.status().as_u16()),
+        detail: detail.into(),
+    })
+}
+
+/// `Retry-After` in seconds. A date, which nobody sends with 429, is passed over.
+fn retry_after(response: &Response<Incoming>) -> Option<Duration> {
+    let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

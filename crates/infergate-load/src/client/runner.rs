@@ -1,0 +1,295 @@
+//! Runs one level: users or a schedule, until every measured request has ended, and then what is in flight.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use infergate_core::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinSet, spawn_local};
+use tokio::time::{sleep, sleep_until};
+
+use crate::api::failures::failure;
+use crate::client::connection::Connection;
+use crate::client::request::Endpoint;
+use crate::client::stamped::RunClock;
+use crate::plan::ramp::{ramped_ns, user_start_ns};
+use crate::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
+use crate::receipt::MAX_REQUESTS;
+use crate::target::live::Live;
+
+/// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+/// How often the level looks whether it was asked to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// When all measured requests have ended, those behind them are awaited for as long as the longest measured one took, and this
+/// much more: a server that does not notice the end of a connection would carry them into the next level.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// What a level gave.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// Each request, in the order of their starts.
+    pub records: Vec<RequestRecord>,
+    /// The time in which the load was what was asked for; `None` where it never was.
+    pub steady: Option<Window>,
+    /// When the level began, on the run's clock.
+    pub began_ns: u64,
+    /// How long it took.
+    pub wall_ns: u64,
+    /// It ended early, because it kept as much as it may.
+    pub is_full: bool,
+}
+
+struct Level {
+    endpoints: Rc<[Endpoint]>,
+    plan: LevelPlan,
+    clock: RunClock,
+    began_ns: u64,
+    live: Arc<Live>,
+    cancelled: watch::Receiver<bool>,
+    /// Requests of this shard.
+    issued: Cell<u64>,
+    phases: RefCell<Phases>,
+    /// A request ended.
+    ended: Notify,
+    /// What is in flight is given up then, on the run's clock.
+    give_up_ns: Cell<u64>,
+    is_full: Cell<bool>,
+}
+
+/// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
+pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Ran {
+    let (cancel, cancelled) = watch::channel(false);
+    let level = Rc::new(Level {
+        endpoints,
+        phases: RefCell::new(plan.phases()),
+        plan,
+        clock,
+        began_ns: clock.now_ns(),
+        live,
+        cancelled,
+        issued: Cell::new(0),
+        ended: Notify::new(),
+        give_up_ns: Cell::new(u64::MAX),
+        is_full: Cell::new(false),
+    });
+    let watched = level.clone();
+    let watcher = spawn_local(async move {
+        while !watched.live.is_cancelled() && watched.clock.now_ns() < watched.give_up_ns.get() {
+            sleep(LOOK).await;
+        }
+        watched.stop();
+        let _ = cancel.send(true);
+        // Kept alive: a sender that is gone looks like a cancelled level.
+        std::future::pending::<()>().await;
+    });
+    let mut records = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
+        (Some(starts), _) => open(&level, starts).await,
+        (None, Arrivals::Closed { users }) => closed(&level, users).await,
+        (None, Arrivals::Open { .. }) => Vec::new(),
+    };
+    watcher.abort();
+    records.sort_unstable_by_key(|record| record.request);
+    let steady = level.phases.borrow().window().map(|window| window.later(level.began_ns));
+    unmark(&mut records, steady);
+    let wall_ns = clock.now_ns() - level.began_ns;
+    Ran { records, steady, began_ns: level.began_ns, wall_ns, is_full: level.is_full.get() }
+}
+
+async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
+    let (shard, ramp_ns) = (level.plan.shard, level.plan.ramp_ns);
+    let mut running = JoinSet::new();
+    for user in (0..users).filter(|user| shard.has(u64::from(*user))) {
+        let start_ns = level.began_ns.saturating_add(user_start_ns(user.into(), users.into(), ramp_ns));
+        running.spawn_local(one_user(level.clone(), user, start_ns));
+    }
+    running.join_all().await.concat()
+}
+
+/// One user: a request at `start_ns`, and the next when it ends.
+async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestRecord> {
+    let mut records = Vec::new();
+    if level.plan.ramp_ns > 0 && level.unless_cancelled(sleep_until(level.clock.at(start_ns))).await.is_none() {
+        return records;
+    }
+    let mut connections: Vec<Option<Connection>> = level.endpoints.iter().map(|_| None).collect();
+    let (mut conversation, mut turn) = (0, 0);
+    // Users begin with different targets, so that each has as many at any moment.
+    let mut target = user as usize % connections.len();
+    loop {
+        let request = level.next_number();
+        if turn == 0 {
+            conversation = request;
+        }
+        // Made before it starts: making it takes some time.
+        let order = level.order(Turn { request, conversation, turn }, target);
+        let Some(next) = level.next_request(level.clock.now_ns()) else { return records };
+        let record = level.one(order, next.measured, user, next.start_ns, &mut connections[target]).await;
+        let failed = record.failure.is_some();
+        records.push(record);
+        turn = (turn + 1) % level.plan.shape.turns.max(1);
+        if failed {
+            turn = 0;
+        }
+        if turn == 0 {
+            target = (target + 1) % connections.len();
+        }
+        if failed {
+            let again = level.clock.at(next.start_ns) + AFTER_FAILURE;
+            level.unless_cancelled(sleep_until(again)).await;
+        }
+    }
+}
+
+/// Requests by a schedule. Connections that are open and idle are used again, the last one first.
+async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
+    let targets = level.endpoints.len() as u64;
+    let idle: Rc<[RefCell<Vec<Connection>>]> = level.endpoints.iter().map(|_| RefCell::default()).collect();
+    let mut running = JoinSet::new();
+    let turns = u64::from(level.plan.shape.turns.max(1));
+    let shard = level.plan.shard;
+    for (request, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
+        let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
+        let turn = u32::try_from(request % turns).unwrap_or(0);
+        // Made before its time comes: making it takes some.
+        let target = (request / turns % targets) as usize;
+        let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
+        level.wait_for_start(scheduled_ns).await;
+        let Some(next) = level.next_request(scheduled_ns) else { break };
+        let (level, idle) = (level.clone(), idle.clone());
+        running.spawn_local(async move {
+            let mut connection = idle[target].borrow_mut().pop();
+            let record = level.one(order, next.measured, 0, scheduled_ns, &mut connection).await;
+            idle[target].borrow_mut().extend(connection);
+            record
+        });
+    }
+    running.join_all().await
+}
+
+/// A request that is ready to be sent.
+struct Order {
+    request: u64,
+    target: usize,
+    body: bytes::Bytes,
+    output_tokens: u32,
+}
+
+/// A request that may start.
+struct Next {
+    start_ns: u64,
+    measured: bool,
+}
+
+impl Level {
+    /// The number in the whole load of the next request.
+    fn next_number(&self) -> u64 {
+        self.plan.shard.number(self.issued.get())
+    }
+
+    /// The next request, if one may start at `start_ns`.
+    fn next_request(&self, start_ns: u64) -> Option<Next> {
+        let own = self.issued.get();
+        let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
+        let is_full = own >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
+        if *self.cancelled.borrow() {
+            return None;
+        }
+        let mut phases = self.phases.borrow_mut();
+        if is_full && !phases.is_over(self.since_begin(start_ns)) {
+            self.is_full.set(true);
+            phases.stop(self.since_begin(start_ns));
+        }
+        let measured = phases.start(self.since_begin(start_ns))?;
+        self.issued.set(own + 1);
+        Some(Next { start_ns, measured })
+    }
+
+    /// Waits until `start_ns`, or until no request will start then.
+    async fn wait_for_start(&self, start_ns: u64) {
+        let due = sleep_until(self.clock.at(start_ns));
+        tokio::pin!(due);
+        while !self.phases.borrow_mut().is_over(self.since_begin(start_ns)) {
+            tokio::select! {
+                biased;
+                due = self.unless_cancelled(&mut due) => {
+                    if due.is_none() {
+                        self.stop();
+                    }
+                    return;
+                }
+                () = self.ended.notified() => {}
+            }
+        }
+    }
+
+    /// Nobody keeps the load any longer.
+    fn stop(&self) {
+        self.phases.borrow_mut().stop(self.since_begin(self.clock.now_ns()));
+    }
+
+    fn since_begin(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.began_ns)
+    }
+
+    /// Notes the end of a request, and how long those behind the last measured one are awaited.
+    fn note_end(&self, record: &RequestRecord) {
+        let now_ns = self.clock.now_ns();
+        let mut phases = self.phases.borrow_mut();
+        phases.ended(record, self.since_begin(now_ns));
+        if phases.is_over(self.since_begin(now_ns)) && self.give_up_ns.get() == u64::MAX {
+            self.give_up_ns.set(now_ns.saturating_add(phases.longest_ns()).saturating_add(PATIENCE_NS));
+        }
+        self.ended.notify_one();
+        self.live.ended(record.failure.is_some());
+    }
+
+    fn order(&self, turn: Turn, target: usize) -> Order {
+        let (prompt, output_tokens) = self.plan.ask(turn);
+        let body = self.endpoints[target].wanted.body(&prompt, output_tokens).into();
+        Order { request: turn.request, target, body, output_tokens }
+    }
+
+    async fn one(
+        &self,
+        order: Order,
+        measured: bool,
+        user: u32,
+        scheduled_ns: u64,
+        connection: &mut Option<Connection>,
+    ) -> RequestRecord {
+        let mut record = RequestRecord {
+            request: order.request,
+            user,
+            scenario: self.plan.scenario,
+            measured,
+            target: u32::try_from(order.target).unwrap_or(u32::MAX),
+            scheduled_ns,
+            sent_ns: self.clock.now_ns(),
+            ..RequestRecord::default()
+        };
+        self.live.sent();
+        let run = (self.clock, &*self.live);
+        let sent = self.endpoints[order.target].request(order.body, order.output_tokens, connection, &mut record, run);
+        let outcome = self.unless_cancelled(sent).await;
+        let outcome = outcome.unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the level ended first")));
+        if let Err(failure) = outcome {
+            record.ended_ns = self.clock.now_ns();
+            record.failure = Some(failure);
+        }
+        self.note_end(&record);
+        record
+    }
+
+    /// What `work` gives; `None` where the level is given up first.
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut cancelled = self.cancelled.clone();
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            _ = cancelled.wait_for(|cancelled| *cancelled) => None,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Where requests go.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use hyper::Uri;
+use infergate_core::machine::is_this_machine;
+
+use crate::api::body::Api;
+
+/// The address of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// `https`.
+    pub is_tls: bool,
+    /// Host name or address, an IPv6 address without its brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path of the requests, with a query where one was given.
+    pub path: String,
+}
+
+impl Url {
+    /// Reads `http://HOST[:PORT][/PATH]`. A path that does not end as `api` wants it gets its end: `/v1/chat/completions` behind
+    /// nothing, `/chat/completions` behind anything else.
+    ///
+    /// # Errors
+    /// Another scheme, no host, credentials in it, which would be seen by every user of this machine.
+    pub fn parse(text: &str, api: Api) -> Result<Self> {
+        // What stands in the text may be a password: no error repeats it.
+        let uri: Uri = text.parse().ok().context("--target: this is no URL; write http://HOST:PORT")?;
+        let is_tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => bail!("--target: a URL begins with http:// or https://"),
+        };
+        let authority = uri.authority().context("--target: the URL has no host")?;
+        ensure!(
+            !authority.as_str().contains('@'),
+            "--target: the URL holds credentials; give a key by --api-key-env NAME or --api-key-file FILE"
+        );
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        ensure!(!host.is_empty(), "--target: the URL has no host");
+        let port = match authority.as_str().strip_prefix(authority.host()).unwrap_or_default() {
+            "" => {
+                if is_tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            _ => {
+                authority.port_u16().filter(|port| *port > 0).context("--target: a port is a number from 1 to 65535")?
+            }
+        };
+        let path = uri.path().trim_end_matches('/');
+        let end = api.path();
+        let path = match path {
+            "" => format!("/v1{end}"),
+            path if path.ends_with(end) => path.to_owned(),
+            path => format!("{path}{end}"),
+        };
+        let path = uri.query().map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
+        Ok(Self { is_tls, host, port, path })
+    }
+
+    /// Whether everybody on the way can read what is sent there.
+    pub fn is_read_on_the_way(&self) -> bool {
+        !self.is_tls && !is_this_machine(&self.host)
+    }
+
+    /// What the `Host` field says.
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let usual = if self.is_tls { 443 } else { 80 };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// For receipts and tables, without a query: it may hold a key.
+    pub fn shown(&self) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        let path = self.path.split('?').next().unwrap_or_default();
+        format!("{scheme}://{}{path}", self.authority())
+    }
+}

@@ -1,0 +1,79 @@
+//! A load run as a session of a baseline: its numbers without its requests.
+
+use infergate_core::load::{FailureClass, RequestRecord};
+
+use crate::receipt::load_baseline::{conditions, setup};
+use crate::receipt::{
+    LOAD_BASELINE_SCHEMA, LevelRecord, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Scenario, TargetRecord,
+};
+use crate::summary::{by_start, summarise_target};
+
+impl LoadReceipt {
+    /// The requests behind each level of the session that this run is, in the order of their starts.
+    pub fn requests_of_levels(&self) -> Vec<Vec<&RequestRecord>> {
+        parts(self).map(|(level, _, target, _)| by_start(level, Some(target))).collect()
+    }
+}
+
+impl LoadBaseline {
+    /// A baseline of one session.
+    pub fn from_receipt(receipt: &LoadReceipt) -> Self {
+        Self {
+            schema: LOAD_BASELINE_SCHEMA.into(),
+            machine: receipt.machine.clone(),
+            setup: setup(receipt),
+            sessions: vec![LoadSession::from(receipt)],
+        }
+    }
+
+    /// Appends `receipt` as the newest session.
+    pub fn append(&mut self, receipt: &LoadReceipt) {
+        self.machine = receipt.machine.clone();
+        self.sessions.push(LoadSession::from(receipt));
+    }
+}
+
+impl From<&LoadReceipt> for LoadSession {
+    fn from(receipt: &LoadReceipt) -> Self {
+        let level = |(level, scenario, index, target): (&LevelRecord, &Scenario, u32, &TargetRecord)| {
+            let target = if receipt.targets.len() > 1 { target.name() } else { "" };
+            LoadSessionLevel::of(level, scenario, index, target)
+        };
+        Self {
+            created: receipt.created.clone(),
+            conditions: conditions(receipt),
+            levels: parts(receipt).map(level).collect(),
+        }
+    }
+}
+
+/// What becomes a level of a session: each level, of each target, with its scenario.
+fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = (&LevelRecord, &Scenario, u32, &TargetRecord)> {
+    let levels = receipt.levels.iter().filter_map(move |level| {
+        let scenario = receipt.scenarios.get(usize::try_from(level.scenario).ok()?)?;
+        Some((level, scenario))
+    });
+    levels.flat_map(move |(level, scenario)| {
+        (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
+    })
+}
+
+impl LoadSessionLevel {
+    fn of(level: &LevelRecord, scenario: &Scenario, index: u32, target: &str) -> Self {
+        let summary = summarise_target(level, index);
+        let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
+        Self {
+            target: target.into(),
+            scenario: scenario.clone(),
+            arrivals: level.arrivals,
+            issued: summary.issued,
+            failed: summary.failures.values().sum::<u64>().saturating_sub(wrong_length),
+            wrong_length,
+            measured: summary.measured as u64,
+            ttft_p50_ns: summary.ttft_ns.at(0.5),
+            itl_p50_ns: summary.itl_ns.at(0.5),
+            e2e_p50_ns: summary.e2e_ns.at(0.5),
+            system_tokens_per_s: summary.system_tokens_per_s,
+        }
+    }
+}

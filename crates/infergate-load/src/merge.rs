@@ -1,0 +1,349 @@
+//! Receipts of shards into the receipt of the whole load. Exact: every request is kept, and every number is derived from them
+//! again. Pure.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
+use infergate_core::receipt::limits::{MAX_NOTES, MAX_NUMBER};
+
+use crate::judge;
+use crate::plan::shard::{Shard, foreign_request, note};
+use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ReceiveRecord, ShardRecord};
+use crate::summary::repeats;
+use crate::summary::{counted_requests, steady_window};
+
+/// One receipt that is to be merged.
+struct Part {
+    /// How the file is named.
+    place: String,
+    receipt: LoadReceipt,
+    record: ShardRecord,
+    shard: Shard,
+    /// What makes its times those of the merged receipt.
+    offset_ns: u64,
+}
+
+/// Puts receipts together, each given with the name of its file. Times of the result count from the earliest shard's clock.
+///
+/// # Errors
+/// Shards that are missing, given twice, of several runs, or that did each other's requests; more requests than a receipt has
+/// room for. Each names a file.
+pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
+    let mut parts = files.into_iter().map(|(place, receipt)| Part::of(place, receipt)).collect::<Result<Vec<_>>>()?;
+    ensure_one_run(&parts)?;
+    parts.sort_by_key(|part| part.shard.index());
+    ensure_complete(&parts)?;
+    align(&mut parts)?;
+    ensure_room(&parts)?;
+    let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
+    let mut merged = head(&parts);
+    let mut costs = Vec::new();
+    for index in 0..count {
+        let (level, cost) = merge_level(&parts, index)?;
+        let scenario = usize::try_from(level.scenario).ok().and_then(|scenario| merged.scenarios.get(scenario));
+        let name = format!("{}, {}", scenario.map_or("", |scenario| &scenario.name), level.arrivals.name());
+        if cost.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
+            merged.invalid.push(format!(
+                "{name}: the shards have no steady time in common; start them together by --start-at and let them run longer"
+            ));
+        }
+        costs.extend(cost.map(|cost| (name, cost)));
+        merged.levels.push(level);
+    }
+    merged.notes.insert(0, alignment(&parts, &costs));
+    merged.notes.extend(repeats::warnings(&merged, None));
+    for reason in judge::reasons(&merged) {
+        if !merged.invalid.contains(&reason) {
+            merged.invalid.push(reason);
+        }
+    }
+    merged.notes.truncate(MAX_NOTES);
+    merged.invalid.truncate(MAX_NOTES);
+    Ok(merged)
+}
+
+impl Part {
+    fn of(place: String, receipt: LoadReceipt) -> Result<Self> {
+        let record = match receipt.shards.as_slice() {
+            [record] => record.clone(),
+            [] => bail!("{place}: is no shard of a load; give receipts of runs with --shard"),
+            _ => bail!("{place}: was merged already; give the receipts of the shards themselves"),
+        };
+        let shard = Shard::new(record.index, record.count).with_context(|| place.clone())?;
+        ensure!(!shard.is_whole(), "{place}: is the only shard of its load; there is nothing to merge");
+        for (index, level) in receipt.levels.iter().enumerate() {
+            let fits = level.whole.is_some_and(|whole| shard.arrivals(whole) == level.arrivals);
+            ensure!(fits, "{place}: level {index} is not what shard {shard} does of the load; the file was edited");
+            if let Some(request) = foreign_request(shard, level) {
+                bail!(
+                    "{place}: level {index}, request {request} belongs to another shard than {shard}; the shards overlap"
+                );
+            }
+        }
+        Ok(Self { place, receipt, record, shard, offset_ns: 0 })
+    }
+}
+
+fn ensure_one_run(parts: &[Part]) -> Result<()> {
+    let first = parts.first().context("there is no receipt to merge; give those of all shards")?;
+    for part in parts {
+        let (one, other) = (&first.receipt, &part.receipt);
+        let same = first.record.run == part.record.run
+            && first.record.count == part.record.count
+            && first.record.start_unix_ns == part.record.start_unix_ns
+            && one.targets == other.targets
+            && one.scenarios == other.scenarios
+            && one.limits == other.limits
+            && (one.seed, one.prompt_seed, one.dataset_prompts)
+                == (other.seed, other.prompt_seed, other.dataset_prompts);
+        ensure!(
+            same,
+            "{}: is of another run than {}; merge shards that had the same flags and the same --start-at",
+            part.place,
+            first.place
+        );
+    }
+    Ok(())
+}
+
+/// Of parts in the order of their numbers.
+fn ensure_complete(parts: &[Part]) -> Result<()> {
+    for pair in parts.windows(2) {
+        ensure!(
+            pair[0].shard != pair[1].shard,
+            "{}: is shard {}, as {} is; give each shard once",
+            pair[1].place,
+            pair[1].shard,
+            pair[0].place
+        );
+    }
+    for (expected, part) in (0..).zip(parts) {
+        ensure!(
+            part.shard.index() == expected,
+            "{}: is shard {}, and shard {expected} is missing; give all of them",
+            part.place,
+            part.shard
+        );
+    }
+    if let Some(last) = parts.last() {
+        let (given, count) = (parts.len() as u64, last.shard.count());
+        ensure!(
+            given == u64::from(count),
+            "{}: is shard {}, and shard {given} is missing; give all of them",
+            last.place,
+            last.shard
+        );
+    }
+    let first = &parts[0];
+    for part in parts.iter().filter(|part| !part.receipt.partial && !first.receipt.partial) {
+        let (levels, expected) = (part.receipt.levels.len(), first.receipt.levels.len());
+        ensure!(
+            levels == expected,
+            "{}: has {levels} levels and {} has {expected}; merge shards of one run",
+            part.place,
+            first.place
+        );
+    }
+    Ok(())
+}
+
+/// Finds what makes each shard's times those of the earliest clock.
+fn align(parts: &mut [Part]) -> Result<()> {
+    let earliest_ns = parts.iter().map(|part| part.record.clock_unix_ns).min().unwrap_or(0);
+    for part in parts {
+        part.offset_ns = part.record.clock_unix_ns - earliest_ns;
+        ensure!(
+            part.offset_ns <= MAX_NUMBER / 2,
+            "{}: its clock is days after the others'; set the machines' clocks and measure again",
+            part.place
+        );
+    }
+    Ok(())
+}
+
+fn ensure_room(parts: &[Part]) -> Result<()> {
+    let requests = parts.iter().flat_map(|part| &part.receipt.levels).flat_map(|level| &level.requests);
+    let kept: u64 = requests.map(|record| REQUEST_WEIGHT + record.chunk_ns.len() as u64).sum();
+    ensure!(
+        kept <= MAX_KEPT,
+        "{}: the shards hold {kept} pieces of output together and a receipt has room for {MAX_KEPT}; measure fewer levels in a run",
+        parts[0].place
+    );
+    Ok(())
+}
+
+/// The merged receipt without its levels.
+fn head(parts: &[Part]) -> LoadReceipt {
+    let first = &parts[0].receipt;
+    let mut merged = LoadReceipt {
+        created: parts.iter().map(|part| &part.receipt.created).min().unwrap_or(&first.created).clone(),
+        partial: parts.iter().any(|part| part.receipt.partial),
+        invalid: Vec::new(),
+        notes: Vec::new(),
+        audits: Vec::new(),
+        levels: Vec::new(),
+        shards: parts.iter().map(|part| part.record.clone()).collect(),
+        ..first.clone()
+    };
+    for part in parts {
+        let receipt = &part.receipt;
+        // What is said of the whole is said again.
+        let own = [vec![note(&part.record)], repeats::warnings(receipt, None)].concat();
+        for text in receipt.notes.iter().filter(|text| !own.contains(text)) {
+            if !merged.notes.contains(text) {
+                merged.notes.push(text.clone());
+            }
+        }
+        let mut reasons = receipt.invalid.clone();
+        reasons.extend(judge::reasons(receipt).into_iter().filter(|reason| !receipt.invalid.contains(reason)));
+        merged.invalid.extend(reasons.into_iter().map(|reason| format!("shard {}: {reason}", part.shard)));
+        let whose = |audit: &AuditRecord| AuditRecord { shard: Some(part.shard.index()), ..audit.clone() };
+        merged.audits.extend(receipt.audits.iter().map(whose));
+    }
+    merged
+}
+
+/// One level of all shards, and which part of the requests that count in their own receipts counts no more, because another
+/// shard was not at load then. `None` where they were never at load together.
+fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>)> {
+    let first = &parts[0].receipt.levels[index];
+    let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
+    for (part, level) in levels() {
+        let same = (level.scenario, level.whole, level.ramp_ns) == (first.scenario, first.whole, first.ramp_ns);
+        ensure!(
+            same,
+            "{}: level {index} is another load than in {}; merge shards of one run",
+            part.place,
+            parts[0].place
+        );
+    }
+    let mut requests: Vec<RequestRecord> = levels()
+        .flat_map(|(part, level)| level.requests.iter().map(|record| shifted(record, part.offset_ns)))
+        .collect();
+    ensure!(
+        requests.len() <= MAX_REQUESTS,
+        "{}: level {index} has {} requests of all shards and a receipt has room for {MAX_REQUESTS}; measure less",
+        parts[0].place,
+        requests.len()
+    );
+    requests.sort_by_key(|record| record.request);
+    let begins_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
+    let ends_ns = levels().map(|(part, level)| level.began_ns + level.wall_ns + part.offset_ns);
+    let began_ns = begins_ns.min().unwrap_or(0);
+    let cpu: Option<Vec<u64>> = levels().map(|(_, level)| level.client_cpu_ns).collect();
+    let mut merged = LevelRecord {
+        scenario: first.scenario,
+        arrivals: first.whole.unwrap_or(first.arrivals),
+        whole: None,
+        stop: whole_stop(levels().map(|(_, level)| level.stop)).unwrap_or(first.stop),
+        warm_up_requests: match first.arrivals {
+            Arrivals::Closed { .. } => first.warm_up_requests,
+            Arrivals::Open { .. } => levels().map(|(_, level)| level.warm_up_requests).sum(),
+        },
+        ramp_ns: first.ramp_ns,
+        steady: None,
+        began_ns,
+        wall_ns: ends_ns.max().unwrap_or(0).saturating_sub(began_ns),
+        client_cpu_ns: cpu.and_then(|cpu| cpu.into_iter().max()),
+        received: levels()
+            .filter_map(|(_, level)| level.received)
+            .max_by(|one, other| worst(one).total_cmp(&worst(other))),
+        issued: requests.len() as u64,
+        requests,
+        batch: None,
+    };
+    let common = common_window(parts, index);
+    // Where there is none the requests alone would say another one: no time at all is kept.
+    merged.steady = common.or(Some(Window { from_ns: 0, to_ns: 0 }));
+    let counted = mark(&mut merged, parts, index);
+    let own: usize = levels().map(|(_, level)| counted_requests(level, None).len()).sum();
+    let cost = common.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
+    Ok((merged, cost))
+}
+
+/// Marks the requests that count: in their shard's own receipt, and while all shards were at load to their ends. How many.
+fn mark(merged: &mut LevelRecord, parts: &[Part], index: usize) -> usize {
+    let levels = || parts.iter().map(|part| &part.receipt.levels[index]);
+    let is_marked = levels().any(|level| level.requests.iter().any(|record| record.measured));
+    let window = steady_window(merged);
+    let from_ns = window.map_or(u64::MAX, |window| window.from_ns);
+    for record in &mut merged.requests {
+        // Shards of before there were marks say nothing of single requests.
+        record.measured = (record.measured || !is_marked) && record.scheduled_ns >= from_ns;
+    }
+    unmark(&mut merged.requests, window);
+    merged.requests.iter().filter(|record| record.measured).count()
+}
+
+/// The delay that a client is judged by.
+fn worst(received: &ReceiveRecord) -> f64 {
+    received.delay_ns.p99.or(received.delay_ns.max).unwrap_or(0.0)
+}
+
+/// The rule that the shards' own rules are parts of.
+fn whole_stop(stops: impl Iterator<Item = Stop>) -> Option<Stop> {
+    stops.reduce(|one, other| match (one, other) {
+        (Stop::Requests { count }, Stop::Requests { count: more }) => {
+            Stop::Requests { count: count.saturating_add(more) }
+        }
+        (Stop::Duration { ns }, Stop::Duration { ns: other_ns }) => Stop::Duration { ns: ns.min(other_ns) },
+        (one, _) => one,
+    })
+}
+
+/// The time in which every shard was at load, on the merged clock; `None` where there is none.
+fn common_window(parts: &[Part], index: usize) -> Option<Window> {
+    let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
+    let windows: Vec<Window> =
+        levels().map(|(part, level)| Some(steady_window(level)?.later(part.offset_ns))).collect::<Option<_>>()?;
+    let began_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
+    let from_ns = match parts[0].receipt.levels[index].arrivals {
+        Arrivals::Closed { .. } => windows.iter().map(|window| window.from_ns).max()?,
+        // The schedule is one. It is at its rate as long after each shard's begin, so the last one to begin says when.
+        Arrivals::Open { .. } => {
+            let after_ns = windows
+                .iter()
+                .zip(began_ns.clone())
+                .map(|(window, began_ns)| window.from_ns.saturating_sub(began_ns))
+                .min()?;
+            began_ns.max()?.saturating_add(after_ns)
+        }
+    };
+    let to_ns = windows.iter().map(|window| window.to_ns).min()?;
+    (from_ns < to_ns).then_some(Window { from_ns, to_ns })
+}
+
+/// A record whose times count from an earlier moment.
+fn shifted(record: &RequestRecord, offset_ns: u64) -> RequestRecord {
+    let mut record = record.clone();
+    let RequestRecord {
+        scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, ..
+    } = &mut record;
+    let times = [scheduled_ns, sent_ns, ended_ns].into_iter();
+    for time_ns in times.chain(connected_ns).chain(first_byte_ns).chain(first_answer_ns).chain(chunk_ns) {
+        *time_ns = time_ns.saturating_add(offset_ns);
+    }
+    record
+}
+
+/// How well the shards began together, and what the worst level lost by it.
+fn alignment(parts: &[Part], costs: &[(String, f64)]) -> String {
+    let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
+    let apart = (0..count).map(|index| {
+        let begins = parts.iter().map(|part| part.receipt.levels[index].began_ns + part.offset_ns);
+        begins.clone().max().unwrap_or(0) - begins.min().unwrap_or(0)
+    });
+    let apart_ms = apart.max().unwrap_or(0) as f64 / 1e6;
+    let worst = costs.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let cost = worst.map_or(String::new(), |(name, cost)| {
+        format!(
+            "; up to {:.1} % of their measured requests do not count, because another shard was not at load ({name})",
+            100.0 * cost
+        )
+    });
+    format!(
+        "merged from {} shards of run {}, which began within {apart_ms:.1} ms of each other{cost}",
+        parts.len(),
+        parts[0].record.run
+    )
+}

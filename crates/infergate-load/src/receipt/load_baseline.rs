@@ -1,0 +1,293 @@
+//! Baselines of load runs: sessions spread over time, one a receipt.
+//!
+//! A load receipt has every token of every request and can be a hundred megabytes. A session keeps what is judged, a few
+//! numbers a level. It does not keep URLs, prompts or answers.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use anyhow::{Context, Result, bail, ensure};
+use infergate_core::load::Arrivals;
+use infergate_core::receipt::limits::{MAX_NOTES, MAX_PROCESSES, at_most, in_range, sound};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::load::{validate_arrivals, validate_scenario};
+use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
+use infergate_core::receipt::{Format, Machine, Metric, file_word};
+
+/// Schema name of a [`LoadBaseline`].
+pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
+/// Levels of a session, each target's own.
+const MAX_SESSION_LEVELS: usize = 10_000;
+/// Characters of the targets' names in a file's name.
+const MAX_NAME_CHARS: usize = 100;
+
+/// `baselines/<machine class>/load/<model>-<API>.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadBaseline {
+    /// [`LOAD_BASELINE_SCHEMA`].
+    pub schema: String,
+    /// Where the client of the newest session ran; its class is the class of all of them.
+    pub machine: Machine,
+    /// What all sessions have in common, by name: `API`, `model`. A run that differs in one of these is not compared.
+    pub setup: BTreeMap<String, String>,
+    /// Oldest first.
+    pub sessions: Vec<LoadSession>,
+}
+
+/// One load run: the unit of the stored channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSession {
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// What may explain a change, by name: `rustc`, `threads`. The verdict names each that differs.
+    #[serde(default)]
+    pub conditions: BTreeMap<String, String>,
+    /// One for each level, and for each target where there are several.
+    pub levels: Vec<LoadSessionLevel>,
+}
+
+/// One scenario at one number of users or one rate, on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSessionLevel {
+    /// The target's name among several; empty where it is the only one.
+    #[serde(default)]
+    pub target: String,
+    /// What users did.
+    pub scenario: Scenario,
+    /// When requests started.
+    pub arrivals: Arrivals,
+    /// Requests that were sent.
+    pub issued: u64,
+    /// Of these, the ones that failed, without those of a wrong length and those given up when the run ended.
+    pub failed: u64,
+    /// Of these, the ones whose answers had not the length that was asked for.
+    pub wrong_length: u64,
+    /// Requests that the numbers below are from.
+    pub measured: u64,
+    /// Median time to first token, nanoseconds; `null` where too few requests have one.
+    pub ttft_p50_ns: Option<f64>,
+    /// Median gap between pieces of output, nanoseconds; `null` likewise.
+    pub itl_p50_ns: Option<f64>,
+    /// Median end-to-end latency, nanoseconds; `null` likewise.
+    pub e2e_p50_ns: Option<f64>,
+    /// Output tokens of all users together that came in the steady window, per second; `null` without such a window.
+    pub system_tokens_per_s: Option<f64>,
+}
+
+impl Format for LoadBaseline {
+    const SCHEMA: &'static str = LOAD_BASELINE_SCHEMA;
+
+    fn check(&self) -> Result<()> {
+        self.validate()
+    }
+}
+
+impl LoadReceipt {
+    /// Refuses a part of a load: its levels are not those of the whole.
+    ///
+    /// # Errors
+    /// For the receipt of one shard.
+    pub fn ensure_whole(&self) -> Result<()> {
+        ensure!(
+            self.shards.len() != 1,
+            "it is one shard of a load; put all shards together first, with the command `load merge`"
+        );
+        Ok(())
+    }
+
+    /// Refuses a run that must not become a session of a baseline.
+    ///
+    /// # Errors
+    /// For a run that was cut short, is invalid or is a part of a load.
+    pub fn ensure_blessable(&self) -> Result<()> {
+        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
+        if let Some(reason) = self.invalid.first() {
+            bail!("the run is invalid and cannot become a baseline: {reason}");
+        }
+        self.ensure_whole()
+    }
+}
+
+impl LoadBaseline {
+    /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`LoadReceipt::ensure_blessable`]; a run of another machine class or another set-up, naming both; a run that is a
+    /// session already.
+    pub fn ensure_accepts(&self, receipt: &LoadReceipt) -> Result<()> {
+        receipt.ensure_blessable()?;
+        ensure!(
+            self.machine.class == receipt.machine.class,
+            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
+            self.machine.class,
+            receipt.machine.class
+        );
+        if let Some((what, base, head)) = self.differing_setup(&setup(receipt)).into_iter().next() {
+            bail!(
+                "the baseline's {what} is '{base}' and the run's is '{head}'; keep it in another folder, with --baselines"
+            );
+        }
+        ensure!(
+            self.sessions.iter().all(|session| session.created != receipt.created),
+            "the session of {} is in it already; measure a new one",
+            receipt.created
+        );
+        Ok(())
+    }
+
+    /// What `other` has in another way: its name, this baseline's and the other's.
+    pub fn differing_setup(&self, other: &BTreeMap<String, String>) -> Vec<(String, String, String)> {
+        let keys: BTreeSet<&String> = self.setup.keys().chain(other.keys()).collect();
+        let value = |setup: &BTreeMap<String, String>, key| setup.get(key).cloned().unwrap_or_else(|| "none".into());
+        let differing = keys.into_iter().filter(|key| self.setup.get(*key) != other.get(*key));
+        differing.map(|key| (key.clone(), value(&self.setup, key), value(other, key))).collect()
+    }
+
+    /// The file's name below `baselines/`, safe on every file system: `<machine class>/load/<model>-<API>.json`, or
+    /// `<engine>-<model>` for a local engine.
+    pub fn file_name(receipt: &LoadReceipt) -> String {
+        let named: Vec<String> = receipt
+            .targets
+            .iter()
+            .map(|target| match target {
+                TargetRecord::Endpoint { model, api, .. } => format!("{model}-{api}"),
+                TargetRecord::Local { engine, .. } => format!("{}-{}", engine.name, engine.model),
+            })
+            .collect();
+        let named: String = named.join("-").chars().take(MAX_NAME_CHARS).collect();
+        format!("{}/load/{}.json", file_word(&receipt.machine.class), file_word(&named))
+    }
+
+    /// Refuses a baseline that cannot be judged against.
+    ///
+    /// # Errors
+    /// The first thing that is missing, of the wrong count, or edited.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(
+            !self.sessions.is_empty(),
+            "there are no sessions in it; bless a load receipt with the command `bless`"
+        );
+        at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
+        at_most(self.setup.len(), MAX_NOTES, "settings")?;
+        for (at, session) in self.sessions.iter().enumerate() {
+            session.validate().with_context(|| format!("session {} of {}", at + 1, session.created))?;
+        }
+        Ok(())
+    }
+}
+
+impl LoadSession {
+    fn validate(&self) -> Result<()> {
+        ensure!(!self.levels.is_empty(), "there are no levels in it; measure again");
+        at_most(self.levels.len(), MAX_SESSION_LEVELS, "levels")?;
+        at_most(self.conditions.len(), MAX_NOTES, "conditions")?;
+        let mut seen = HashSet::new();
+        for level in &self.levels {
+            level.validate().with_context(|| level.name())?;
+            ensure!(seen.insert(level.key()), "{}: is there twice; measure each level once", level.name());
+        }
+        Ok(())
+    }
+}
+
+impl LoadSessionLevel {
+    /// What is gated, each as a time, so that slower is always more. `None` where it was not measured.
+    pub fn times_ns(&self) -> [(Metric, Option<f64>); 4] {
+        let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+        let token_ns = positive(self.system_tokens_per_s).map(|rate| 1e9 / rate);
+        [
+            (Metric::Ttft, positive(self.ttft_p50_ns)),
+            (Metric::Itl, positive(self.itl_p50_ns)),
+            (Metric::E2e, positive(self.e2e_p50_ns)),
+            (Metric::SystemToken, token_ns.filter(|ns| ns.is_finite())),
+        ]
+    }
+
+    /// How it is named: `chatbot/8 users`, with the target in front where there are several.
+    pub fn name(&self) -> String {
+        let target = if self.target.is_empty() { String::new() } else { format!("{}/", self.target) };
+        format!("{target}{}/{}", self.scenario.name, self.arrivals.name())
+    }
+
+    /// Levels with the same key put the same load on the same target.
+    pub fn key(&self) -> String {
+        format!("{:?} {:?} {:?}", self.target, self.scenario, self.arrivals)
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_arrivals(&self.arrivals)?;
+        validate_scenario(&self.scenario)?;
+        in_range([self.issued, self.failed, self.wrong_length, self.measured], "its requests")?;
+        ensure!(
+            self.failed + self.wrong_length <= self.issued && self.measured <= self.issued,
+            "more requests failed or were measured than were sent; the file was edited"
+        );
+        let times = [self.ttft_p50_ns, self.itl_p50_ns, self.e2e_p50_ns, self.system_tokens_per_s];
+        sound(times.into_iter().flatten(), "its numbers")
+    }
+}
+
+/// What makes two runs comparable besides their levels.
+pub fn setup(receipt: &LoadReceipt) -> BTreeMap<String, String> {
+    let mut setup = BTreeMap::new();
+    for target in &receipt.targets {
+        let mut is = |what: &str, value: String| drop(setup.insert(of_target(target, what), value));
+        match target {
+            TargetRecord::Endpoint { api, model, extensions, shared_prefix_tokens, .. } => {
+                is("kind of target", "server".into());
+                is("API", api.clone());
+                is("model", model.clone());
+                is("extensions", if extensions.is_empty() { "none".into() } else { extensions.join(", ") });
+                is("shared prefix", format!("{shared_prefix_tokens} tokens"));
+            }
+            TargetRecord::Local { engine, .. } => {
+                is("kind of target", "local engine".into());
+                is("engine", engine.name.clone());
+                is("model", engine.model.clone());
+                is("dtype", engine.dtype.clone());
+            }
+        }
+    }
+    let dataset = receipt.dataset_prompts.map_or_else(|| "none".into(), |prompts| format!("{prompts} prompts"));
+    setup.insert("dataset".into(), dataset);
+    // Sessions of before have no such entry: their medians are also of requests that ended after others had stopped.
+    setup.insert("measured requests".into(), "at full load to their ends".into());
+    setup
+}
+
+/// What may explain a change.
+pub fn conditions(receipt: &LoadReceipt) -> BTreeMap<String, String> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let mut conditions = BTreeMap::new();
+    for target in &receipt.targets {
+        let mut is = |what: &str, value: String| drop(conditions.insert(of_target(target, what), value));
+        match target {
+            TargetRecord::Endpoint { http, .. } => is("version of HTTP", http.clone()),
+            TargetRecord::Local { engine, build, threads, .. } => {
+                is("engine version", engine.version.clone());
+                is("weights", text(&engine.weights_sha256));
+                is("revision", text(&engine.revision));
+                is("rustc", build.rustc.clone());
+                is("compiler flags", build.flags.clone());
+                is("optimisation level", build.opt_level.clone());
+                is("target triple", build.target.clone());
+                is("threads", threads.to_string());
+                for (key, value) in engine.settings.iter().take(MAX_NOTES / 2) {
+                    is(&format!("setting {key}"), value.clone());
+                }
+            }
+        }
+    }
+    conditions.insert("infergate".into(), receipt.tool.clone());
+    conditions.insert("seed".into(), receipt.seed.to_string());
+    let is_open = |level: &&LevelRecord| matches!(level.arrivals, Arrivals::Open { .. });
+    let slots = receipt.levels.iter().filter(is_open).find_map(|level| level.batch.as_ref()).map(|batch| batch.slots);
+    conditions.extend(slots.map(|slots| ("slots".into(), slots.to_string())));
+    conditions
+}
+
+fn of_target(target: &TargetRecord, what: &str) -> String {
+    let name = target.name();
+    if name.is_empty() { what.into() } else { format!("{what} of {name}") }
+}

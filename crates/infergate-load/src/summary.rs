@@ -1,0 +1,313 @@
+//! Everything that is derived from a level's records. Pure: the same records give the same numbers.
+
+pub mod cost;
+pub mod crossing;
+pub mod repeats;
+pub mod slo;
+pub mod token_counts;
+pub mod values;
+
+use std::collections::BTreeMap;
+
+pub use infergate_core::load::Window;
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
+use infergate_core::metric::Metric;
+use infergate_core::stats::mean;
+use infergate_core::trace::per_second;
+
+use crate::receipt::LevelRecord;
+use crate::summary::values::Values;
+use infergate_core::stats::Queue;
+
+/// How output tokens were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// By the server's usage.
+    Usage,
+    /// By a tokenizer, in the texts of the answers, for no usage came.
+    Tokenizer,
+    /// As pieces, for no usage came: a piece that holds several tokens counts as one.
+    Pieces,
+}
+
+/// One level.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LevelSummary {
+    /// Users of a closed loop.
+    pub users: Option<u32>,
+    /// Requests sent.
+    pub issued: u64,
+    /// Of these, completed.
+    pub completed: u64,
+    /// Given up when the run ended.
+    pub cancelled: u64,
+    /// Failed otherwise, by class.
+    pub failures: BTreeMap<FailureClass, u64>,
+    /// Attempts that ended in 429 or 5xx and were made again.
+    pub retries: u64,
+    /// The time in which the load was what was asked for, to the end of the last measured request; `None` where it never was.
+    pub window: Option<Window>,
+    /// Requests that were to be measured; `None` where a time was asked for, for one of several targets, and in a receipt of
+    /// before requests were marked.
+    pub asked: Option<u64>,
+    /// Requests that count: they started in the window, and the load was kept until they had ended, well or not.
+    pub started: usize,
+    /// Of these, completed: those that the values below are from.
+    pub measured: usize,
+    /// How tokens were counted; `None` where nothing was measured.
+    pub counted: Option<Counted>,
+    /// How long after its start each request was sent: in an open loop the client's own lateness, part of every latency.
+    pub late_ns: Values,
+    /// Time to first token, nanoseconds.
+    pub ttft_ns: Values,
+    /// Gaps between pieces, nanoseconds.
+    pub itl_ns: Values,
+    /// Time per output token of each request, nanoseconds.
+    pub tpot_ns: Values,
+    /// End-to-end latency, nanoseconds.
+    pub e2e_ns: Values,
+    /// Decode speed of each request, 1 / TPOT.
+    pub decode_tokens_per_s: Values,
+    /// Tokens / E2E of each request.
+    pub output_tokens_per_s: Values,
+    /// Tokens that came within the window of requests that did not fail, per second.
+    pub system_tokens_per_s: Option<f64>,
+    /// Requests that started in the window, per second.
+    pub requests_per_s: Option<f64>,
+    /// Requests in flight within the window, in the mean.
+    pub in_flight: Option<f64>,
+    /// Of an open loop, what Little's law makes of them, start rate times mean latency, as a share of
+    /// [`in_flight`](Self::in_flight). `None` where the window is so short that its ends decide.
+    pub little: Option<f64>,
+    /// Processor time of the client per time.
+    pub client_cpu_share: Option<f64>,
+}
+
+/// The window must hold so many mean latencies before Little's law is asked: requests that reach over its ends count less
+/// than 5 % then.
+const LITTLE_LATENCIES: f64 = 20.0;
+
+impl LevelSummary {
+    /// The values of `metric`, of which one request has some; none of any other.
+    pub fn values(&self, metric: Metric) -> &Values {
+        static NONE: Values = Values::NONE;
+        match metric {
+            Metric::Ttft => &self.ttft_ns,
+            Metric::Itl => &self.itl_ns,
+            Metric::Tpot => &self.tpot_ns,
+            Metric::E2e => &self.e2e_ns,
+            Metric::DecodeSpeed => &self.decode_tokens_per_s,
+            Metric::OutputThroughput => &self.output_tokens_per_s,
+            _ => &NONE,
+        }
+    }
+
+    /// What is known of the queue that its requests stood in.
+    pub fn queue(&self) -> Queue {
+        if self.users.is_some() { Queue::OfUsers } else { Queue::Unbounded(self.ttft_ns.dependence()) }
+    }
+}
+
+/// Summarises one level, all its targets together.
+pub fn summarise(level: &LevelRecord) -> LevelSummary {
+    LevelSummary {
+        issued: level.issued,
+        asked: asked(level),
+        in_flight: steady_window(level).map(|window| in_flight(&level.requests, window)),
+        little: steady_window(level).and_then(|window| little(level, window)),
+        ..summarise_some(level, None)
+    }
+}
+
+fn asked(level: &LevelRecord) -> Option<u64> {
+    let Stop::Requests { count } = level.stop else { return None };
+    is_marked(level).then_some(count)
+}
+
+/// Whether a level says which of its requests are measured: one that none is of, or of before there were marks, does not.
+pub fn is_marked(level: &LevelRecord) -> bool {
+    level.requests.iter().any(|record| record.measured)
+}
+
+/// Summarises what one of several targets did in a level. How many were in flight is the level's, not the target's.
+pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
+    summarise_some(level, Some(target))
+}
+
+fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
+    let requests: Vec<&RequestRecord> = of_target(level, target).collect();
+    let window = steady_window(level);
+    let failed = |class| requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
+    let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
+    for class in requests.iter().filter_map(|record| class_of(record)).filter(|class| *class != FailureClass::Cancelled)
+    {
+        *failures.entry(class).or_default() += 1;
+    }
+    let (started, measured) = (counted_requests(level, target), measured(level, target));
+    let values = |metric: Metric| Values::of_metric(&started, metric);
+    LevelSummary {
+        users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
+        issued: requests.len() as u64,
+        completed: requests.iter().filter(|record| record.failure.is_none()).count() as u64,
+        cancelled: failed(FailureClass::Cancelled),
+        failures,
+        retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
+        window,
+        asked: None,
+        started: started.len(),
+        measured: measured.len(),
+        counted: counted(&measured),
+        late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
+        ttft_ns: values(Metric::Ttft),
+        itl_ns: values(Metric::Itl),
+        tpot_ns: values(Metric::Tpot),
+        e2e_ns: values(Metric::E2e),
+        decode_tokens_per_s: values(Metric::DecodeSpeed),
+        output_tokens_per_s: values(Metric::OutputThroughput),
+        system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&requests, window)),
+        requests_per_s: window.and_then(|window| requests_per_s(&requests, window)),
+        in_flight: None,
+        little: None,
+        client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
+    }
+}
+
+/// `throughput(N) / (N * throughput(1))`; `None` where either is not known.
+pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option<f64> {
+    let alone = single.system_tokens_per_s.filter(|rate| *rate > 0.0 && single.users == Some(1))?;
+    Some(level.system_tokens_per_s? / (f64::from(level.users?) * alone))
+}
+
+/// The time in which the load was what was asked for: no ramp, no warm-up, and nothing behind the last measured request. A
+/// receipt of before requests were marked does not say it. Then it is, in a closed loop, from when the last user had ended its
+/// warm-up until the first user had no more to send; in an open loop from the first start behind the warm-up to the last. `None`
+/// where that is no time at all.
+pub fn steady_window(level: &LevelRecord) -> Option<Window> {
+    if let Some(window) = level.steady {
+        return (window.from_ns < window.to_ns).then_some(window);
+    }
+    let warm_up = usize::try_from(level.warm_up_requests).ok()?;
+    // Before it not everybody had begun, or the rate was not reached.
+    let full_ns = level.began_ns.saturating_add(level.ramp_ns);
+    let (from_ns, to_ns) = match level.arrivals {
+        Arrivals::Open { .. } => {
+            let mut starts = level.requests.get(warm_up..)?.iter().map(|record| record.scheduled_ns);
+            (starts.find(|start_ns| *start_ns >= full_ns)?, level.requests.last()?.scheduled_ns)
+        }
+        Arrivals::Closed { users } => {
+            let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+            for record in &level.requests {
+                ends.entry(record.user).or_default().push(record.ended_ns);
+            }
+            if users == 0 || ends.len() != users as usize {
+                return None;
+            }
+            let mut window = (full_ns, u64::MAX);
+            for ends in ends.values() {
+                // Who did warm-up alone leaves no window.
+                ends.get(warm_up)?;
+                let warm = warm_up.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(full_ns);
+                window = (window.0.max(warm), window.1.min(*ends.last()?));
+            }
+            window
+        }
+    };
+    (from_ns < to_ns).then_some(Window { from_ns, to_ns })
+}
+
+/// The requests that count, of one target or of all, well ended or not, in the order of their starts. Chosen by their starts: those that are marked, or, in a
+/// receipt of before there were marks, those that started in the steady window before the first one that was not over at its end.
+pub fn counted_requests(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    let is_its = |record: &&RequestRecord| target.is_none_or(|target| record.target == target);
+    if is_marked(level) {
+        let mut marked: Vec<&RequestRecord> =
+            level.requests.iter().filter(|record| record.measured).filter(is_its).collect();
+        // Requests of shards are numbered by shard, not by start.
+        marked.sort_by_key(|record| record.scheduled_ns);
+        return marked;
+    }
+    let Some(window) = steady_window(level) else { return Vec::new() };
+    let began_within = || level.requests.iter().filter(|record| record.scheduled_ns >= window.from_ns);
+    let starts = window.from_ns..counted_until_ns(began_within(), window.to_ns).min(window.to_ns);
+    began_within().filter(|record| starts.contains(&record.scheduled_ns)).filter(is_its).collect()
+}
+
+/// Those of [`counted_requests`] that completed: the requests that a level's latencies are from.
+pub fn measured(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    counted_requests(level, target).into_iter().filter(|record| record.failure.is_none()).collect()
+}
+
+/// All requests of one target or of all, in the order of their starts: those of shards are numbered by shard.
+pub fn by_start(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
+    let mut requests: Vec<&RequestRecord> = of_target(level, target).collect();
+    requests.sort_by_key(|record| record.scheduled_ns);
+    requests
+}
+
+fn of_target(level: &LevelRecord, target: Option<u32>) -> impl Iterator<Item = &RequestRecord> {
+    level.requests.iter().filter(move |record| target.is_none_or(|target| record.target == target))
+}
+
+fn class_of(record: &RequestRecord) -> Option<FailureClass> {
+    record.failure.as_ref().map(|failure| failure.class)
+}
+
+fn counted(measured: &[&RequestRecord]) -> Option<Counted> {
+    let by_usage = |record: &&RequestRecord| record.output_tokens.is_some() || !record.chunk_tokens.is_empty();
+    let how = if measured.iter().all(by_usage) {
+        Counted::Usage
+    } else if measured.iter().all(|record| by_usage(record) || record.text_tokens.is_some()) {
+        Counted::Tokenizer
+    } else {
+        Counted::Pieces
+    };
+    (!measured.is_empty()).then_some(how)
+}
+
+/// Requests that did not fail, also those that were given up when the level was over: they were a part of the load.
+fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
+    let given_up = |record: &RequestRecord| class_of(record) == Some(FailureClass::Cancelled);
+    let completed = || requests.iter().filter(|record| record.failure.is_none());
+    let pieces: usize = completed().map(|record| record.chunk_ns.len()).sum();
+    // Nobody counted the tokens of one that was given up: its pieces hold as many as those of the others.
+    let each = completed().map(|record| record.tokens()).sum::<u64>() as f64 / pieces.max(1) as f64;
+    let within = |ns: &u64| window.from_ns < *ns && *ns <= window.to_ns;
+    let came = |record: &&RequestRecord| -> f64 {
+        if record.chunk_tokens.is_empty() {
+            let pieces = record.chunk_ns.iter().filter(|ns| within(ns)).count() as f64;
+            let own = record.tokens() as f64 / record.chunk_ns.len().max(1) as f64;
+            return pieces * if given_up(record) { each } else { own };
+        }
+        let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
+        pieces.filter(|(ns, _)| within(ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
+    };
+    let ran = requests.iter().copied().filter(|record| record.failure.is_none() || given_up(record));
+    per_second(ran.map(|record| came(&record)).sum(), (window.to_ns - window.from_ns) as f64)
+}
+
+fn requests_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
+    let started = requests.iter().filter(|record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns));
+    per_second(started.count() as f64, (window.to_ns - window.from_ns) as f64)
+}
+
+/// Time in flight of all requests within the window / its length.
+fn in_flight(requests: &[RequestRecord], window: Window) -> f64 {
+    let within = |record: &RequestRecord| {
+        let end = record.ended_ns.min(window.to_ns);
+        end.saturating_sub(record.scheduled_ns.max(window.from_ns)) as f64
+    };
+    requests.iter().map(within).sum::<f64>() / (window.to_ns - window.from_ns) as f64
+}
+
+/// In a closed loop the requests in flight are known to be the users or not, and the law says nothing more.
+fn little(level: &LevelRecord, window: Window) -> Option<f64> {
+    let Arrivals::Open { .. } = level.arrivals else { return None };
+    let latency = |record: &RequestRecord| record.ended_ns.saturating_sub(record.scheduled_ns) as f64;
+    let latencies: Vec<f64> = counted_requests(level, None).into_iter().map(latency).collect();
+    let requests: Vec<&RequestRecord> = level.requests.iter().collect();
+    let (latency_ns, length_ns) = (mean(&latencies)?, (window.to_ns - window.from_ns) as f64);
+    let in_flight = in_flight(&level.requests, window);
+    let long_enough = length_ns >= LITTLE_LATENCIES * latency_ns && in_flight > 0.0;
+    let starts_per_s = requests_per_s(&requests, window)?;
+    long_enough.then(|| starts_per_s * latency_ns / 1e9 / in_flight)
+}

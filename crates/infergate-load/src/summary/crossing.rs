@@ -1,0 +1,73 @@
+//! Which of two targets is faster for an answer of n tokens: `TTFT + n * TPOT` of both are lines, and lines may cross. Pure.
+
+use infergate_core::stats::quantile;
+
+use crate::summary::LevelSummary;
+
+/// Resamples behind an interval.
+const RESAMPLES: usize = 1_000;
+/// Stretches of a run that a resample has.
+const STRETCHES: usize = 10;
+/// The share of resamples in which the same target has to be the first, or no crossing is claimed.
+const AGREED: f64 = 0.95;
+
+/// Which of two is faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Faster {
+    /// One of them for every length: the first (`true`) or the second.
+    Always(bool),
+    /// One of them up to a length, the other from there on.
+    UpTo {
+        /// The first one is the faster for short answers.
+        first: bool,
+        /// The length, tokens.
+        tokens: f64,
+        /// Of 95 %, by resampling stretches of the run; `None` where resamples do not agree that there is a crossing.
+        interval: Option<(f64, f64)>,
+    },
+}
+
+/// Compares the medians of both. `None` where one has none.
+pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option<Faster> {
+    let line = |summary: &LevelSummary| Some((summary.ttft_ns.at(0.5)?, summary.tpot_ns.at(0.5)?));
+    let found = crossing(line(first)?, line(second)?);
+    let Faster::UpTo { first: first_is_short, tokens, .. } = found else { return Some(found) };
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut drawn = |values: &[f64]| quantile(&stretches(values, &mut random), 0.5);
+    let mut crossings = Vec::new();
+    for _ in 0..RESAMPLES {
+        let mut line =
+            |summary: &LevelSummary| Some((drawn(&summary.ttft_ns.values)?, drawn(&summary.tpot_ns.values)?));
+        if let Faster::UpTo { first, tokens, .. } = crossing(line(first)?, line(second)?)
+            && first == first_is_short
+        {
+            crossings.push(tokens);
+        }
+    }
+    let agreed = crossings.len() as f64 >= AGREED * RESAMPLES as f64;
+    let interval = quantile(&crossings, 0.025).zip(quantile(&crossings, 0.975)).filter(|_| agreed);
+    Some(Faster::UpTo { first: first_is_short, tokens, interval })
+}
+
+/// As many values again, in stretches of consecutive requests from anywhere in the run, whose end goes on at its begin: requests
+/// wait for each other, and single ones would not show it (circular block bootstrap, Politis and Romano 1992).
+fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
+    let length = values.len().div_ceil(STRETCHES).max(1);
+    let mut drawn = Vec::with_capacity(values.len() + length);
+    while drawn.len() < values.len() {
+        let from = random.usize(..values.len());
+        drawn.extend(values.iter().cycle().skip(from).take(length));
+    }
+    drawn.truncate(values.len());
+    drawn
+}
+
+/// Of two lines, each its value at 0 and its slope.
+fn crossing((start_a, slope_a): (f64, f64), (start_b, slope_b): (f64, f64)) -> Faster {
+    let tokens = (start_b - start_a) / (slope_a - slope_b);
+    match tokens.is_finite() && tokens > 1.0 {
+        true => Faster::UpTo { first: start_a < start_b, tokens, interval: None },
+        // Behind the first token the order does not change.
+        false => Faster::Always(start_a + slope_a <= start_b + slope_b),
+    }
+}

@@ -1,0 +1,56 @@
+//! Limits on latency: which requests and levels keep to them. Pure.
+
+use infergate_core::load::RequestRecord;
+
+use crate::receipt::{LevelRecord, Limit};
+use crate::summary::{LevelSummary, counted_requests};
+use infergate_core::stats::share_interval;
+
+/// Requests of a level that met every limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goodput {
+    /// So many did.
+    pub good: u64,
+    /// Of so many that count, failed ones included.
+    pub all: u64,
+    /// Good requests per second of the window.
+    pub requests_per_s: f64,
+    /// Its 95 % interval: that of the share by batch means, times the rate of the window. `None` where requests are too few for
+    /// how much they depend on each other.
+    pub within: Option<(f64, f64)>,
+}
+
+/// Whether one request keeps to a limit. One that has no such time (a single token has no gap) does.
+fn keeps_to(limit: &Limit, record: &RequestRecord) -> bool {
+    limit.metric.of(record).into_iter().all(|ns| ns <= limit.limit_ns as f64)
+}
+
+/// Whether a level meets every limit of a percentile, failed requests counted as infinitely slow: the upper ends of their 95 %
+/// intervals are within the limits. `Some(false)`: a percentile itself is above its limit. `None`: the requests are too few to
+/// show either.
+pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
+    let queue = summary.queue();
+    let each = limits.iter().map(|limit| {
+        let (values, p, most) = (summary.values(limit.metric), limit.percentile.unwrap_or(0.5), limit.limit_ns as f64);
+        if values.with_failures(p)? > most {
+            return Some(false);
+        }
+        values.within(p, queue).is_some_and(|(_, high)| high <= most).then_some(true)
+    });
+    let each: Vec<Option<bool>> = each.collect();
+    match each.contains(&Some(false)) {
+        true => Some(false),
+        false => each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true),
+    }
+}
+
+/// The level's goodput: the share of the requests that count, times the rate of all. `None` where none counts.
+pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) -> Option<Goodput> {
+    let per_s = summary.requests_per_s?;
+    let is_good =
+        |record: &RequestRecord| record.failure.is_none() && limits.iter().all(|limit| keeps_to(limit, record));
+    let hits: Vec<bool> = counted_requests(level, None).into_iter().map(is_good).collect();
+    let (good, all) = (hits.iter().filter(|hit| **hit).count() as u64, hits.len() as u64);
+    let within = share_interval(&hits, summary.queue()).map(|(low, high)| (low * per_s, high * per_s));
+    (all > 0).then(|| Goodput { good, all, requests_per_s: good as f64 / all as f64 * per_s, within })
+}

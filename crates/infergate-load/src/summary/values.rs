@@ -1,0 +1,122 @@
+//! Values of a metric over a level's requests, failed ones included: their percentiles and where these lie. Pure.
+
+use infergate_core::load::RequestRecord;
+use infergate_core::metric::Metric;
+use infergate_core::stats::samples_needed;
+
+use infergate_core::stats::{Queue, Timed, neighbours, percentile_interval};
+
+/// Values of a metric, taken from some requests.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Values {
+    /// Each value of the requests that completed, in the order of their starts.
+    pub values: Vec<f64>,
+    /// The requests they are from: gaps of one request are not independent of each other.
+    pub requests: usize,
+    /// Requests that failed. Each counts in a percentile like one that completed, with the worst value there is.
+    pub failed: usize,
+    /// The worst value: infinity for a time, 0 for a speed.
+    worst: f64,
+    /// How many values each request gave; 0: it failed.
+    counts: Vec<usize>,
+}
+
+impl Values {
+    /// Of no request.
+    pub const NONE: Self = Self { values: Vec::new(), requests: 0, failed: 0, worst: 0.0, counts: Vec::new() };
+
+    /// Values of `requests` in the order of their starts. Requests that completed and have none are left out.
+    pub fn of(requests: &[&RequestRecord], worst: f64, values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
+        let mut found = Self { worst, ..Self::default() };
+        for record in requests {
+            let some = if record.failure.is_some() { Vec::new() } else { values(record) };
+            if record.failure.is_none() && some.is_empty() {
+                continue;
+            }
+            found.counts.push(some.len());
+            *(if record.failure.is_some() { &mut found.failed } else { &mut found.requests }) += 1;
+            found.values.extend(some);
+        }
+        found
+    }
+
+    /// Values of `metric`, whose worst is a time without an end or no speed at all.
+    pub fn of_metric(requests: &[&RequestRecord], metric: Metric) -> Self {
+        Self::of(requests, if metric.is_rate() { 0.0 } else { f64::INFINITY }, |record| metric.of(record))
+    }
+
+    /// One value each of requests that completed, where nothing is known of others.
+    pub fn of_completed(values: Vec<f64>) -> Self {
+        Self { requests: values.len(), counts: vec![1; values.len()], worst: f64::INFINITY, failed: 0, values }
+    }
+
+    /// The percentile at `p`. `None` where it is from fewer requests than it needs, or falls among those that failed.
+    pub fn at(&self, p: f64) -> Option<f64> {
+        self.with_failures(p).filter(|value| value.is_finite())
+    }
+
+    /// The percentiles at each of `shares`, as [`at`](Self::at) has them; sorted once, for all of them.
+    pub fn all_at<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
+        let sorted = self.sorted();
+        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| value.is_finite()))
+    }
+
+    /// As [`at`](Self::at), and infinite where it falls among those that failed.
+    pub fn with_failures(&self, p: f64) -> Option<f64> {
+        self.of_sorted(&self.sorted(), p)
+    }
+
+    /// Where the percentile at `p` lies, 95 %, by batch means over time ([`percentile_interval`]); the upper end is infinite where
+    /// failures reach it. `None` where requests are too few for how much they depend on each other.
+    pub fn within(&self, p: f64, queue: Queue) -> Option<(f64, f64)> {
+        percentile_interval(&self.timed(), p, queue)
+    }
+
+    /// How much neighbouring requests are alike, 0 to 1.
+    pub fn dependence(&self) -> f64 {
+        neighbours(&self.timed())
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
+    }
+
+    fn of_sorted(&self, sorted: &[f64], p: f64) -> Option<f64> {
+        if self.requests + self.failed < samples_needed(p)? {
+            return None;
+        }
+        let lost = self.lost_values();
+        let all = sorted.len() + lost;
+        // Failed ones lie above all times and below all speeds.
+        let value = |place: usize| match self.worst > 0.0 {
+            true => sorted.get(place).copied().unwrap_or(self.worst),
+            false => place.checked_sub(lost).and_then(|place| sorted.get(place).copied()).unwrap_or(self.worst),
+        };
+        let at = p * all.checked_sub(1)? as f64;
+        let (low, high) = (value(at.floor() as usize), value(at.ceil() as usize));
+        Some(if low == high || at.fract() == 0.0 { low } else { low + at.fract() * (high - low) })
+    }
+
+    /// Values that failed requests would have given: as many each as the others in the mean.
+    fn lost_values(&self) -> usize {
+        (self.failed as f64 * self.weight_of_failed()).round() as usize
+    }
+
+    fn weight_of_failed(&self) -> f64 {
+        if self.requests == 0 { 1.0 } else { self.values.len() as f64 / self.requests as f64 }
+    }
+
+    fn timed(&self) -> Vec<Timed> {
+        let mut timed = Vec::with_capacity(self.values.len() + self.failed);
+        let mut values = self.values.iter();
+        for (request, count) in self.counts.iter().enumerate() {
+            if *count == 0 {
+                timed.push(Timed { value: self.worst, weight: self.weight_of_failed(), request });
+            }
+            timed.extend(values.by_ref().take(*count).map(|value| Timed { value: *value, weight: 1.0, request }));
+        }
+        timed
+    }
+}

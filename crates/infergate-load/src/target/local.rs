@@ -1,0 +1,171 @@
+//! The engine of a bench target as a target: its scheduler is driven inside one worker process, without a network.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::Result;
+use infergate_core::engine::LoadRequest;
+use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
+use infergate_core::worker::{Capability, Client, Patience, Program, WorkerError};
+
+use crate::plan::{LevelPlan, Prompts};
+use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
+use crate::target::Outcome;
+use crate::target::Target;
+use crate::target::live::Live;
+
+/// Requests of each level whose output is computed again alone.
+const COMPARED: u32 = 3;
+
+/// A worker with its model loaded.
+pub struct LocalTarget<'a> {
+    client: Client<'a>,
+    record: TargetRecord,
+    context_tokens: usize,
+    /// Requests at once in an open loop; a closed one has room for each user.
+    open_slots: u32,
+    begun: Instant,
+    is_warm: bool,
+}
+
+impl<'a> LocalTarget<'a> {
+    /// Starts `program` and loads the model.
+    ///
+    /// # Errors
+    /// A worker that does not start, load or serve several requests.
+    pub fn open(
+        program: &Program,
+        request: &LoadRequest,
+        open_slots: u32,
+        cancelled: &'a AtomicBool,
+    ) -> Result<Self, WorkerError> {
+        let (mut client, hello) = Client::spawn(&program.open()?, request, Patience::default(), cancelled)?;
+        if !client.can(Capability::LoadLevel) {
+            return Err(WorkerError::Refused(format!(
+                "{}: the bench target cannot serve several requests; build it with a newer infergate",
+                program.path.display()
+            )));
+        }
+        let loaded = client.load(request, None)?;
+        let context_tokens = loaded.engine.context_tokens;
+        let record = TargetRecord::Local {
+            name: String::new(),
+            engine: Box::new(loaded.engine),
+            build: Box::new(hello.build),
+            threads: request.threads,
+            load_ns: loaded.load_ns,
+        };
+        Ok(Self { client, record, context_tokens, open_slots, begun: Instant::now(), is_warm: false })
+    }
+
+    /// One request alone. How long it takes bounds the wait for the levels.
+    fn warm_up(&mut self, plan: &EnginePlan) -> Result<(), WorkerError> {
+        if self.is_warm {
+            return Ok(());
+        }
+        let alone = EnginePlan {
+            arrivals: Arrivals::Closed { users: 1 },
+            stop: Stop::Requests { count: 1 },
+            warm_up_requests: 0,
+            slots: 1,
+            // No level's prompts.
+            seed: !plan.seed,
+            compared: 0,
+            ..plan.clone()
+        };
+        self.client.load_level(&alone)?;
+        self.is_warm = true;
+        Ok(())
+    }
+
+    fn plan(&self, plan: &LevelPlan) -> EnginePlan {
+        let (seed, shared) = match plan.prompts {
+            Prompts::Words { seed, shared } => (seed, shared),
+            Prompts::File(_) | Prompts::Numbers => (0, 0),
+        };
+        let prompt_tokens = plan.shape.input_tokens as usize;
+        EnginePlan {
+            arrivals: plan.arrivals,
+            stop: plan.stop,
+            warm_up_requests: plan.warm_up_requests,
+            slots: if let Arrivals::Closed { users } = plan.arrivals { users } else { self.open_slots },
+            scenarios: vec![RequestShape {
+                prompt_tokens,
+                output_tokens: plan.shape.output_tokens as usize,
+                shared_prefix_tokens: (shared as usize).min(prompt_tokens.saturating_sub(1)),
+            }],
+            // Levels of a run must not find each other's prompts in a cache.
+            seed: seed ^ plan.seed.rotate_left(17),
+            compared: COMPARED,
+        }
+    }
+}
+
+impl Target for LocalTarget<'_> {
+    fn records(&self) -> Vec<TargetRecord> {
+        vec![self.record.clone()]
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        u32::try_from(self.context_tokens).ok()
+    }
+
+    fn has_client(&self) -> bool {
+        false
+    }
+
+    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
+        let wanted = self.plan(plan);
+        let began_ns = u64::try_from(self.begun.elapsed().as_nanos())?;
+        let level = self.warm_up(&wanted).and_then(|()| self.client.load_level(&wanted));
+        let level = match level {
+            // Who ends the run wants what there was before.
+            Err(WorkerError::Interrupted(_)) if live.is_cancelled() => LoadLevel::default(),
+            level => level?,
+        };
+        for record in &level.records {
+            live.sent();
+            live.pieces(record.chunk_ns.len() as u64);
+            live.ended(record.failure.is_some());
+        }
+        let wall_ns = level.records.iter().map(|record| record.ended_ns).max().unwrap_or(0);
+        let batch = BatchRecord {
+            slots: level.slots,
+            largest_batch: level.largest_batch,
+            batches: level.batches,
+            kv_bytes_per_request: level.kv_bytes_per_request,
+            compared: level.compared,
+            cut_short: level.cut_short,
+        };
+        let requests: Vec<RequestRecord> =
+            level.records.into_iter().map(|record| after(began_ns, plan.scenario, record)).collect();
+        let level = LevelRecord {
+            scenario: plan.scenario,
+            arrivals: plan.arrivals,
+            whole: None,
+            stop: plan.stop,
+            warm_up_requests: plan.warm_up_requests,
+            ramp_ns: 0,
+            steady: level.steady.map(|window| window.later(began_ns)),
+            began_ns,
+            wall_ns,
+            client_cpu_ns: None,
+            received: None,
+            issued: requests.len() as u64,
+            requests,
+            batch: Some(batch),
+        };
+        Ok(Outcome { level, is_full: false })
+    }
+}
+
+/// The record of a level that began `began_ns` after the run did.
+fn after(began_ns: u64, scenario: u32, mut record: RequestRecord) -> RequestRecord {
+    record.scenario = scenario;
+    let times = [&mut record.scheduled_ns, &mut record.sent_ns, &mut record.ended_ns];
+    for time_ns in times.into_iter().chain(&mut record.chunk_ns) {
+        *time_ns = time_ns.saturating_add(began_ns);
+    }
+    record
+}
