@@ -7,7 +7,6 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::git::{file_of, git};
-use crate::why::names::last_part;
 
 /// A file of source code that is larger is generated.
 const MOST_BYTES: u64 = 10 << 20;
@@ -47,9 +46,9 @@ impl Edited {
         Ok(Self(names))
     }
 
-    /// Whether the function that a program calls `name` is one of them.
+    /// Whether a function of this name, without what it lies in, is one of them.
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains(last_part(name))
+        self.0.contains(name)
     }
 }
 
@@ -153,7 +152,7 @@ impl Engine {
         let head = commit(folder, &BEFORE.replace("one();", "six();"));
         commit(folder, "");
         let edited = Edited::between(folder, &base, Some(&head)).expect("a difference");
-        assert!(edited.has("engine::first") && !edited.has("second"));
+        assert!(edited.has("first") && !edited.has("second"));
         assert!(Edited::between(folder, "no-such-revision", None).is_err());
     }
 }

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, block_difference, judge};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
+use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
 use infergate_core::stats::sample_std;
 
@@ -53,7 +54,7 @@ pub fn attach(
     }
     let (base, head) = (request.base.open()?, request.head.open()?);
     let prompt_text = request.prompt_text.as_deref();
-    let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(name));
+    let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
     let sides =
         Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
     let line = progress::Line::new();
@@ -105,7 +106,7 @@ pub fn between(
         load: &config.measured.load_request(),
         prompt_text: prompt_text.as_deref(),
         changed: changed.as_ref(),
-        edited: &|name| edited.is_some_and(|edited| edited.has(name)),
+        edited: &|name| edited.is_some_and(|edited| edited.has(last_part(name))),
         cancelled,
     };
     let line = progress::Line::new();
@@ -120,7 +121,9 @@ fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     for function in &mut explained.functions {
         // One that kept its machine code has the name of another.
         let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
-        let has = |edited: &Edited| edited.has(&function.name) || inlined.is_some_and(|name| edited.has(name));
+        let has = |edited: &Edited| {
+            edited.has(last_part(&function.name)) || inlined.is_some_and(|name| edited.has(last_part(name)))
+        };
         function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
     }
     explained

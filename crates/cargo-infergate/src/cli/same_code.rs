@@ -14,6 +14,7 @@ use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
 use crate::receipt::{CodeRecord, Note};
+use crate::why::names::last_part;
 use infergate_core::printable::printable_within;
 
 /// What was found.
@@ -46,7 +47,7 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
         let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
         let edited = commit.and_then(|commit| Edited::between(Path::new("."), commit, None).ok());
         if let (Some(changed), Some(edited)) = (&mut changed, edited) {
-            changed.functions.sort_by_key(|function| !edited.has(&function.name));
+            changed.functions.sort_by_key(|function| !edited.has(last_part(&function.name)));
         }
         let code = Some(differs(changed.as_ref()));
         let changed = changed.filter(|_| timed_all_the_same(flags, config, sides).is_none());
