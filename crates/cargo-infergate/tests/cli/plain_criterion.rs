@@ -198,7 +198,7 @@ fn the_function_that_takes_the_time_is_named(sandbox: &Sandbox) {
     commit(sandbox, "src/lib.rs", &rounds(40), "work");
     sandbox.write("src/lib.rs", &rounds(80).replace("(0..rounds)", "(0..rounds + 1)"));
     let said = gate(sandbox, &["--cases=parse/short", "--explain=no-such-bench", "--explain=parse/short"]).code(1);
-    assert!(stdout(&said).contains("--explain no-such-bench: names none of the 1 cases"), "{}", stdout(&said));
+    assert!(stderr(&said).contains("--explain no-such-bench: names none of the 1 cases"), "{}", stderr(&said));
     let said = stdout(&said);
     let (_, where_it_is) =
         said.split_once("where parse/short takes its time (8 more blocks").expect("what takes the time");
