@@ -62,6 +62,8 @@ pub struct Difference {
     pub change: f64,
     /// Standard deviation of blocks, as a fraction, where it is known.
     pub block_std: Option<f64>,
+    /// Whether the verdict is that there is one.
+    pub is_called: bool,
 }
 
 impl Difference {
@@ -161,7 +163,11 @@ fn measure(
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
-    let found = explained(case.id, &blocks, knows_changed);
+    let mut found = explained(case.id, &blocks, knows_changed);
+    // Within one time functions come and go, by where a sample happens to fall: no reason for what nobody saw.
+    if !difference.is_called && !found.total.is_some_and(|total| total.is_sure()) {
+        found.functions.clear();
+    }
     let seen = found.base_samples.min(found.head_samples);
     ensure!(seen >= FEWEST_SAMPLES, "its threads worked too little to be looked at ({seen} samples)");
     Ok(found)

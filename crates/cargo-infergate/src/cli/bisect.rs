@@ -280,7 +280,7 @@ impl<'a> Search<'a> {
         };
         let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
         if let (Tried::Bad, Some(case), Some(ratio)) = (tried, receipt.cases.first(), ratio) {
-            let difference = explain::difference(&receipt, case.id, ratio);
+            let difference = explain::difference(&receipt, case.id, ratio, true);
             self.slow.insert(name.clone(), (case.clone(), difference));
         }
         self.steps.push(BisectionStep { name, row, skipped: None });

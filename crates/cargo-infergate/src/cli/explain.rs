@@ -144,10 +144,10 @@ fn step(case: &PairedCase, block: usize, (done_steps, total_steps): (usize, usiz
 }
 
 /// How the time of a case differs, head / base being `ratio`.
-pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64) -> Difference {
+pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bool) -> Difference {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
-    Difference { change: ratio - 1.0, block_std: sample_std(&differences) }
+    Difference { change: ratio - 1.0, block_std: sample_std(&differences), is_called }
 }
 
 /// The cases to explain, with how their time differs.
@@ -156,13 +156,17 @@ fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> V
     let change = |row: &VerdictRow| {
         let time = row.time().filter(|time| time.against == Against::Base)?;
         let case = row.subject.case()?;
-        Some((case, difference(receipt, case, time.ratio?)))
+        let is_called = [Outcome::Regressed, Outcome::Improved].contains(&row.outcome);
+        Some((case, difference(receipt, case, time.ratio?, is_called)))
     };
     let largest = |rows: &mut dyn Iterator<Item = &VerdictRow>| {
         let mut found: Vec<(Case, Difference)> = Vec::new();
         for (case, difference) in rows.filter_map(change) {
             match found.iter_mut().find(|(known, _)| *known == case) {
-                Some((_, known)) if difference.change.abs() > known.change.abs() => *known = difference,
+                Some((_, known)) if difference.change.abs() > known.change.abs() => {
+                    *known = Difference { is_called: known.is_called || difference.is_called, ..difference };
+                }
+                Some((_, known)) if difference.is_called => known.is_called = true,
                 Some(_) => {}
                 None => found.push((case, difference)),
             }
