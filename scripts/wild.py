@@ -10,12 +10,14 @@ they are chosen by what infergate depends on, and not by what works; all of them
 the commit that is to be found: `[profile.bench] opt-level = 1`.
 
 What is finished stays in the folder --place, and the next call goes on there. PATH is a `cargo-infergate` that is built already. A quiet
-machine is needed: other programs make gates inconclusive.
+machine is needed: other programs make gates inconclusive. With --cores each core gates a crate of its own.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
+import queue
 import re
 import shutil
 import subprocess
@@ -89,12 +91,14 @@ def prepared(place, name, published):
     return folder
 
 
-def gate(folder, arguments, *words):
-    """One gate. What it said, and how long it took."""
+def gate(folder, arguments, core, *words):
+    """One gate, on one core where one is named. What it said, and how long it took."""
     verdict = folder.parent / f"{folder.name}.json"
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*", "--memory-runs", "0",
-               "--budget", arguments.budget, "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
+               "--budget", arguments.budget, "--no-wait", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
+    if core is not None:
+        command = ["taskset", "-c", core, *command]
     began = time.monotonic()
     try:
         done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True, timeout=MOST_SECONDS)
@@ -110,18 +114,18 @@ def gate(folder, arguments, *words):
                     "open": sum(row["outcome"] in ("inconclusive", "unstable") for row in timed)}
 
 
-def one(place, crate, arguments):
+def one(place, crate, arguments, core=None):
     """Both gates of one crate."""
     name, published, uses, targets = crate
     folder = prepared(place, name, published)
-    itself = gate(folder, arguments, "--time-same-code")
+    itself = gate(folder, arguments, core, "--time-same-code")
     slower = {"verdict": "not tried", "seconds": 0}
     if itself["verdict"] not in ("error", "ended"):
         manifest = folder / "Cargo.toml"
         text = re.sub(r"(?ms)^\[profile\.bench\]\n.*?(?=^\[|\Z)", "", manifest.read_text())
         manifest.write_text(f"{text}\n[profile.bench]\nopt-level = 1\n")
         git(folder, "commit", "--quiet", "--all", "--message", "less optimisation")
-        slower = gate(folder, arguments)
+        slower = gate(folder, arguments, core)
     shutil.rmtree(place / f"{name}-base", ignore_errors=True)
     return {"crate": name, "uses": uses, "targets": len(targets), "itself": itself, "slower": slower}
 
@@ -142,6 +146,7 @@ def main():
     parser.add_argument("--command", type=pathlib.Path)
     parser.add_argument("--crates", default="", help="names, with or without their version; left out: all")
     parser.add_argument("--budget", default="4m", help="of each gate")
+    parser.add_argument("--cores", default="", help="0,1: a gate on each of them at once; left out: one gate on all")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "wild")
     arguments = parser.parse_args()
@@ -156,13 +161,26 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     kept = place / "results.jsonl"
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
-    for crate in chosen:
-        if any(row["crate"] == crate[0] for row in results):
-            continue
-        results.append(one(place, crate, arguments))
-        with kept.open("a") as file:
-            file.write(json.dumps(results[-1]) + "\n")
-        print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    left = [crate for crate in chosen if all(row["crate"] != crate[0] for row in results)]
+    cores = [core for core in arguments.cores.split(",") if core] or [None]
+    free = queue.SimpleQueue()
+    for core in cores:
+        free.put(core)
+
+    def alone(crate):
+        core = free.get()
+        try:
+            return one(place, crate, arguments, core)
+        finally:
+            free.put(core)
+
+    with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(alone, crate) for crate in left]):
+            results.append(done.result())
+            with kept.open("a") as file:
+                file.write(json.dumps(results[-1]) + "\n")
+            print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    results.sort(key=lambda row: row["crate"])
     table([row for row in results if not wanted or any(row["crate"] == crate[0] for crate in chosen)])
 
 

@@ -9,7 +9,6 @@ pub mod figures;
 pub mod init;
 pub mod inputs;
 pub mod load;
-pub mod memory;
 pub mod model;
 pub mod paired;
 pub mod splice;

@@ -18,7 +18,7 @@ use crate::gate::memory::judge;
 use crate::paired::Program;
 use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, write_json};
 use crate::report::inputs::Inputs;
-use crate::report::memory::verdict as text;
+use crate::report::terminal::memory as text;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]

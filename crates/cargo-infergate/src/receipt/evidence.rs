@@ -58,6 +58,9 @@ pub struct OutputEvidence {
     /// position: what the tolerance limits. `null` where the engine gives no logits.
     #[serde(default)]
     pub relative_drift: Option<f64>,
+    /// The largest `relative_drift` that is called rounding; `null` where the engine gives no logits, and in an older file.
+    #[serde(default)]
+    pub drift_tolerance: Option<f64>,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     #[serde(default)]
     pub max_abs_logit_delta: Option<f64>,
@@ -78,6 +81,7 @@ impl OutputEvidence {
             base_margin: None,
             positions: None,
             relative_drift: None,
+            drift_tolerance: None,
             max_abs_logit_delta: None,
             kl_divergence: None,
         }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use infergate_core::printable::{printable, printable_within};
 
-use super::model::{Cell, Column, MAX_WORD_CHARS, Missing, Table, Tone};
-use super::topics::{latency, request, verdict as topic};
+use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Table, Tone};
+use super::topics::{latency, memory, request, verdict as topic};
 use super::{units, words};
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, Machine, Receipt, Verdict};
+use crate::receipt::{Evidence, Machine, MemoryReceipt, Receipt, Verdict};
 use infergate_core::engine::EngineInfo;
 
 /// `text` in this tone, as ANSI codes.
@@ -53,6 +53,21 @@ pub fn table(table: &Table) -> String {
         text += &line(cells, &|at, cell| paint(row.cells[at].tone(), cell));
     }
     text
+}
+
+/// A part of a report as text, each line ended; nothing of a picture.
+pub fn block(block: &Block) -> String {
+    let line = |said: &String| format!("{}\n", printable(said));
+    match block {
+        Block::Said(said) => line(said),
+        Block::List(list) => list.iter().map(|said| format!("- {}", line(said))).collect(),
+        Block::Findings(findings) => findings.iter().map(|finding| format!("- {}", line(&finding.said))).collect(),
+        Block::Table(found) if !found.rows.is_empty() => {
+            let title = if found.title.is_empty() { String::new() } else { format!("{}\n", bold(&found.title)) };
+            title + &table(found) + &found.note.as_ref().map(line).unwrap_or_default()
+        }
+        Block::Table(_) | Block::Chart(_) => String::new(),
+    }
 }
 
 /// `text` behind an empty line; nothing of nothing.
@@ -100,6 +115,14 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
     }
     text.push('\n');
     text + &decision(verdict, more)
+}
+
+/// A verdict on a memory phase: what loading took, what a generation took, both series, the counters, and the decision last.
+pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
+    let subject = engine(&receipt.engine, receipt.threads, &receipt.machine);
+    let blocks = memory::brief(receipt, verdict);
+    let blocks: String = blocks.iter().map(|part| paragraph(block(part))).collect();
+    format!("\n{subject}\n{blocks}\n{}", decision(verdict, ""))
 }
 
 /// A verdict on a load run: a line a time of each level, and as above.

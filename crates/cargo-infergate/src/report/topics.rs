@@ -8,7 +8,7 @@ mod explained;
 pub mod latency;
 mod llama_bench;
 pub mod load;
-mod memory;
+pub mod memory;
 mod recommendations;
 pub mod request;
 mod scaling;

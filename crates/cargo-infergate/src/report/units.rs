@@ -68,6 +68,14 @@ pub fn fine(fraction: f64) -> String {
     format!("{:.2} %", fraction * 100.0)
 }
 
+/// A fraction as a percentage with its two leading digits, however small: `0.41 %`, `0.0001 %`.
+pub fn tiny(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let digits = if percent > 0.0 && percent < 1.0 { (1.0 - percent.log10().floor()) as usize } else { 1 };
+    let text = format!("{percent:.digits$}");
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// The ends of a change, their unit once: `+4.8 to +6.5 %`.
 pub fn signed_range(low: f64, high: f64) -> String {
     let digits = usize::from(low.abs().max(high.abs()) < 0.1);

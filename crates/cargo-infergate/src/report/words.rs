@@ -13,7 +13,7 @@ pub mod missing;
 
 use infergate_core::case::Phase;
 
-pub use memory::{memory_trend, rarer_leaks, sites, witness};
+pub use memory::{memory_trend, rarer_leaks, sites, sparkline, witness};
 
 use super::model::Unit;
 use super::units::{self, MISSING};
@@ -149,13 +149,22 @@ pub fn decided(row: &VerdictRow) -> String {
     if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
 }
 
+/// By how much the numbers behind an output moved, and by how much they may: `logits differ by 0.41 % of the largest (0.0001 % is
+/// rounding)`. `None` where they are not known.
+pub fn logits(output: &OutputEvidence) -> Option<String> {
+    let Some((drift, tolerance)) = output.relative_drift.zip(output.drift_tolerance) else {
+        return output.max_abs_logit_delta.map(|delta| format!("logits differ by {delta:.1e}"));
+    };
+    Some(format!("logits differ by {} of the largest ({} is rounding)", units::tiny(drift), units::tiny(tolerance)))
+}
+
 fn token(output: &OutputEvidence) -> Option<String> {
     let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
     if beyond || output.comparison == OutputComparison::Drifted {
-        let number = |value: Option<f64>| value.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
-        let (delta, divergence) = (number(output.max_abs_logit_delta), number(output.kl_divergence));
+        let divergence = output.kl_divergence.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
+        let differ = logits(output).unwrap_or_else(|| "logits differ".into());
         let side = if beyond { "beyond" } else { "within" };
-        return Some(format!("logits differ by {delta}, KL divergence {divergence}: {side} the tolerance"));
+        return Some(format!("{differ}: {side} the tolerance; KL divergence {divergence}"));
     }
     let position = output.position?;
     let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());

@@ -124,7 +124,7 @@ fn memory_receipts() {
     survives("memory-1.json", &|path| {
         let receipt: MemoryReceipt = read(path)?;
         let verdict = Verdict::of(gate::memory::judge(&receipt.memory, Default::default()), Vec::new());
-        Ok(vec![report::memory::verdict(&receipt, &verdict)])
+        Ok(vec![report::terminal::memory(&receipt, &verdict)])
     });
 }
 

@@ -7,7 +7,7 @@ use cargo_infergate::receipt::{
     CountedCase, Counter, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
     MemorySample, MemorySeries, Outcome, Receipt, Verdict, read,
 };
-use cargo_infergate::report::memory::{self, sparkline};
+use cargo_infergate::report::words::sparkline;
 use cargo_infergate::report::{terminal, units};
 
 const RECEIPT: &str = "
@@ -151,6 +151,7 @@ fn units_leave_three_digits() {
     assert_eq!(units::duration(None), "—");
     assert_eq!(units::percent(Some(0.042)), "4.2 %");
     assert_eq!(units::percent(Some(0.62)), "62 %");
+    assert_eq!([0.0041, 1e-6, 1.3e-7, 0.045, 0.0].map(units::tiny), ["0.41 %", "0.0001 %", "0.000013 %", "4.5 %", "0 %"]);
     assert_eq!(units::signed_percent(-0.017), "-1.7 %");
     assert_eq!([-0.0002, 0.0, 0.0002].map(units::signed_percent), ["0.0 %"; 3], "nothing has no sign");
     assert_eq!(units::tokens_per_s(Some(44.44)), "44.4 tok/s");
@@ -229,7 +230,7 @@ fn memory_receipt() -> MemoryReceipt {
 fn a_memory_phase_shows_loading_one_run_all_runs_and_where_it_leaks() {
     let receipt = memory_receipt();
     let verdict = Verdict::of(judge(&receipt.memory, MemoryPolicy::default()), Vec::new());
-    assert_eq!(plain(&memory::verdict(&receipt, &verdict)), MEMORY);
+    assert_eq!(plain(&terminal::memory(&receipt, &verdict)), MEMORY);
 }
 
 #[test]

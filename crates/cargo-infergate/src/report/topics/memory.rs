@@ -1,32 +1,65 @@
 //! The memory phase: what many runs of one process left behind, and the place of a leak; loading, one generation, and the counters.
 
+use std::collections::BTreeSet;
+
+use infergate_core::memory::leak::{allocations, asked, resident_trend};
 use infergate_core::printable::printable_within;
 
 use super::verdict::{counter_cell, counter_name};
 use crate::receipt::{
-    CountedCase, Evidence, MemoryEvidence, MemoryRecord, Outcome, Unit as Counts, VerdictRow, Witness,
+    CountedCase, Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow,
+    Witness,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{
-    Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
+    Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 use crate::report::words::{self, look::MAX_PLACE_CHARS};
 
+/// Blocks of a series drawn in a line of text.
+const PLOT_WIDTH: usize = 50;
+/// Such a line is at least this high: below it nothing is judged either.
+const PLOT_SPAN_BYTES: u64 = 1 << 20;
+
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let growth: Vec<Finding> = trends(inputs).into_iter().filter_map(|trend| growth(inputs, trend)).collect();
+    let trends = trends(inputs.verdict.as_ref());
+    let growth: Vec<Finding> = trends.iter().filter_map(|trend| growth(inputs, *trend)).collect();
     let section = Section::new("memory", "Memory").with([growth]).ranked(1);
     // A verdict alone says what grew, and no more.
     let Some(record) = inputs.memory_record() else { return Some(section) };
     let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
     let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
     let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
-    let places = places(record, words::sites(inputs.verdict.as_ref()));
-    let section = section.with([series(record, inputs), places, loading(record, weights), one_run(record)]);
-    Some(section.with(counted).with([said]).with(chart(inputs, record)))
+    let section = section.with([series(record, &trends)]).with([further(record, &trends)]);
+    let section = section.with(places(record, inputs.verdict.as_ref())).with([loading(record, weights), one_run(record)]);
+    Some(section.with(counted).with([said]).with(chart(&trends, record)))
 }
 
-fn growth(inputs: &Inputs, (row, memory): (&VerdictRow, &MemoryEvidence)) -> Option<Finding> {
+/// What a terminal shows of the phase. A line of text draws each series, and what the verdict's table says on a page is said here.
+pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
+    let (record, trends) = (&receipt.memory, trends(Some(verdict)));
+    let mut series = series(record, &trends);
+    series.columns.push(Column::words("course", "run by run"));
+    for (row, column) in series.rows.iter_mut().zip([&record.runs.live_bytes, &record.runs.rss_bytes]) {
+        row.cells.push(Cell::text(words::sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES)));
+    }
+    let said = trends.iter().map(|(row, memory)| {
+        format!("{}: {}", words::witness(memory.witness), words::memory_trend(row.outcome, memory))
+    });
+    let said = said.chain(further(record, &trends)).collect();
+    let mut blocks = vec![
+        Block::Table(loading(record, receipt.engine.weight_bytes)),
+        Block::Table(one_run(record)),
+        Block::Table(series),
+        Block::List(said),
+    ];
+    blocks.extend(places(record, Some(verdict)));
+    blocks.extend([Block::Table(brief_counters(&receipt.counted)), Block::List(record.missing.clone())]);
+    blocks
+}
+
+fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     let slope = memory.slope_bytes.filter(|_| matches!(row.outcome, Outcome::Leak | Outcome::Growth))?;
     let what = match memory.witness {
         Witness::Heap => "the live heap",
@@ -39,9 +72,11 @@ fn growth(inputs: &Inputs, (row, memory): (&VerdictRow, &MemoryEvidence)) -> Opt
     Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
 }
 
+type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);
+
 /// What the verdict says of each witness.
-fn trends(inputs: &Inputs) -> Vec<(&VerdictRow, &MemoryEvidence)> {
-    let rows = inputs.verdict.iter().flat_map(|verdict| &verdict.rows);
+fn trends(verdict: Option<&Verdict>) -> Vec<Trend<'_>> {
+    let rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
     rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
         .collect()
 }
@@ -74,11 +109,39 @@ fn loading(record: &MemoryRecord, weights: Option<u64>) -> Table {
             Cell::number(growth, Unit::Bytes, Missing::SystemSilent),
         ]);
     }
-    let weights = weights.map_or_else(
+    table.noted(loaded(record, weights))
+}
+
+/// Where the resident set of a loaded model comes from.
+fn loaded(record: &MemoryRecord, weights: Option<u64>) -> String {
+    let (before, after) = (&record.load.before, &record.load.after);
+    let grown = |from: Option<u64>, to: Option<u64>| Some(to? as f64 - from? as f64);
+    let heap = grown(before.live_bytes, after.live_bytes);
+    let mapped = grown(before.mapped_bytes, after.mapped_bytes);
+    let mut said = weights.map_or_else(
         || "The engine does not say how large the weights are.".into(),
         |weights| format!("The weights are {}.", Unit::Bytes.show(weights as f64)),
     );
-    table.noted(weights)
+    if let (Some(resident), Some(heap), Some(mapped)) = (grown(before.rss_bytes, after.rss_bytes), heap, mapped) {
+        let other = resident - heap - mapped;
+        let why = if other < 0.0 { " (heap that nobody wrote to yet)" } else { "" };
+        said += &format!(" Of the growth neither heap nor mapped files: {}{why}.", Unit::Bytes.show(other));
+    }
+    let transient = grown(after.live_bytes, record.load.peak_live_bytes);
+    if let (Some(heap), Some(weights), Some(transient)) = (heap, weights, transient) {
+        let copies = |heap: f64| Unit::Times.show(heap / weights as f64);
+        let reserved = record.inference.and_then(|inference| inference.sequence_bytes).filter(|bytes| *bytes > 0);
+        let without = reserved.map_or_else(String::new, |bytes| {
+            let alone = copies(heap - bytes as f64);
+            format!(" ({alone} without the {} reserved for a sequence)", Unit::Bytes.show(bytes as f64))
+        });
+        said += &format!(
+            " The heap holds {} the weights{without}; {} more were needed while loading and given back.",
+            copies(heap),
+            Unit::Bytes.show(transient.max(0.0))
+        );
+    }
+    said
 }
 
 fn one_run(record: &MemoryRecord) -> Table {
@@ -95,7 +158,7 @@ fn one_run(record: &MemoryRecord) -> Table {
     table
 }
 
-fn series(record: &MemoryRecord, inputs: &Inputs) -> Table {
+fn series(record: &MemoryRecord, trends: &[Trend<'_>]) -> Table {
     let columns = vec![
         Column::words("what", "what"),
         Column::numbers("runs", "runs"),
@@ -103,7 +166,6 @@ fn series(record: &MemoryRecord, inputs: &Inputs) -> Table {
         Column::numbers("last", "after the last"),
         Column::numbers("growth", "growth"),
     ];
-    let trends = trends(inputs);
     let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome.exit_code() == 0);
     let mut table = Table::new("series", "Many runs in one process", columns).noted(format!(
         "{} again and again in one process, after {} runs to warm up.{}",
@@ -125,21 +187,25 @@ fn series(record: &MemoryRecord, inputs: &Inputs) -> Table {
     table
 }
 
-fn places(record: &MemoryRecord, title: &'static str) -> Table {
-    let columns = vec![
-        Column::numbers("bytes", "growth"),
-        Column::numbers("blocks", "allocations a run"),
-        Column::words("place", "allocated in, innermost first"),
-    ];
-    let mut table = Table::new("places", title, columns);
-    for site in &record.sites {
-        table.row(vec![
-            Cell::of(site.bytes_per_run, Unit::BytesPerRun),
-            Cell::of(site.blocks_per_run, Unit::Plain),
-            Cell::foreign(&site.frames.iter().take(4).map(String::as_str).collect::<Vec<_>>().join(" < ")),
-        ]);
-    }
-    table
+/// How rare a leak is still seen, and how much the resident set varies.
+fn further(record: &MemoryRecord, trends: &[Trend<'_>]) -> Vec<String> {
+    let rarer = trends.iter().filter_map(|(_, memory)| words::rarer_leaks(memory));
+    let mut said: Vec<String> = rarer.map(|rarer| format!("{}: {rarer}", words::witness(Witness::Heap))).collect();
+    said.extend(resident_trend(asked(record, &record.runs.rss_bytes)).map(|fit| {
+        let (name, noise) = (words::witness(Witness::Resident), Unit::Bytes.show(fit.mad_bytes));
+        format!("{name}: noise {noise} (MAD around the line), autocorrelation {:.2}", fit.autocorrelation)
+    }));
+    said
+}
+
+/// Where memory that stays was allocated, innermost function first.
+fn places(record: &MemoryRecord, verdict: Option<&Verdict>) -> Vec<Block> {
+    let heading = words::sites(verdict);
+    let places = record.sites.iter().flat_map(|site| {
+        let (bytes, blocks) = (Unit::BytesPerRun.show(site.bytes_per_run), allocations(site.blocks_per_run));
+        [Block::Said(format!("{heading}: {bytes} in {blocks}, allocated in")), Block::List(site.frames.clone())]
+    });
+    places.collect()
 }
 
 fn counters(counted: &[CountedCase]) -> Table {
@@ -155,9 +221,25 @@ fn counters(counted: &[CountedCase]) -> Table {
     table
 }
 
+/// A line a case and a column a counter, for whoever has no room for a line each.
+fn brief_counters(counted: &[CountedCase]) -> Table {
+    let names: BTreeSet<&str> = counted.iter().flat_map(|case| case.counters.keys().map(String::as_str)).collect();
+    let headings: Vec<String> = names.iter().map(|name| words::counter::name(name)).collect();
+    let mut table = Table::brief(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
+    for case in counted.iter().filter(|_| !names.is_empty()) {
+        let cell = |name: &&str| match case.counters.get(*name) {
+            None => Cell::Missing(Missing::NotCounted),
+            Some(counter) => Cell::text(words::counter::value(Counts::of(name), *counter)),
+        };
+        let mut cells = vec![Cell::text(case.id.to_string())];
+        cells.extend(names.iter().map(cell));
+        table.row(cells);
+    }
+    table
+}
+
 /// One chart of what grew or could not be decided, and of everything where nothing was judged. A flat line is a sentence.
-fn chart(inputs: &Inputs, record: &MemoryRecord) -> Option<Chart> {
-    let trends = trends(inputs);
+fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Option<Chart> {
     let shown = |witness: Witness| {
         let own = trends.iter().find(|(_, memory)| memory.witness == witness);
         trends.is_empty() || own.is_some_and(|(row, _)| row.outcome.exit_code() != 0)

@@ -210,8 +210,8 @@ fn token(output: &OutputEvidence, id: Option<u32>) -> Cell {
 /// Head's token there, or by how much its numbers differ where the tokens are the same.
 fn other(output: &OutputEvidence) -> Cell {
     let is_other = matches!(output.comparison, OutputComparison::Changed | OutputComparison::Drifted);
-    match output.max_abs_logit_delta.filter(|_| is_other && output.position.is_none()) {
-        Some(delta) => Cell::text(format!("logits differ by {delta:.1e}")),
+    match words::logits(output).filter(|_| is_other && output.position.is_none()) {
+        Some(differ) => Cell::text(differ),
         None => token(output, output.head_id),
     }
 }
