@@ -46,6 +46,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::measure::untimed;
+use crate::memory::uncounted;
 use crate::worker::PACKAGE_FOLDER;
 use infergate_core::printable::printable;
 
@@ -65,6 +67,11 @@ pub use group::BenchmarkGroup;
 pub use id::{BenchmarkId, IntoBenchmarkId};
 
 pub use crate::{criterion_group, criterion_main};
+
+/// Sets up what an iteration needs, or drops what it left: neither timed nor counted.
+fn set_up<T>(work: impl FnOnce() -> T) -> T {
+    uncounted(|| untimed(work))
+}
 
 /// A function that runs benches, as criterion's macro of this name makes it.
 #[macro_export]

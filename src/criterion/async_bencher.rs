@@ -8,7 +8,7 @@ use ::criterion::async_executor::AsyncExecutor;
 use ::criterion::measurement::{Measurement, WallTime};
 
 use super::bencher::{Bencher, batches};
-use crate::measure::untimed;
+use super::set_up;
 
 /// As criterion's `AsyncBencher`.
 pub struct AsyncBencher<'a, 'b, A: AsyncExecutor, M: Measurement = WallTime> {
@@ -84,14 +84,14 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
             runner.block_on(async {
                 let mut sum = measurement.zero();
                 for batch in batches(iterations, size) {
-                    let inputs = untimed(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
+                    let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                     let mut outputs = Vec::with_capacity(inputs.len());
                     let start = measurement.start();
                     for input in inputs {
                         outputs.push(routine(input).await);
                     }
                     sum = measurement.add(&sum, &measurement.end(start));
-                    untimed(|| drop(black_box(outputs)));
+                    set_up(|| drop(black_box(outputs)));
                 }
                 sum
             })
@@ -111,14 +111,14 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
             runner.block_on(async {
                 let mut sum = measurement.zero();
                 for batch in batches(iterations, size) {
-                    let inputs = untimed(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
+                    let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                     let mut outputs = Vec::with_capacity(inputs.len());
                     let start = measurement.start();
                     for mut input in inputs {
                         outputs.push((routine(&mut input).await, input));
                     }
                     sum = measurement.add(&sum, &measurement.end(start));
-                    untimed(|| drop(black_box(outputs)));
+                    set_up(|| drop(black_box(outputs)));
                 }
                 sum
             })

@@ -6,7 +6,7 @@ use ::criterion::BatchSize;
 use ::criterion::measurement::{Measurement, WallTime};
 
 use super::shared::Shared;
-use crate::measure::untimed;
+use super::set_up;
 
 /// Whoever asks for a number of iterations and keeps what they took: criterion, or a worker.
 pub(super) trait Timed<M: Measurement> {
@@ -91,19 +91,19 @@ impl<'a, M: Measurement> Bencher<'a, M> {
             let mut sum = measurement.zero();
             for batch in batches(iterations, size) {
                 if batch == 1 {
-                    let input = untimed(|| black_box(setup()));
+                    let input = set_up(|| black_box(setup()));
                     let start = measurement.start();
                     let output = routine(input);
                     sum = measurement.add(&sum, &measurement.end(start));
-                    untimed(|| drop(black_box(output)));
+                    set_up(|| drop(black_box(output)));
                     continue;
                 }
-                let inputs = untimed(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
+                let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                 let mut outputs = Vec::with_capacity(inputs.len());
                 let start = measurement.start();
                 outputs.extend(inputs.into_iter().map(&mut routine));
                 sum = measurement.add(&sum, &measurement.end(start));
-                untimed(|| drop(black_box(outputs)));
+                set_up(|| drop(black_box(outputs)));
             }
             sum
         });
@@ -121,19 +121,19 @@ impl<'a, M: Measurement> Bencher<'a, M> {
             let mut sum = measurement.zero();
             for batch in batches(iterations, size) {
                 if batch == 1 {
-                    let mut input = black_box(setup());
+                    let mut input = set_up(|| black_box(setup()));
                     let start = measurement.start();
                     let output = routine(&mut input);
                     sum = measurement.add(&sum, &measurement.end(start));
-                    untimed(|| drop((black_box(output), black_box(input))));
+                    set_up(|| drop((black_box(output), black_box(input))));
                     continue;
                 }
-                let mut inputs = untimed(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
+                let mut inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                 let mut outputs = Vec::with_capacity(inputs.len());
                 let start = measurement.start();
                 outputs.extend(inputs.iter_mut().map(&mut routine));
                 sum = measurement.add(&sum, &measurement.end(start));
-                untimed(|| drop(black_box(outputs)));
+                set_up(|| drop(black_box(outputs)));
             }
             sum
         });

@@ -21,6 +21,7 @@ use super::Bencher;
 use super::bencher::Timed;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::measure::InvariantBroken;
+use crate::memory::{allocations_of_iteration, count_iteration, heap};
 use crate::profiler;
 use crate::worker::standard_streams;
 use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Wire, hello};
@@ -29,11 +30,14 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
 use infergate_core::process::this_program;
 use infergate_core::receipt::limits::MAX_CASES;
-use infergate_core::receipt::{Throughput, ThroughputUnit};
+use infergate_core::receipt::{AllocationSite, CountedCase, Counter, Throughput, ThroughputUnit, output_sha256};
 
 /// What a worker of benches can do.
 const CAPABILITIES: [Capability; 5] =
     [Capability::Prepare, Capability::Sample, Capability::RequestId, Capability::Iterations, Capability::Profile];
+
+/// What one can do beside that which counts its heap.
+const COUNTING: [Capability; 2] = [Capability::Count, Capability::Sites];
 
 thread_local! {
     /// Lent to the functions of the benches while they run. They run on this thread, which also answers.
@@ -147,7 +151,11 @@ impl Director {
 /// The bench that a request is about.
 fn bench_of(request: &Request) -> Option<Case> {
     match request {
-        Request::Prepare { case, .. } | Request::Sample { case, .. } | Request::Profile { case, .. } => Some(*case),
+        Request::Prepare { case, .. }
+        | Request::Sample { case, .. }
+        | Request::Profile { case, .. }
+        | Request::Count { case, .. }
+        | Request::Sites { case } => Some(*case),
         _ => None,
     }
 }
@@ -181,7 +189,8 @@ impl Between {
 
 impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
-        let can = CAPABILITIES.iter().copied();
+        let counting = COUNTING.into_iter().filter(|_| heap().is_some());
+        let can = CAPABILITIES.into_iter().chain(counting);
         let can: Vec<Capability> = can.filter(|can| Capability::of_engines().contains(can)).collect();
         Ok(hello(&can, build_info::build(), false))
     }
@@ -231,6 +240,14 @@ impl Measured for Between {
     fn profile(&mut self, case: Case, _: usize, _: usize, _: &Path) -> Result<Profile> {
         self.no_bench(case)
     }
+
+    fn count(&mut self, case: Case, _: usize) -> Result<CountedCase> {
+        self.no_bench(case)
+    }
+
+    fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>> {
+        self.no_bench(case)
+    }
 }
 
 impl Between {
@@ -250,6 +267,19 @@ struct AtBench<'a, 'b, M: Measurement> {
 }
 
 impl<M: Measurement + 'static> AtBench<'_, '_, M> {
+    fn ensure_prepared(&self) -> Result<()> {
+        self.ensure_wall_time()?;
+        ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
+        Ok(())
+    }
+
+    /// What `look` sees of the second iteration of the bench's loop.
+    fn second<T>(&mut self, look: &mut Look<'_, T>) -> Result<T> {
+        let mut second = Second { look, seen: None };
+        (self.bench)(&mut Bencher::new(&mut second, self.measurement));
+        second.seen.with_context(|| no_loop(self.name))?
+    }
+
     fn ensure_wall_time(&self) -> Result<()> {
         ensure!(
             TypeId::of::<M>() == TypeId::of::<WallTime>(),
@@ -285,15 +315,48 @@ impl<M: Measurement + 'static> Measured for AtBench<'_, '_, M> {
     }
 
     fn sample(&mut self, _case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
-        self.ensure_wall_time()?;
+        self.ensure_prepared()?;
         let name = self.name;
-        ensure!(self.outputs.contains_key(&name), "worker: {name} is not prepared; send prepare first");
         let sample = |_| Ok(vec![slowed(run(name, iterations, self.measurement, self.bench)?.0, slowdown)]);
         (0..count).map(sample).collect()
     }
 
     fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
         profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
+    }
+
+    fn count(&mut self, id: Case, repeats: usize) -> Result<CountedCase> {
+        self.ensure_prepared()?;
+        let mut counters: BTreeMap<String, Counter> = BTreeMap::new();
+        for _ in 0..repeats.max(1) {
+            for (name, value) in self.second(&mut |iteration| count_iteration(iteration))? {
+                let counter = counters.entry(name.to_owned()).or_insert(Counter { min: value, max: value });
+                *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
+            }
+        }
+        let output_sha256 = self.outputs.get(&self.name).map(|ids| output_sha256(ids)).unwrap_or_default();
+        Ok(CountedCase { id, output_sha256, counters })
+    }
+
+    fn sites(&mut self, _: Case) -> Result<Vec<AllocationSite>> {
+        self.ensure_prepared()?;
+        self.second(&mut |iteration| allocations_of_iteration(iteration))
+    }
+}
+
+/// Looks at what an iteration does, which it is given.
+type Look<'a, T> = dyn FnMut(&mut dyn FnMut()) -> Result<T> + 'a;
+
+/// A look at the second iteration of a loop: the first one fills what later ones find full.
+struct Second<'a, T> {
+    look: &'a mut Look<'a, T>,
+    seen: Option<Result<T>>,
+}
+
+impl<M: Measurement, T> Timed<M> for Second<'_, T> {
+    fn time(&mut self, routine: &mut dyn FnMut(u64) -> M::Value) {
+        routine(1);
+        self.seen = Some((self.look)(&mut || drop(routine(1))));
     }
 }
 
@@ -320,10 +383,14 @@ fn run<M: Measurement>(
     let mut bencher = Bencher::new(&mut once, measurement);
     bench(&mut bencher);
     let output = bencher.take_output();
-    let took = once.took.with_context(|| format!("{name}: its closure calls no loop; call iter or one of its kind"))?;
+    let took = once.took.with_context(|| no_loop(name))?;
     let ns = measurement.to_f64(&took).round();
     ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
     Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
+}
+
+fn no_loop(name: BenchName) -> String {
+    format!("{name}: its closure calls no loop; call iter or one of its kind")
 }
 
 /// A time made longer by a fraction of itself, spent spinning.

@@ -88,6 +88,25 @@ pub fn heap() -> Option<Heap> {
     })
 }
 
+static UNCOUNTED_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static UNCOUNTED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Does `work` that no iteration has in it. What it allocates is in the counters, and in [`uncounted_so_far`].
+pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    let Some(before) = heap() else { return work() };
+    let done = sites::paused(work);
+    if let Some(after) = heap() {
+        UNCOUNTED_ALLOCATIONS.fetch_add(after.allocations - before.allocations, Relaxed);
+        UNCOUNTED_BYTES.fetch_add(after.allocated_bytes - before.allocated_bytes, Relaxed);
+    }
+    done
+}
+
+/// Allocations and bytes of all [`uncounted`] work since the process began.
+pub(super) fn uncounted_so_far() -> (u64, u64) {
+    (UNCOUNTED_ALLOCATIONS.load(Relaxed), UNCOUNTED_BYTES.load(Relaxed))
+}
+
 /// From now on the peak is that of what follows.
 pub fn reset_peak() {
     PEAK_BYTES.0.store(LIVE_BYTES.0.load(Relaxed), Relaxed);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::allocator::{Heap, heap, reset_peak};
+use super::allocator::{Heap, heap, reset_peak, uncounted_so_far};
 use super::{sample, sites};
 use crate::engine::Engine;
 use crate::measure::{Prepared, ensure_same_output};
@@ -101,6 +101,35 @@ fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'sta
         Case::Bench(_) => {}
     }
     Ok(counters)
+}
+
+/// What one `iteration` of a bench allocates, of what [`uncounted`](super::uncounted) work does not.
+///
+/// # Errors
+/// In a worker that does not count.
+pub fn count_iteration(iteration: &mut dyn FnMut()) -> Result<Vec<(&'static str, u64)>> {
+    let (before, left_out) = (counted_heap()?, uncounted_so_far());
+    reset_peak();
+    iteration();
+    let (after, all_left_out) = (counted_heap()?, uncounted_so_far());
+    let own = |all: u64, left_out: u64| all.saturating_sub(left_out);
+    Ok(vec![
+        ("allocations_per_iteration", own(after.allocations - before.allocations, all_left_out.0 - left_out.0)),
+        ("allocated_bytes_per_iteration", own(after.allocated_bytes - before.allocated_bytes, all_left_out.1 - left_out.1)),
+        ("peak_live_bytes", after.peak_bytes.saturating_sub(before.live_bytes)),
+        ("end_live_bytes", after.live_bytes.saturating_sub(before.live_bytes)),
+    ])
+}
+
+/// Where one `iteration` of a bench allocates, of what [`count_iteration`] counts.
+///
+/// # Errors
+/// As [`count_iteration`].
+pub fn allocations_of_iteration(iteration: &mut dyn FnMut()) -> Result<Vec<AllocationSite>> {
+    counted_heap()?;
+    sites::begin_run(0);
+    iteration();
+    Ok(sites::finish_counting(1))
 }
 
 /// The heap, once it is still: a pool's thread may free its job a moment after the job is done.

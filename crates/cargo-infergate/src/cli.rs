@@ -2,6 +2,7 @@
 
 mod allocated;
 mod bench;
+mod bench_counters;
 mod bisect;
 mod bless;
 mod calibrate;

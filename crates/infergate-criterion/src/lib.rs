@@ -7,4 +7,8 @@
 //!
 //! `cargo bench` still runs criterion. Without this line `cargo infergate gate --against main` puts it into its own checkouts.
 
+#[cfg(feature = "counting")]
+#[global_allocator]
+static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
+
 pub use infergate::criterion::*;

@@ -155,6 +155,18 @@ fn enabled_features<'a>(package: &'a Value, target: &'a BenchTarget) -> BTreeSet
     enabled
 }
 
+/// The feature of a bench target's dependency that counts its heap. `None` where it takes criterion from somewhere else than the front.
+///
+/// # Errors
+/// When cargo does not start.
+pub fn counting(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
+    let packages = bench_target::packages_of(target, folder)?;
+    let dependencies = packages.iter().filter_map(|package| package["dependencies"].as_array()).flatten();
+    let front = dependencies.into_iter().find(|dependency| dependency["name"] == PACKAGE);
+    let name = front.and_then(|front| front["rename"].as_str().or(front["name"].as_str()));
+    Ok(name.map(|name| format!("{name}/counting")))
+}
+
 /// Puts the front into the checkout around `folder`, in every manifest of its workspace. All other versions stay as its Cargo.lock
 /// has them.
 ///

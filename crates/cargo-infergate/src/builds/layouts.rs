@@ -3,16 +3,16 @@
 
 use std::cell::OnceCell;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::bench_target::{Built, Place};
+use super::bench_target::{self, Built, Place};
 use super::relink::Linker;
-use super::{output, progress};
+use super::{criterion_front, output, progress};
 use crate::config::{BenchTarget, Config};
 use crate::gate::paired::{layout_of, layouts_wanted};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
@@ -29,6 +29,7 @@ const LINKS: Duration = Duration::from_secs(60);
 const MADE_OF: &str = "made-of";
 
 /// Where a side's builds come from.
+#[derive(Debug, Clone)]
 pub struct Source {
     target: BenchTarget,
     /// Its checkout; `None` for the working tree.
@@ -47,6 +48,20 @@ impl Source {
     pub fn at(place: Place, config: &Config) -> Self {
         let folder = place.target.join("layouts").join(&config.bench.target);
         Self { target: config.bench.clone(), place: Some(place), folder }
+    }
+
+    /// `timed` built once more, so that it counts its heap. `None` where it is none of criterion's benches behind infergate's front, or
+    /// does not build so: it has an allocator of its own, say.
+    ///
+    /// # Errors
+    /// When cargo does not start, or its messages cannot be read.
+    pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Option<Program>> {
+        let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
+        let Some(feature) = criterion_front::counting(&self.target, folder)? else { return Ok(None) };
+        let mut target = self.target.clone();
+        target.features.push(feature);
+        let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
+        Ok(built.map(|built| Program { path: built.path, ..timed.clone() }))
     }
 
     /// Links `plain` anew, `count` times; fewer, at least 2, where there is not the time for all. What an earlier call left is
@@ -156,7 +171,7 @@ pub enum Linked {
 }
 
 /// Where the builds of all sides come from; `None` where a program was given.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Sources {
     /// What is compared with.
     pub base: Option<Source>,

@@ -235,7 +235,7 @@ fn names(cases: &[Case]) -> Vec<String> {
 }
 
 /// A process that counts and says something else than the one that is timed does other work.
-fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
+pub fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
     for counted in counted {
         let id = counted.id;
         let said = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {

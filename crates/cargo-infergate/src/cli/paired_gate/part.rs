@@ -12,7 +12,7 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
-use super::super::{allocated, coverage, explain, memory, output, progress, same_code, undecided};
+use super::super::{allocated, bench_counters, coverage, explain, memory, output, progress, same_code, undecided};
 use super::{Asked, Course, measure, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
@@ -175,7 +175,7 @@ impl Part {
         let Self { config, request, sources, changed, base_memory, head_memory, mut notes, is_alone, _trees } = self;
         let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
         let kept = Kept::at(&place);
-        let layouts = Chooser::new(sources, &request, config.layouts, cancelled);
+        let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
         let mut measure_once = || {
             let line = progress::Line::new();
             let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
@@ -203,7 +203,7 @@ impl Part {
             receipt = measure_once().inspect_err(|_| say_where())?.0;
         }
         receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
-        let counting = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
+        let mut counting = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
         let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
         // On disk it is partial until its last phase is in it.
         if more {
@@ -216,6 +216,12 @@ impl Part {
                 }
                 receipt.partial = true;
             }
+        }
+        if !receipt.partial && config.measured.memory.runs > 0 && receipt.base.counted.is_empty() {
+            let line = progress::Line::new();
+            let programs = bench_counters::attach(&mut receipt, &sources, &request, &line, cancelled);
+            line.finish();
+            counting = programs.or(counting);
         }
         if let Some(explaining) = &asked.explain {
             kept.keep(&receipt);

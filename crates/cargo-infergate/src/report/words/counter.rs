@@ -16,6 +16,8 @@ pub fn known(name: &str) -> Option<&'static str> {
     Some(match name {
         "allocations_per_token" => "allocations a token",
         "allocations_per_prefill" => "allocations a prefill",
+        "allocations_per_iteration" => "allocations an iteration",
+        "allocated_bytes_per_iteration" => "allocated an iteration",
         "allocated_bytes_per_token" => "allocated a token",
         "allocated_bytes_per_prefill" => "allocated a prefill",
         "peak_live_bytes" => "live at the peak",
