@@ -7,7 +7,7 @@
 
 Which crates: every package of this repository's Cargo.lock whose published package has a bench target that uses criterion or divan. So
 they are chosen by what infergate depends on, and not by what works; all of them are rows of the table. Nothing in them is changed but for
-the commit that is to be found: `[profile.bench] opt-level = 1`.
+the commit that is to be found: `[profile.bench] opt-level = 1`. Features that a bench target requires are asked for by `--bench-features`.
 
 What is finished stays in the folder --place, and the next call goes on there. PATH is a `cargo-infergate` that is built already. A quiet
 machine is needed: other programs make gates inconclusive. With --cores each core gates a crate of its own.
@@ -39,7 +39,7 @@ def sources():
 
 
 def crates():
-    """Name and version, folder, what its benches use, and its bench targets."""
+    """Name and version, folder, what its benches use, its bench targets, and the features that they need."""
     registries, found = sources(), []
     for package in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
         name = f"{package['name']}-{package['version']}"
@@ -55,13 +55,14 @@ def crates():
             wanted = wanted if isinstance(wanted, dict) else {"version": wanted}
             if wanted.get("package", key) in BENCHES:
                 uses[key] = wanted.get("version", "?")
-        targets = []
+        targets, features = [], set()
         for bench in manifest.get("bench", []):
             path = folders[0] / bench.get("path", f"benches/{bench['name']}.rs")
             if path.is_file() and re.search("criterion|divan", path.read_text(errors="replace")):
                 targets.append(bench["name"])
+                features.update(bench.get("required-features", []))
         if uses and targets:
-            found.append((name, folders[0], " ".join(f"{key} {version}" for key, version in uses.items()), targets))
+            found.append((name, folders[0], " ".join(f"{key} {version}" for key, version in uses.items()), targets, sorted(features)))
     return found
 
 
@@ -91,12 +92,14 @@ def prepared(place, name, published):
     return folder
 
 
-def gate(folder, arguments, core, *words):
+def gate(folder, arguments, core, features, *words):
     """One gate, on one core where one is named. What it said, and how long it took."""
     verdict = folder.parent / f"{folder.name}.json"
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*", "--memory-runs", "0",
                "--budget", arguments.budget, "--no-wait", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
+    if features:
+        command += ["--bench-features", ",".join(features)]
     if core is not None:
         command = ["taskset", "-c", core, *command]
     began = time.monotonic()
@@ -116,16 +119,16 @@ def gate(folder, arguments, core, *words):
 
 def one(place, crate, arguments, core=None):
     """Both gates of one crate."""
-    name, published, uses, targets = crate
+    name, published, uses, targets, features = crate
     folder = prepared(place, name, published)
-    itself = gate(folder, arguments, core, "--time-same-code")
+    itself = gate(folder, arguments, core, features, "--time-same-code")
     slower = {"verdict": "not tried", "seconds": 0}
     if itself["verdict"] not in ("error", "ended"):
         manifest = folder / "Cargo.toml"
         text = re.sub(r"(?ms)^\[profile\.bench\]\n.*?(?=^\[|\Z)", "", manifest.read_text())
         manifest.write_text(f"{text}\n[profile.bench]\nopt-level = 1\n")
         git(folder, "commit", "--quiet", "--all", "--message", "less optimisation")
-        slower = gate(folder, arguments, core)
+        slower = gate(folder, arguments, core, features)
     shutil.rmtree(place / f"{name}-base", ignore_errors=True)
     return {"crate": name, "uses": uses, "targets": len(targets), "itself": itself, "slower": slower}
 
@@ -153,7 +156,7 @@ def main():
     wanted = [name for name in arguments.crates.split(",") if name]
     chosen = [crate for crate in crates() if not wanted or any(crate[0] in (name, f"{name}-{crate[0].rsplit('-', 1)[1]}") for name in wanted)]
     if arguments.list or not arguments.command:
-        for name, _, uses, targets in chosen:
+        for name, _, uses, targets, _ in chosen:
             print(name, uses, ",".join(targets), sep="\t")
         return
     arguments.command = arguments.command.resolve()

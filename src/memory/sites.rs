@@ -25,7 +25,11 @@ const SHOWN_SITES: usize = 5;
 const PLUMBING: &[&str] = &["/library/alloc/", "/library/core/", "/library/std/", "/hashbrown-", "/rayon-core-"];
 
 /// The same by the names of functions, where a build keeps no lines of its dependencies.
-const PLUMBING_NAMES: &[&str] = &["alloc::", "hashbrown::", "rayon_core::"];
+const PLUMBING_NAMES: &[&str] =
+    &["alloc::", "core::", "std::", "hashbrown::", "rayon_core::", "infergate::memory::allocator", "infergate::memory::sites"];
+
+/// What calls a run, by name.
+const CALLERS: &[&str] = &["infergate::memory::counted", "infergate::criterion::"];
 
 static ON: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
@@ -212,8 +216,8 @@ fn frames(printed: &str) -> Vec<String> {
         };
         let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
         // What called the run is nobody's leak either.
-        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE));
-        let by_name = || PLUMBING_NAMES.iter().any(|part| name.contains(part));
+        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE)) && !is_of(name, CALLERS);
+        let by_name = || is_of(name, PLUMBING_NAMES);
         let plumbing = place.as_ref().map_or_else(by_name, |(file, _)| is_plumbing(file));
         // The compiler places these at the line of the program's `#[global_allocator]`.
         let plumbing = plumbing || name.contains("__rust_alloc") || name.contains("__rust_realloc");
@@ -222,6 +226,16 @@ fn frames(printed: &str) -> Vec<String> {
         }
     }
     frames
+}
+
+/// Whether a function is of one of these modules, or one of their traits for a type that has no name.
+fn is_of(name: &str, modules: &[&str]) -> bool {
+    let own = name.trim_start_matches(['<', '&', '[', '*']);
+    let of = |module: &&str| {
+        let of_trait = |(kind, of): (&str, &str)| !kind.contains("::") && of.starts_with(module);
+        own.starts_with(module) || own.split_once(" as ").is_some_and(of_trait)
+    };
+    modules.iter().any(of)
 }
 
 /// `FILE:LINE:COLUMN`; below the current folder FILE begins with `./`.

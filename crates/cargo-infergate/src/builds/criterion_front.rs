@@ -31,6 +31,9 @@ const NAMED: [&str; 2] = ["criterion", "divan"];
 /// Keys of a dependency that say where it comes from.
 const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
 
+/// Bench targets that an error names.
+const MOST_NAMED: usize = 5;
+
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
@@ -86,6 +89,11 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
     }
     let usable = usable(target, folder)?;
     if !is_list {
+        if usable.is_empty()
+            && let Some(needing) = needing(target, folder)?
+        {
+            bail!("no bench target is built as things stand: {needing}");
+        }
         return Ok(if usable.is_empty() { vec![target.clone()] } else { usable });
     }
     let mut chosen: Vec<BenchTarget> = Vec::new();
@@ -96,7 +104,7 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
             let names: BTreeSet<&str> = usable.iter().map(|bench| bench.target.as_str()).collect();
             let names: Vec<&str> = names.into_iter().collect();
             let there = if names.is_empty() {
-                "none here uses it".to_owned()
+                needing(target, folder)?.unwrap_or_else(|| "none here uses it".to_owned())
             } else {
                 format!("there are {}", names.join(", "))
             };
@@ -140,6 +148,24 @@ fn usable(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
         }
     }
     Ok(usable)
+}
+
+/// Which bench targets here need features that are not asked for; `None` where there are none of them.
+fn needing(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
+    let metadata = bench_target::metadata(folder)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let benches = packages.filter(|package| takes_criterion(package)).flat_map(|package| {
+        let enabled = enabled_features(package, target);
+        let benches = package["targets"].as_array().into_iter().flatten().filter(|built| built["kind"][0] == "bench");
+        benches.filter_map(move |bench| {
+            let needed = bench["required-features"].as_array()?.iter().filter_map(Value::as_str);
+            let needed: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
+            let name = bench["name"].as_str()?;
+            (!needed.is_empty()).then(|| format!("{name} takes --bench-features {}", needed.join(",")))
+        })
+    });
+    let said: Vec<String> = benches.take(MOST_NAMED).collect();
+    Ok((!said.is_empty()).then(|| said.join("; ")))
 }
 
 /// The features that are asked for, those of the default, and what they enable of the package's own.

@@ -50,18 +50,20 @@ impl Source {
         Self { target: config.bench.clone(), place: Some(place), folder }
     }
 
-    /// `timed` built once more, so that it counts its heap. `None` where it is none of criterion's benches behind infergate's front, or
-    /// does not build so: it has an allocator of its own, say.
+    /// `timed` built once more, so that it counts its heap. `None` where it is none of criterion's benches behind infergate's front.
     ///
     /// # Errors
-    /// When cargo does not start, or its messages cannot be read.
+    /// When it does not build so, `stop` says so before it ends, or cargo does not start.
     pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Option<Program>> {
         let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
         let Some(feature) = criterion_front::counting(&self.target, folder)? else { return Ok(None) };
         let mut target = self.target.clone();
         target.features.push(feature);
         let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
-        Ok(built.map(|built| Program { path: built.path, ..timed.clone() }))
+        let built = built.with_context(|| {
+            format!("bench target '{}' does not build with an allocator that counts; it may have one of its own", target.target)
+        })?;
+        Ok(Some(Program { path: built.path, ..timed.clone() }))
     }
 
     /// Links `plain` anew, `count` times; fewer, at least 2, where there is not the time for all. What an earlier call left is

@@ -73,6 +73,7 @@ fn benches_are_gated_as_they_are() {
     shares_of_several_machines_are_judged_together(&sandbox);
     benches_of_divan_are_gated_too(&sandbox);
     the_function_that_takes_the_time_is_named(&sandbox);
+    allocations_are_counted_in_a_build_of_its_own(&sandbox);
 }
 
 fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(sandbox: &Sandbox) {
@@ -210,6 +211,69 @@ fn the_function_that_takes_the_time_is_named(sandbox: &Sandbox) {
     assert!(!stdout(&said).contains("takes its time"), "{}", stdout(&said));
 }
 
+/// Set-up is not counted, and what a process decides by chance is not compared.
+fn allocations_are_counted_in_a_build_of_its_own(sandbox: &Sandbox) {
+    let bench = r#"
+use criterion::{black_box, criterion_group, criterion_main, BatchSize, Criterion};
+use std::time::Duration;
+
+fn allocate(times: u64) {
+    for at in 0..times {
+        black_box(vec![1_u8; 100 + at as usize]);
+    }
+}
+
+fn heap(c: &mut Criterion) {
+    c.bench_function("told", |b| {
+        b.iter_custom(|iterations| {
+            parser::work(iterations);
+            Duration::from_nanos(iterations * 100)
+        })
+    });
+    c.bench_function("batched", |b| {
+        b.iter_batched(|| vec![0_u8; 4096], |input| parser::work(input.len() as u64 / 4096), BatchSize::SmallInput)
+    });
+    c.bench_function("by_chance", |b| {
+        let times = u64::from(std::process::id() + parser::COPIES as u32) % 1000;
+        b.iter_custom(|iterations| {
+            allocate(times);
+            Duration::from_nanos(iterations * 100)
+        })
+    });
+}
+
+criterion_group!(benches, heap);
+criterion_main!(benches);
+"#;
+    let library = |copies: u64| {
+        format!(
+            "pub const COPIES: u64 = {copies};\n#[inline(never)]\npub fn work(times: u64) {{\n    for at in 0..times * COPIES {{\n        \
+             std::hint::black_box(vec![1_u8; 100 + at as usize % 2]);\n    }}\n}}\n"
+        )
+    };
+    sandbox.write("benches/parse.rs", bench);
+    commit(sandbox, "src/lib.rs", &library(2), "allocations");
+    sandbox.write("src/lib.rs", &library(4));
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--layouts=1", "--budget=20s"]);
+    gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
+    let said = assert_cmd::Command::from_std(gate).assert().code(1);
+    let text = stdout(&said);
+    assert!(text.contains("2 more allocations an iteration (2 to 4, "), "{text}");
+    let line = text.lines().find(|line| line.contains("more allocations an iteration")).unwrap_or_default();
+    assert!(line.contains("batched") && line.contains("told") && !line.contains("by_chance"), "{text}");
+    assert!(!text.contains("by_chance: "), "{text}");
+    assert!(decision(&said).contains("counter regressed (exit 1)"), "{text}");
+
+    // One with an allocator of its own is timed all the same.
+    let own = "#[global_allocator]\nstatic OWN: std::alloc::System = std::alloc::System;\n";
+    sandbox.write("benches/parse.rs", &format!("{own}{bench}"));
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--layouts=1", "--cases=told"]);
+    gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
+    let said = assert_cmd::Command::from_std(gate).assert().success();
+    assert!(stderr(&said).contains("allocations are not counted: "), "{}", stderr(&said));
+    assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
+}
+
 #[test]
 fn benches_of_something_else_are_named() {
     let sandbox = repository();
@@ -218,6 +282,17 @@ fn benches_of_something_else_are_named() {
     let said = gate(&sandbox, &[]).code(4);
     assert!(stderr(&said).contains("has no bench target 'inference'"), "{}", stderr(&said));
     assert!(stderr(&said).contains("name one with --bench-target: there are parse"), "{}", stderr(&said));
+}
+
+#[test]
+fn features_that_a_bench_target_needs_are_named() {
+    let sandbox = repository();
+    let needs = "required-features = ['text', 'std']\n\n[features]\ntext = []\nstd = []\ndefault = ['std']\n";
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}{needs}"));
+    for arguments in [&[][..], &["--bench-target=*"]] {
+        let line = error(gate(&sandbox, arguments));
+        assert!(line.contains("parse takes --bench-features text"), "{line}");
+    }
 }
 
 /// What measures in the working tree cannot put anything in criterion's place there.

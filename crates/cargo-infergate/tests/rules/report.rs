@@ -25,28 +25,44 @@ warm TTFT at 8 tokens: 1.20 ms = tokenize — + prefill 1.19 ms + first sample 1
 const MEMORY: &str = "
 synthetic:tiny (f32) on candle 0.11.1, 2 threads, linux-x86_64-amd-epyc-2
 
-loading   resident 8.00 MiB before, 40.0 MiB at most, 32.0 MiB after; weights 16.0 MiB
-          of the growth: heap 20.0 MiB, mapped files 3.00 MiB, other 1.00 MiB
-          the heap holds 1.25 times the weights, 1.19 without the 1.00 MiB reserved for a sequence; 6.00 MiB more were needed while loading and given back
-one run   of generate/p128-o64: cache expected 191 KiB, reserved with the model 1.00 MiB, grown by -2.00 KiB (0 B of it while decoding)
-          prefill peak 512 KiB above rest
+Loading the model
+what             before    at most      after     growth
+resident set   8.00 MiB   40.0 MiB   32.0 MiB   24.0 MiB
+live heap      1.00 MiB   27.0 MiB   21.0 MiB   20.0 MiB
+mapped files   2.00 MiB          —   5.00 MiB   3.00 MiB
+The weights are 16.0 MiB. Of the growth neither heap nor mapped files: 1.00 MiB. The heap holds 1.25 times the weights \
+(1.19 times without the 1.00 MiB reserved for a sequence); 6.00 MiB more were needed while loading and given back.
 
-40 runs of generate/p128-o64 after 5 to warm up
-  heap      ▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▆▆▆  21.0 MiB to 21.8 MiB
-            grows by 20.0 KiB a run (1 B a run would be seen)
-            a leak in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
-  resident  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  33.0 MiB to 33.0 MiB
-            no leak (51.2 KiB a run would be seen)
-            noise 0 B (MAD around the line), autocorrelation 0.00
+One generation
+what                         value
+case                         generate/p128-o64
+KV cache, expected           191 KiB
+reserved for a sequence      1.00 MiB
+peak of prefill above rest   512 KiB
+growth of the live heap      -2.00 KiB
+of it while decoding         0 B
 
-where it leaks: 20.0 KiB a run in 1 allocation, allocated in
-  push at src/cache.rs:12
+Many runs in one process
+what           runs   after the first   after the last    growth   run by run
+live heap        40          21.0 MiB         21.8 MiB   780 KiB   ▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▆▆▆
+resident set     40          33.0 MiB         33.0 MiB       0 B   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+generate/p128-o64 again and again in one process, after 5 runs to warm up.
+
+- heap: grows by 20.0 KiB a run (1 B a run would be seen)
+- resident: no leak (51.2 KiB a run would be seen)
+- heap: a leak in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
+- resident: noise 0 B (MAD around the line), autocorrelation 0.00
+
+Where it leaks: 20.0 KiB a run in 1 allocation, allocated in
+
+- push at src/cache.rs:12
 
 case          allocations a token   live at the peak
 decode/p128            700 to 702           4.00 KiB
 prefill/p8                      —              128 B
 
 - shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup
+
 - generate/p128-o64: the heap grows by 20.0 KiB a run in 1 allocation
 
 verdict: leak (exit 1): the heap grows by 20.0 KiB a run over 40 runs

@@ -15,7 +15,11 @@ const MOST_CHARACTERS: usize = 100;
 
 /// `24 more allocations a token, 36.0 KiB more, in Vec::from_iter at src/step.rs:140, called by attend at src/step.rs:131`.
 pub fn lines(allocated: &Allocated) -> Vec<String> {
-    let each = if allocated.id.phase() == Phase::Prefill { "a prefill" } else { "a token" };
+    let each = match allocated.id.phase() {
+        Phase::Prefill => "a prefill",
+        Phase::Bench => "an iteration",
+        Phase::Decode | Phase::Generate => "a token",
+    };
     let line = |place: &AllocatedPlace| {
         let frames = place.frames.iter().take(MOST_FRAMES);
         let frames: Vec<String> = frames.map(|frame| printable_within(frame, MOST_CHARACTERS).into_owned()).collect();

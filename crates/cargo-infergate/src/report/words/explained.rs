@@ -48,12 +48,15 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         .zip(named.first())
         .is_some_and(|(waiting, first)| waiting.change_ns().abs() > first.time.change_ns().abs());
     lines.extend(waits.clone().filter(|_| waits_most));
-    lines.extend(named.iter().take(MOST_NAMED).copied().map(function));
+    // Where threads work side by side, their time together grows by more than the iteration's.
+    let whose = if explained.waiting.is_none() { " of all threads' time" } else { "" };
+    let named_lines = named.iter().zip(std::iter::once(whose).chain(std::iter::repeat("")));
+    lines.extend(named_lines.take(MOST_NAMED).map(|(named, whose)| function(named, whose)));
     lines.extend(waits.clone().filter(|_| !waits_most));
     let against = functions.iter().filter(|function| {
         !with_it(&function.time) && function.time.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
     });
-    lines.extend(against.rev().take(MOST_AGAINST).map(function));
+    lines.extend(against.rev().take(MOST_AGAINST).map(|against| function(against, "")));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
@@ -72,7 +75,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
 }
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms) in engine::attend, src/step.rs:131, whose code changed; of that +0.5 ms in memcpy`.
-fn function(function: &ExplainedFunction) -> String {
+fn function(function: &ExplainedFunction, whose: &str) -> String {
     let ExplainedFunction { name: called_name, place, changed, edited, caller, time, called } = function;
     let place = place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
     let code = match (changed, caller) {
@@ -88,7 +91,7 @@ fn function(function: &ExplainedFunction) -> String {
     let below = |called: &CalledFunction| format!("{} in {}", signed(called.time.change_ns()), name(&called.name));
     let below: Vec<String> = called.iter().map(below).collect();
     let below = if below.is_empty() { String::new() } else { format!("; of that {}", below.join(", ")) };
-    format!("{} in {}{place}{code}{below}", change(time), name(called_name))
+    format!("{}{whose} in {}{place}{code}{below}", change(time), name(called_name))
 }
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms)`.
