@@ -4,7 +4,7 @@
 //! called in passes. The first one lists the benches. Each further one goes on until the bench that is asked for comes up, and
 //! there requests are answered for as long as they are about that bench.
 
-use std::any::TypeId;
+use std::any::type_name;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -88,7 +88,7 @@ fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
 }
 
 /// A bench came up.
-pub fn visit<M: Measurement + 'static>(
+pub fn visit<M: Measurement>(
     id: &str,
     throughput: Option<&::criterion::Throughput>,
     measurement: &M,
@@ -114,7 +114,7 @@ struct Director {
 }
 
 impl Director {
-    fn visit<M: Measurement + 'static>(
+    fn visit<M: Measurement>(
         &mut self,
         id: &str,
         throughput: Option<&::criterion::Throughput>,
@@ -266,7 +266,7 @@ struct AtBench<'a, 'b, M: Measurement> {
     outputs: &'a mut BTreeMap<BenchName, Vec<u32>>,
 }
 
-impl<M: Measurement + 'static> AtBench<'_, '_, M> {
+impl<M: Measurement> AtBench<'_, '_, M> {
     fn ensure_prepared(&self) -> Result<()> {
         self.ensure_wall_time()?;
         ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
@@ -282,7 +282,7 @@ impl<M: Measurement + 'static> AtBench<'_, '_, M> {
 
     fn ensure_wall_time(&self) -> Result<()> {
         ensure!(
-            TypeId::of::<M>() == TypeId::of::<WallTime>(),
+            type_name::<M>() == type_name::<WallTime>(),
             "{}: measures something else than wall time, which the gate cannot judge; leave it out with --cases",
             self.name
         );
@@ -290,7 +290,7 @@ impl<M: Measurement + 'static> AtBench<'_, '_, M> {
     }
 }
 
-impl<M: Measurement + 'static> Measured for AtBench<'_, '_, M> {
+impl<M: Measurement> Measured for AtBench<'_, '_, M> {
     fn leaves(&self, request: &Request) -> bool {
         bench_of(request) != Some(Case::Bench(self.name))
     }

@@ -56,7 +56,7 @@ settings! {
     sampling_mode(mode: SamplingMode);
 }
 
-impl<'a, M: Measurement + 'static> BenchmarkGroup<'a, M> {
+impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
     pub(super) fn new(
         inner: Option<::criterion::BenchmarkGroup<'a, Shared<M>>>,
         name: String,
