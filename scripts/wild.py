@@ -96,7 +96,7 @@ def gate(folder, arguments, core, features, *words):
     """One gate, on one core where one is named. What it said, and how long it took."""
     verdict = folder.parent / f"{folder.name}.json"
     verdict.unlink(missing_ok=True)
-    command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*", "--memory-runs", "0",
+    command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*",
                "--budget", arguments.budget, "--no-wait", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
     if features:
         command += ["--bench-features", ",".join(features)]

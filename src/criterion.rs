@@ -33,6 +33,7 @@
 
 #[cfg(feature = "async")]
 mod async_bencher;
+mod at_bench;
 mod bencher;
 mod director;
 mod front;

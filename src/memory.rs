@@ -25,5 +25,5 @@ mod sites;
 
 pub(crate) use allocator::uncounted;
 pub use allocator::{CountingAllocator, Heap, heap, reset_peak};
-pub(crate) use counted::{allocations_of_iteration, count_iteration};
 pub use counted::{allocations, count, inference, locate, run_once, state};
+pub(crate) use counted::{allocations_of_iteration, count_iteration};

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use ::criterion::BatchSize;
 use ::criterion::measurement::{Measurement, WallTime};
 
-use super::shared::Shared;
 use super::set_up;
+use super::shared::Shared;
 
 /// Whoever asks for a number of iterations and keeps what they took: criterion, or a worker.
 pub(super) trait Timed<M: Measurement> {

@@ -115,7 +115,10 @@ pub fn count_iteration(iteration: &mut dyn FnMut()) -> Result<Vec<(&'static str,
     let own = |all: u64, left_out: u64| all.saturating_sub(left_out);
     Ok(vec![
         ("allocations_per_iteration", own(after.allocations - before.allocations, all_left_out.0 - left_out.0)),
-        ("allocated_bytes_per_iteration", own(after.allocated_bytes - before.allocated_bytes, all_left_out.1 - left_out.1)),
+        (
+            "allocated_bytes_per_iteration",
+            own(after.allocated_bytes - before.allocated_bytes, all_left_out.1 - left_out.1),
+        ),
         ("peak_live_bytes", after.peak_bytes.saturating_sub(before.live_bytes)),
         ("end_live_bytes", after.live_bytes.saturating_sub(before.live_bytes)),
     ])

@@ -25,8 +25,15 @@ const SHOWN_SITES: usize = 5;
 const PLUMBING: &[&str] = &["/library/alloc/", "/library/core/", "/library/std/", "/hashbrown-", "/rayon-core-"];
 
 /// The same by the names of functions, where a build keeps no lines of its dependencies.
-const PLUMBING_NAMES: &[&str] =
-    &["alloc::", "core::", "std::", "hashbrown::", "rayon_core::", "infergate::memory::allocator", "infergate::memory::sites"];
+const PLUMBING_NAMES: &[&str] = &[
+    "alloc::",
+    "core::",
+    "std::",
+    "hashbrown::",
+    "rayon_core::",
+    "infergate::memory::allocator",
+    "infergate::memory::sites",
+];
 
 /// What calls a run, by name.
 const CALLERS: &[&str] = &["infergate::memory::counted", "infergate::criterion::"];
@@ -216,7 +223,8 @@ fn frames(printed: &str) -> Vec<String> {
         };
         let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
         // What called the run is nobody's leak either.
-        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE)) && !is_of(name, CALLERS);
+        in_run &=
+            !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE)) && !is_of(name, CALLERS);
         let by_name = || is_of(name, PLUMBING_NAMES);
         let plumbing = place.as_ref().map_or_else(by_name, |(file, _)| is_plumbing(file));
         // The compiler places these at the line of the program's `#[global_allocator]`.

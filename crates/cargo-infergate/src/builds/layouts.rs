@@ -61,7 +61,10 @@ impl Source {
         target.features.push(feature);
         let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
         let built = built.with_context(|| {
-            format!("bench target '{}' does not build with an allocator that counts; it may have one of its own", target.target)
+            format!(
+                "bench target '{}' does not build with an allocator that counts; it may have one of its own",
+                target.target
+            )
         })?;
         Ok(Some(Program { path: built.path, ..timed.clone() }))
     }

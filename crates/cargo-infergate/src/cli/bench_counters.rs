@@ -11,7 +11,7 @@ use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 use super::memory::ensure_said;
 use super::{layouts, output, progress};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{CountedCase, Counter, PairedReceipt, Side};
+use crate::receipt::{CountedCase, Counter, PairedReceipt, Side, Unit};
 use layouts::Sources;
 
 /// Fresh processes that count each side: what depends on a process's luck differs between them.
@@ -33,7 +33,7 @@ pub fn attach(
     }
     match counted(&cases, sources, request, line, cancelled) {
         Ok(Some(([base, head], programs))) => {
-            keep(receipt, base, head);
+            keep(receipt, base, head, has_comparable_bytes(&programs));
             Some(programs)
         }
         Ok(None) => None,
@@ -112,12 +112,21 @@ fn put(counts: &mut Counts, found: CountedCase) {
     }
 }
 
+/// A bench may keep paths of its package, and each side's lies in a folder of its own.
+fn has_comparable_bytes((base, head): &(Program, Program)) -> bool {
+    let length = |program: &Program| program.package.as_ref().map(|folder| folder.as_os_str().len());
+    length(base) == length(head)
+}
+
 /// What repeats exactly on both sides. A range tells nothing of a bench whose input is made by chance.
-fn keep(receipt: &mut PairedReceipt, mut base: Counts, mut head: Counts) {
+fn keep(receipt: &mut PairedReceipt, mut base: Counts, mut head: Counts, with_bytes: bool) {
     let is_exact = |counter: &Counter| counter.min == counter.max;
     for (id, was) in &mut base {
         let Some(is) = head.get_mut(id) else { continue };
-        was.counters.retain(|name, counter| is_exact(counter) && is.counters.get(name).is_some_and(is_exact));
+        was.counters.retain(|name, counter| {
+            let is_asked = with_bytes || Unit::of(name) == Unit::Number;
+            is_asked && is_exact(counter) && is.counters.get(name).is_some_and(is_exact)
+        });
         is.counters.retain(|name, _| was.counters.contains_key(name));
     }
     let both = |one: &Counts, other: &Counts| -> Vec<CountedCase> {

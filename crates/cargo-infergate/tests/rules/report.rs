@@ -167,7 +167,10 @@ fn units_leave_three_digits() {
     assert_eq!(units::duration(None), "—");
     assert_eq!(units::percent(Some(0.042)), "4.2 %");
     assert_eq!(units::percent(Some(0.62)), "62 %");
-    assert_eq!([0.0041, 1e-6, 1.3e-7, 0.045, 0.0].map(units::tiny), ["0.41 %", "0.0001 %", "0.000013 %", "4.5 %", "0 %"]);
+    assert_eq!(
+        [0.0041, 1e-6, 1.3e-7, 0.045, 0.0].map(units::tiny),
+        ["0.41 %", "0.0001 %", "0.000013 %", "4.5 %", "0 %"]
+    );
     assert_eq!(units::signed_percent(-0.017), "-1.7 %");
     assert_eq!([-0.0002, 0.0, 0.0002].map(units::signed_percent), ["0.0 %"; 3], "nothing has no sign");
     assert_eq!(units::tokens_per_s(Some(44.44)), "44.4 tok/s");

@@ -32,7 +32,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
     let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let section = section.with([series(record, &trends)]).with([further(record, &trends)]);
-    let section = section.with(places(record, inputs.verdict.as_ref())).with([loading(record, weights), one_run(record)]);
+    let section =
+        section.with(places(record, inputs.verdict.as_ref())).with([loading(record, weights), one_run(record)]);
     Some(section.with(counted).with([said]).with(chart(&trends, record)))
 }
 

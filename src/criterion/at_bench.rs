@@ -1,0 +1,181 @@
+//! A bench while its closure can run: its output, its samples, and what an iteration allocates.
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ::criterion::measurement::{Measurement, WallTime};
+use anyhow::{Context, Result, ensure};
+use infergate_core::sha256::words;
+use sha2::{Digest, Sha256};
+
+use super::Bencher;
+use super::bencher::Timed;
+use super::director::{Closure, bench_of};
+use crate::measure::InvariantBroken;
+use crate::memory::{allocations_of_iteration, count_iteration};
+use crate::profiler;
+use crate::worker::{Ids, Measured, PreparedReply, Profile, Request};
+use infergate_core::case::{BenchName, Case};
+use infergate_core::receipt::{AllocationSite, CountedCase, Counter, Throughput, ThroughputUnit, output_sha256};
+
+/// A bench that is at hand. Requests about anything else are left.
+pub(super) struct AtBench<'a, 'b, M: Measurement> {
+    pub name: BenchName,
+    pub throughput: Option<&'a ::criterion::Throughput>,
+    pub measurement: &'a M,
+    pub bench: &'a mut Closure<'b, M>,
+    pub outputs: &'a mut BTreeMap<BenchName, Vec<u32>>,
+}
+
+impl<M: Measurement> AtBench<'_, '_, M> {
+    fn ensure_prepared(&self) -> Result<()> {
+        self.ensure_wall_time()?;
+        ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
+        Ok(())
+    }
+
+    /// What `look` sees of the second iteration of the bench's loop.
+    fn second<T>(&mut self, look: &mut Look<'_, T>) -> Result<T> {
+        let mut second = Second { look, seen: None };
+        (self.bench)(&mut Bencher::new(&mut second, self.measurement));
+        second.seen.with_context(|| no_loop(self.name))?
+    }
+
+    fn ensure_wall_time(&self) -> Result<()> {
+        ensure!(
+            type_name::<M>() == type_name::<WallTime>(),
+            "{}: measures something else than wall time, which the gate cannot judge; leave it out with --cases",
+            self.name
+        );
+        Ok(())
+    }
+}
+
+impl<M: Measurement> Measured for AtBench<'_, '_, M> {
+    fn leaves(&self, request: &Request) -> bool {
+        bench_of(request) != Some(Case::Bench(self.name))
+    }
+
+    /// One iteration to warm up and to hear the output, or two where nothing is known of it.
+    fn prepare(&mut self, _: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
+        self.ensure_wall_time()?;
+        let ids = run(self.name, 1, self.measurement, self.bench)?.1;
+        let before = match known {
+            Some(known) => known,
+            None => run(self.name, 1, self.measurement, self.bench)?.1,
+        };
+        if ids != before {
+            return Err(InvariantBroken(format!(
+                "{}: its output is not the same in every run; a time without a repeatable output means nothing, make the bench deterministic",
+                self.name
+            ))
+            .into());
+        }
+        self.outputs.insert(self.name, ids.clone());
+        Ok(PreparedReply { throughput: self.throughput.and_then(of_criterion), ..PreparedReply::of_ids(ids) })
+    }
+
+    fn sample(&mut self, _case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+        self.ensure_prepared()?;
+        let name = self.name;
+        let sample = |_| Ok(vec![slowed(run(name, iterations, self.measurement, self.bench)?.0, slowdown)]);
+        (0..count).map(sample).collect()
+    }
+
+    fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
+        profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
+    }
+
+    fn count(&mut self, id: Case, repeats: usize) -> Result<CountedCase> {
+        self.ensure_prepared()?;
+        let mut counters: BTreeMap<String, Counter> = BTreeMap::new();
+        for _ in 0..repeats.max(1) {
+            for (name, value) in self.second(&mut |iteration| count_iteration(iteration))? {
+                let counter = counters.entry(name.to_owned()).or_insert(Counter { min: value, max: value });
+                *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
+            }
+        }
+        let output_sha256 = self.outputs.get(&self.name).map(|ids| output_sha256(ids)).unwrap_or_default();
+        Ok(CountedCase { id, output_sha256, counters })
+    }
+
+    fn sites(&mut self, _: Case) -> Result<Vec<AllocationSite>> {
+        self.ensure_prepared()?;
+        self.second(&mut |iteration| allocations_of_iteration(iteration))
+    }
+}
+
+/// Looks at what an iteration does, which it is given.
+type Look<'a, T> = dyn FnMut(&mut dyn FnMut()) -> Result<T> + 'a;
+
+/// A look at the second iteration of a loop: the first one fills what later ones find full.
+struct Second<'a, T> {
+    look: &'a mut Look<'a, T>,
+    seen: Option<Result<T>>,
+}
+
+impl<M: Measurement, T> Timed<M> for Second<'_, T> {
+    fn time(&mut self, routine: &mut dyn FnMut(u64) -> M::Value) {
+        routine(1);
+        self.seen = Some((self.look)(&mut || drop(routine(1))));
+    }
+}
+
+/// A worker that counts iterations down once, and keeps what they took.
+struct Once<M: Measurement> {
+    iterations: u64,
+    took: Option<M::Value>,
+}
+
+impl<M: Measurement> Timed<M> for Once<M> {
+    fn time(&mut self, routine: &mut dyn FnMut(u64) -> M::Value) {
+        self.took = Some(routine(self.iterations));
+    }
+}
+
+/// So many iterations: what they took, nanoseconds, and the words of the output's SHA-256.
+fn run<M: Measurement>(
+    name: BenchName,
+    iterations: usize,
+    measurement: &M,
+    bench: &mut Closure<'_, M>,
+) -> Result<(u64, Vec<u32>)> {
+    let mut once = Once { iterations: iterations as u64, took: None };
+    let mut bencher = Bencher::new(&mut once, measurement);
+    bench(&mut bencher);
+    let output = bencher.take_output();
+    let took = once.took.with_context(|| no_loop(name))?;
+    let ns = measurement.to_f64(&took).round();
+    ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
+    Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
+}
+
+fn no_loop(name: BenchName) -> String {
+    format!("{name}: its closure calls no loop; call iter or one of its kind")
+}
+
+/// A time made longer by a fraction of itself, spent spinning.
+fn slowed(ns: u64, slowdown: f64) -> u64 {
+    if slowdown == 0.0 {
+        return ns;
+    }
+    let (start, longer) = (Instant::now(), Duration::from_nanos((ns as f64 * slowdown) as u64));
+    while start.elapsed() < longer {
+        std::hint::spin_loop();
+    }
+    ns + u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+fn of_criterion(throughput: &::criterion::Throughput) -> Option<Throughput> {
+    use ::criterion::Throughput as Theirs;
+    let (unit, per_iteration) = match throughput {
+        Theirs::Bytes(bytes) | Theirs::BytesDecimal(bytes) => (ThroughputUnit::Bytes, *bytes),
+        Theirs::Elements(elements) => (ThroughputUnit::Elements, *elements),
+        // Criterion before 0.8 has no others.
+        #[allow(unreachable_patterns)]
+        _ => return None,
+    };
+    Some(Throughput { unit, per_iteration })
+}
