@@ -278,3 +278,18 @@ fn short(path: &Path) -> String {
 fn text<'a>(parts: impl Iterator<Item = Component<'a>>) -> String {
     parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::frames;
+
+    #[test]
+    fn without_lines_the_names_say_whose_a_frame_is() {
+        let printed = "   0: infergate::memory::sites::keep\n   1: __rust_alloc\n   2: <alloc::vec::Vec<T> as core::clone::Clone>::clone\n   \
+                       3: <T as alloc::string::SpecToString>::spec_to_string\n   4: my_core::upper\n   \
+                       5: <words::Line as core::iter::traits::iterator::Iterator>::next\n   \
+                       6: infergate::criterion::bencher::Bencher<M>::iter\n   7: bench::main\n";
+        let own = ["my_core::upper", "<words::Line as core::iter::traits::iterator::Iterator>::next"];
+        assert_eq!(frames(printed), own);
+    }
+}

@@ -32,8 +32,8 @@ pub fn attach(
         return None;
     }
     match counted(&cases, sources, request, line, cancelled) {
-        Ok(Some(([base, head], programs))) => {
-            keep(receipt, base, head, has_comparable_bytes(&programs));
+        Ok(Some((counts, programs))) => {
+            keep(receipt, counts, has_comparable_bytes(&programs));
             Some(programs)
         }
         Ok(None) => None,
@@ -49,13 +49,16 @@ pub fn attach(
 
 type Counts = BTreeMap<Case, CountedCase>;
 
+/// What both sides counted, base's first, and the programs that did.
+type Counted = ([Counts; 2], (Program, Program));
+
 fn counted(
     cases: &[Case],
     sources: &Sources,
     request: &PairedRequest,
     line: &progress::Line,
     cancelled: &AtomicBool,
-) -> Result<Option<([Counts; 2], (Program, Program))>> {
+) -> Result<Option<Counted>> {
     let (Some(base), Some(head)) = (&sources.base, &sources.head) else { return Ok(None) };
     let stop = || cancelled.load(Ordering::Relaxed);
     let mut done = 0;
@@ -119,7 +122,7 @@ fn has_comparable_bytes((base, head): &(Program, Program)) -> bool {
 }
 
 /// What repeats exactly on both sides. A range tells nothing of a bench whose input is made by chance.
-fn keep(receipt: &mut PairedReceipt, mut base: Counts, mut head: Counts, with_bytes: bool) {
+fn keep(receipt: &mut PairedReceipt, [mut base, mut head]: [Counts; 2], with_bytes: bool) {
     let is_exact = |counter: &Counter| counter.min == counter.max;
     for (id, was) in &mut base {
         let Some(is) = head.get_mut(id) else { continue };
