@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gates crates as they are published: each against itself, and against itself built with less optimisation.
+"""Gates crates as they are published: each against itself, and against itself with one function slowed.
 
     python3 scripts/wild.py --command PATH                       # all of them, some hours
     python3 scripts/wild.py --command PATH --crates httparse,semver-1.0.27
@@ -7,7 +7,9 @@
 
 Which crates: every package of this repository's Cargo.lock whose published package has a bench target that uses criterion or divan. So
 they are chosen by what infergate depends on, and not by what works; all of them are rows of the table. Nothing in them is changed but for
-the commit that is to be found: `[profile.bench] opt-level = 1`. Features that a bench target requires are asked for by `--bench-features`.
+the commit that is to be found: of the public functions whose names the benches call, the one that they name most often first spins for a
+fifth of the median bench's time. Where that commit does not build, or leaves the benches' code the same, the next one is taken, of three.
+Features that a bench target requires are asked for by `--bench-features`.
 
 What is finished stays in the folder --place, and the next call goes on there. PATH is a `cargo-infergate` that is built already. A quiet
 machine is needed: other programs make gates inconclusive. With --cores each core gates a crate of its own.
@@ -20,6 +22,7 @@ import pathlib
 import queue
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -29,6 +32,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCHES = ("criterion", "codspeed-criterion-compat", "divan")
 # A build and a gate that take longer are ended.
 MOST_SECONDS = 1800
+# Functions that are tried for one that is to be slower, and what one turn of its loop takes.
+FUNCTIONS, TURN_NS = 3, 40
+PUBLIC = re.compile(r"\bpub (?:unsafe )?fn (\w+)\b[^;{}]*\{")
 
 
 def sources():
@@ -113,35 +119,63 @@ def gate(folder, arguments, core, features, *words):
         return found | {"verdict": "error", "why": (errors or ["no verdict and no error"])[-1].removeprefix("error: ")[:200]}
     said = json.loads(verdict.read_text())
     timed = [row for row in said["rows"] if row["evidence"]["kind"] == "time"] if said["rows"] else []
+    times = [row["evidence"]["base_ns"] for row in timed if row["evidence"].get("base_ns")]
     return found | {"verdict": said["verdict"], "cases": len({row["subject"] for row in timed}),
+                    "median_ns": statistics.median(times) if times else None,
+                    "called": sorted({row["subject"] for row in said["rows"] if row["outcome"] == "regressed"}),
                     "open": sum(row["outcome"] in ("inconclusive", "unstable") for row in timed)}
 
 
-def one(place, crate, arguments, core=None):
-    """Both gates of one crate."""
+def slowed(folder, median_ns):
+    """The functions that may be slowed, the one that the benches name most often first: its name, file, and the file's new text."""
+    benches = "\n".join(path.read_text(errors="replace") for path in sorted((folder / "benches").rglob("*.rs")))
+    found = []
+    for path in sorted((folder / "src").rglob("*.rs")):
+        text = path.read_text(errors="replace")
+        for function in PUBLIC.finditer(text):
+            name, at = function.group(1), function.end()
+            named = len(re.findall(rf"\b{name}\(", benches))
+            if named:
+                loop = f"\n for _ in 0..{max(1, round(median_ns / 5 / TURN_NS))}u64 {{ core::hint::spin_loop(); }}\n"
+                found.append((-named, name, path, text[:at] + loop + text[at:]))
+    return [one[1:] for one in sorted(found, key=lambda one: one[0])][:FUNCTIONS]
+
+
+def against_itself(place, crate, arguments, core):
+    """A gate in which nothing changed."""
     name, published, uses, targets, features = crate
-    folder = prepared(place, name, published)
-    itself = gate(folder, arguments, core, features, "--time-same-code")
-    slower = {"verdict": "not tried", "seconds": 0}
-    if itself["verdict"] not in ("error", "ended"):
-        manifest = folder / "Cargo.toml"
-        text = re.sub(r"(?ms)^\[profile\.bench\]\n.*?(?=^\[|\Z)", "", manifest.read_text())
-        manifest.write_text(f"{text}\n[profile.bench]\nopt-level = 1\n")
-        git(folder, "commit", "--quiet", "--all", "--message", "less optimisation")
-        slower = gate(folder, arguments, core, features)
+    found = gate(prepared(place, name, published), arguments, core, features, "--time-same-code")
+    return {"crate": name, "kind": "itself", "uses": uses, "targets": len(targets), **found}
+
+
+def against_slower(place, crate, arguments, core, median_ns):
+    """A gate in which one function changed."""
+    name, published, _, _, features = crate
+    found = {"verdict": "not tried", "seconds": 0, "why": "no function that the benches name"}
+    for function, path, text in slowed(prepared(place, name, published), median_ns):
+        folder = prepared(place, name, published)
+        path.write_text(text)
+        git(folder, "commit", "--quiet", "--all", "--message", f"{function} is slower")
+        found = gate(folder, arguments, core, features) | {"function": function}
+        # Of the same code nothing is timed.
+        if found["cases"]:
+            break
     shutil.rmtree(place / f"{name}-base", ignore_errors=True)
-    return {"crate": name, "uses": uses, "targets": len(targets), "itself": itself, "slower": slower}
+    return {"crate": name, "kind": "slower", **found}
 
 
 def table(results):
     """A row a crate."""
-    print("\n| crate | uses | targets, benches | against itself | built with less optimisation | seconds, both with builds | in the way |\n|---|---|---|---|---|---|---|")
-    for row in results:
-        itself, slower = row["itself"], row["slower"]
-        print(f"| {row['crate']} | {row['uses']} | {row['targets']}, {itself['cases']} | {itself['verdict']} | {slower['verdict']} "
-              f"| {itself['seconds']}, {slower['seconds']} | {itself['why'] or slower.get('why', '')} |")
-    right = sum(row["itself"]["verdict"] == "pass" and row["slower"]["verdict"] == "regressed" for row in results)
-    print(f"\n{right} of {len(results)} right")
+    print("\n| crate | uses | targets, benches | against itself | one function slower | seconds, both with builds | in the way |\n|---|---|---|---|---|---|---|")
+    right = 0
+    itself, slower = ({row["crate"]: row for row in results if row["kind"] == kind} for kind in ("itself", "slower"))
+    for crate, one in itself.items():
+        other = slower.get(crate, {"verdict": "not tried", "seconds": 0})
+        still = f", {one['open']} open" if one.get("open") else ""
+        print(f"| {crate} | {one['uses']} | {one['targets']}, {one['cases']} | {one['verdict']}{still} | {other['verdict']} "
+              f"| {one['seconds']}, {other['seconds']} | {one['why'] or other.get('why', '')} |")
+        right += one["verdict"] == "pass" and other["verdict"] == "regressed"
+    print(f"\n{right} of {len(itself)} right")
 
 
 def main():
@@ -150,6 +184,7 @@ def main():
     parser.add_argument("--crates", default="", help="names, with or without their version; left out: all")
     parser.add_argument("--budget", default="4m", help="of each gate")
     parser.add_argument("--cores", default="", help="0,1: a gate on each of them at once; left out: one gate on all")
+    parser.add_argument("--itself", action="store_true", help="only the gates in which nothing changed")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "wild")
     arguments = parser.parse_args()
@@ -164,25 +199,29 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     kept = place / "results.jsonl"
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
-    left = [crate for crate in chosen if all(row["crate"] != crate[0] for row in results)]
-    cores = [core for core in arguments.cores.split(",") if core] or [None]
     free = queue.SimpleQueue()
-    for core in cores:
+    for core in [core for core in arguments.cores.split(",") if core] or [None]:
         free.put(core)
 
-    def alone(crate):
+    def alone(kind, crate):
+        median_ns = next((row.get("median_ns") for row in results if row["crate"] == crate[0] and row["kind"] == "itself"), None)
         core = free.get()
         try:
-            return one(place, crate, arguments, core)
+            return against_itself(place, crate, arguments, core) if kind == "itself" else against_slower(place, crate, arguments, core, median_ns)
         finally:
             free.put(core)
 
-    with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(alone, crate) for crate in left]):
-            results.append(done.result())
-            with kept.open("a") as file:
-                file.write(json.dumps(results[-1]) + "\n")
-            print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    # What does not work at all is seen first.
+    for kind in ("itself", "slower")[:1 if arguments.itself else 2]:
+        done = {row["crate"] for row in results if row["kind"] == kind}
+        failed = {row["crate"] for row in results if not row.get("median_ns")} if kind == "slower" else set()
+        with concurrent.futures.ThreadPoolExecutor(free.qsize()) as pool:
+            left = [pool.submit(alone, kind, crate) for crate in chosen if crate[0] not in done | failed]
+            for done in concurrent.futures.as_completed(left):
+                results.append(done.result())
+                with kept.open("a") as file:
+                    file.write(json.dumps(results[-1]) + "\n")
+                print(json.dumps(results[-1]), file=sys.stderr, flush=True)
     results.sort(key=lambda row: row["crate"])
     table([row for row in results if not wanted or any(row["crate"] == crate[0] for crate in chosen)])
 

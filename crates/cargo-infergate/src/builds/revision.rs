@@ -43,6 +43,15 @@ pub struct Tree {
     _lock: File,
 }
 
+/// What becomes of files that git ignores in a checkout that was used before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ignored {
+    /// Nothing of an earlier gate is left.
+    Removed,
+    /// Folders stay where the commit is the same.
+    FoldersKeptAtCommit,
+}
+
 /// Which of the kept checkouts.
 #[derive(Debug, Clone, Copy)]
 pub enum Slot {
@@ -65,12 +74,23 @@ impl Tree {
     /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or as
     /// [`furnish`](Self::furnish).
     pub fn checkout(revision: &str, slot: Slot, config: &Config) -> Result<Self> {
-        let tree = Self::bare(revision, slot, config)?;
+        let tree = Self::bare(revision, slot, config, Ignored::Removed)?;
         tree.furnish(config)?;
         Ok(tree)
     }
 
-    fn bare(revision: &str, slot: Slot, config: &Config) -> Result<Self> {
+    /// As [`checkout`](Self::checkout), of a program that is built among the files: where the checkout is at `revision` already, the
+    /// folders that git ignores stay, so that the build of the gate before serves again.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkout_to_build_in(revision: &str, config: &Config) -> Result<Self> {
+        let tree = Self::bare(revision, Slot::Base, config, Ignored::FoldersKeptAtCommit)?;
+        tree.furnish(config)?;
+        Ok(tree)
+    }
+
+    fn bare(revision: &str, slot: Slot, config: &Config, ignored: Ignored) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
         let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
             "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
@@ -109,7 +129,7 @@ impl Tree {
             _lock: lock,
         };
         let commit = tree.commit.clone();
-        tree.go_to(&commit)?;
+        tree.go_to(&commit, ignored)?;
         Ok(tree)
     }
 
@@ -118,7 +138,7 @@ impl Tree {
     /// # Errors
     /// As [`checkout`](Self::checkout); a file that cannot be copied.
     pub fn of_working_tree(config: &Config) -> Result<Self> {
-        let mut tree = Self::bare("HEAD", Slot::Head, config)?;
+        let mut tree = Self::bare("HEAD", Slot::Head, config, Ignored::Removed)?;
         tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
         if tree.dirty {
             tree.change = Some("what is not committed".into());
@@ -146,7 +166,7 @@ impl Tree {
     pub fn turn_to(&mut self, commit: &str, config: &Config) -> Result<()> {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
-        self.go_to(commit)?;
+        self.go_to(commit, Ignored::Removed)?;
         self.furnish(config)
     }
 
@@ -161,12 +181,14 @@ impl Tree {
         build_command::run(&bench.prepare, &folder, &self.revision, "bench.prepare")
     }
 
-    fn go_to(&self, commit: &str) -> Result<()> {
+    fn go_to(&self, commit: &str, ignored: Ignored) -> Result<()> {
         let place = self.files.to_string_lossy().into_owned();
         let turn = || {
+            let kept = self.kept(commit, ignored);
+            let clean = ["clean", "-ffdxq"].into_iter().chain(kept.iter().map(String::as_str)).collect::<Vec<_>>();
             checkout_folder::is_worktree(&self.files)
                 && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
-                && git(&self.files, &["clean", "-ffdxq"]).is_ok()
+                && git(&self.files, &clean).is_ok()
         };
         let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
         let is_turned = turn() || (adopt() && turn());
@@ -182,6 +204,19 @@ impl Tree {
                 .with_context(|| format!("revision '{}': its submodules cannot be fetched", self.revision))?;
         }
         Ok(())
+    }
+
+    /// What git is not to clean away, as its arguments.
+    fn kept(&self, commit: &str, ignored: Ignored) -> Vec<String> {
+        let is_there = || git(&self.files, &["rev-parse", "HEAD"]).is_ok_and(|head| head == commit);
+        if ignored == Ignored::Removed || !checkout_folder::is_worktree(&self.files) || !is_there() {
+            return Vec::new();
+        }
+        let list = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
+        let listed = git(&self.files, &list).unwrap_or_default();
+        // A name that git quotes or takes for a pattern is not kept, and what is in it is built anew.
+        let is_plain = |name: &str| !name.contains(['"', '\\', '*', '?', '[', '!', '#']);
+        listed.lines().filter(|name| name.ends_with('/') && is_plain(name)).map(|name| format!("--exclude=/{name}")).collect()
     }
 
     /// The same, built by another toolchain of rustup where one is named.

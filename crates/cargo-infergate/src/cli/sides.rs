@@ -183,7 +183,7 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
 
 /// A program of the working tree, and of a revision, that is run once a sample.
 fn commands(revision: &str, config: &Config) -> Result<Sides> {
-    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let tree = Tree::checkout_to_build_in(revision, config)?;
     let asked = &config.worker;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
@@ -196,7 +196,7 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
 
 /// The server of the working tree, and of a revision.
 fn servers(revision: &str, config: &Config) -> Result<Sides> {
-    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let tree = Tree::checkout_to_build_in(revision, config)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);

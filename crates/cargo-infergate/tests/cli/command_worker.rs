@@ -106,6 +106,25 @@ fn a_command_of_two_revisions_is_built_in_both_and_compared() {
 }
 
 #[test]
+fn what_base_built_among_its_files_serves_the_next_gate_of_the_same_commit() {
+    let sandbox = repository("#!/bin/sh\necho base \"$1\"\n");
+    let source = "mkdir -p target && echo built >> target/builds && cp source.sh built.sh && chmod +x built.sh\n";
+    commit(&sandbox, "build.sh", source, "builds are kept");
+    let cache = Sandbox::new();
+    let builds_after_a_gate = || {
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0"]);
+        let builds = std::fs::read_to_string(cache.path("base/base/tree/target/builds")).expect("it was built");
+        builds.lines().count()
+    };
+    assert_eq!([builds_after_a_gate(), builds_after_a_gate()], [1, 2]);
+    // A file that git ignores does not stay, and nothing does for another commit.
+    std::fs::write(cache.path("base/base/tree/built.sh"), "left").expect("written");
+    commit(&sandbox, "other.txt", "other\n", "another commit");
+    assert_eq!(builds_after_a_gate(), 1);
+}
+
+#[test]
 fn a_command_that_is_not_there_or_does_not_build_is_one_line() {
     let sandbox = repository("#!/bin/sh\n");
     let cache = Sandbox::new();
