@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from repositories import environment
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ROOT / "scripts" / "from_scratch"
 MOST_COMMANDS = 6
@@ -40,21 +42,14 @@ class Failed(Exception):
     """Something did not come out as it has to."""
 
 
-def environment(place):
-    """Nothing of the user's own settings, and every folder that is written to in one place."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("INFERGATE_", "GIT_")) and key != "CARGO_TARGET_DIR"}
-    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "toy"), ("EMAIL", "toy@localhost"))}
-    path = f"{place / 'installed' / 'bin'}{os.pathsep}{own['PATH']}"
-    return own | who | {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-                        "XDG_CONFIG_HOME": str(place / "config"), "XDG_CACHE_HOME": str(place / "cache")}
-
-
 class Shell:
     """Runs commands, and remembers how long each took."""
 
     def __init__(self, place):
         self.place = place
-        self.environment = environment(place)
+        # Every folder that is written to is in one place.
+        path = f"{place / 'installed' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        self.environment = environment(PATH=path, XDG_CONFIG_HOME=str(place / "config"), XDG_CACHE_HOME=str(place / "cache"))
         self.steps = []
 
     def run(self, folder, *command, expected=0):

@@ -10,13 +10,14 @@ What is finished stays in the folder --place, and the next call goes on there: i
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import time
+
+from repositories import begin, git
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ROOT / "scripts" / "layout_gates"
@@ -156,12 +157,6 @@ def run(folder, *command, **more):
     return done.stdout
 
 
-def git(folder, *words):
-    """git with a name of its own."""
-    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "a"), ("EMAIL", "a@localhost"))}
-    return run(folder, "git", *words, env=os.environ | who)
-
-
 def prepared(place, name, crate):
     """The crate in a repository of its own, its benches gated, and the commit `gated`."""
     folder = place / name
@@ -198,10 +193,7 @@ def prepared(place, name, crate):
     lines = "" if "[profile.bench]" in manifest else '\n[profile.bench]\ndebug = "line-tables-only"\n'
     (folder / "Cargo.toml").write_text(f'{manifest}{lines}\n[workspace]\n')
     (folder / ".gitignore").write_text("target\n")
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all", "--force")
-    git(folder, "commit", "--quiet", "--message", "gated")
-    git(folder, "tag", "gated")
+    begin(folder, "gated")
     return folder
 
 

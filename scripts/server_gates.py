@@ -11,13 +11,14 @@ engine's thread. It ends with exit code 1 at the first verdict that is not the e
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from repositories import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMED = "crates/infergate-serve/src/timed.rs"
@@ -62,13 +63,6 @@ CHANGES = {
 
 class Failed(Exception):
     """Something did not come out as it has to."""
-
-
-def environment(place):
-    """Nothing of the user's own settings."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("INFERGATE_", "GIT_")) and key != "CARGO_TARGET_DIR"}
-    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "server"), ("EMAIL", "server@localhost"))}
-    return own | who | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "XDG_CACHE_HOME": str(place / "cache")}
 
 
 def run(folder, env, *command, expected=(0,)):
@@ -138,7 +132,7 @@ def main():
     # Below the repository cargo would take the repository's own compiler flags.
     with tempfile.TemporaryDirectory(prefix="infergate-server-gates-") as folder:
         place = pathlib.Path(folder)
-        env = environment(place)
+        env = environment(XDG_CACHE_HOME=str(place / "cache"))
         try:
             clone = repository(place, env)
             names = [asked.only] if asked.only else [name for name in CHANGES if name != "comment"]

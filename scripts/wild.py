@@ -28,6 +28,8 @@ import sys
 import time
 import tomllib
 
+from repositories import begin, git
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCHES = ("criterion", "codspeed-criterion-compat", "divan")
 # A build and a gate that take longer are ended.
@@ -72,12 +74,6 @@ def crates():
     return found
 
 
-def git(folder, *words):
-    """git with a name of its own."""
-    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "a"), ("EMAIL", "a@localhost"))}
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env=os.environ | who)
-
-
 def prepared(place, name, published):
     """The package in a repository of its own."""
     folder = place / name
@@ -90,10 +86,7 @@ def prepared(place, name, published):
         manifest = folder / "Cargo.toml"
         if "[workspace]" not in manifest.read_text():
             manifest.write_text(f"{manifest.read_text()}\n[workspace]\n")
-        git(folder, "init", "--quiet")
-        git(folder, "add", "--all", "--force")
-        git(folder, "commit", "--quiet", "--message", "published")
-        git(folder, "tag", "published")
+        begin(folder, "published")
     git(folder, "reset", "--quiet", "--hard", "published")
     return folder
 

@@ -11,6 +11,8 @@ import time
 import uuid
 import xml.etree.ElementTree
 
+from repositories import environment
+
 MARK = "FAULTS_OF"
 # So long a command has to end in, with all that it started, once it was told to.
 SOON_S = 5.0
@@ -27,10 +29,8 @@ class Place:
 
     def __init__(self, folder, build):
         self.folder, self.build, self.token = folder, build, str(uuid.uuid4())
-        own = {key: value for key, value in os.environ.items() if not key.startswith(("INFERGATE_", "GIT_", "CARGO_TARGET"))}
-        who = {f"GIT_{role}_{what}": "toy@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        self.environment = own | who | {MARK: self.token, "GIT_CONFIG_GLOBAL": os.devnull, "INFERGATE_VIRTUAL_CLOCK": "1",
-                                        "INFERGATE_LOCK": str(folder / "lock"), "NO_COLOR": "1", "TMPDIR": str(folder / "tmp")}
+        self.environment = environment(**{MARK: self.token}, INFERGATE_VIRTUAL_CLOCK="1", INFERGATE_LOCK=str(folder / "lock"), NO_COLOR="1",
+                                       TMPDIR=str(folder / "tmp"))
         folder.mkdir(exist_ok=True)
         (folder / "tmp").mkdir()
         self.repository = folder / "repository"
