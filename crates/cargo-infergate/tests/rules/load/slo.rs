@@ -1,6 +1,6 @@
 //! Limits: of levels, and of each request.
 
-use cargo_infergate::receipt::Limit;
+use cargo_infergate::receipt::{Limit, LoadReceipt};
 use cargo_infergate::report;
 use infergate::load::{Failure, FailureClass};
 use infergate_load::summary::slo::{goodput, meets};
@@ -78,9 +78,35 @@ fn the_report_says_both() {
     receipt.validate().expect("a sound receipt");
     let text = report::load::text(&receipt);
     assert!(text.contains("38 of 38") && text.contains("limits of each request: e2e=1s"), "{text}");
-    assert!(text.contains("2 users meet ttft_p50=100ms, and more were not tried"), "{text}");
+    assert!(text.contains("one run of 2 users meets ttft_p50=100ms, and was not repeated, and no more were"), "{text}");
     receipt.limits = vec![limit("ttft_p50=99ms")];
-    assert!(report::load::text(&receipt).contains("ttft_p50=99ms is not met by 2 already"));
+    assert!(report::load::text(&receipt).contains("no number of users meets ttft_p50=99ms: 2 do not"));
     receipt.limits[0].percentile = Some(2.0);
     assert!(receipt.validate().is_err());
+}
+
+#[test]
+fn the_most_users_are_those_that_met_the_limits_twice() {
+    let said = |runs: &[(u32, bool)]| {
+        let levels = runs.iter().map(|(users, met)| {
+            let mut level = level(*users, 40);
+            let failure = Failure { class: FailureClass::Timeout, status: None, detail: "timed out".into() };
+            level.requests.iter_mut().for_each(|record| record.failure = (!met).then(|| failure.clone()));
+            level
+        });
+        let receipt = crate::load::receipt::sound();
+        let levels = levels.collect();
+        let text = report::load::text(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
+        text.lines().find(|line| line.contains("ttft_p50=1s")).expect("it is said").to_owned()
+    };
+    let confirmed = said(&[(1, true), (2, true), (4, true), (8, false), (6, false), (5, false), (4, true)]);
+    assert_eq!(confirmed, "most users that meet ttft_p50=1s, shown in two runs: 4 (5 do not)");
+    let luck = said(&[(1, true), (2, true), (4, true), (8, false), (6, true), (7, false), (6, false), (4, true)]);
+    assert_eq!(luck, "most users that meet ttft_p50=1s, shown in two runs: 4 (6 do not)");
+    let interrupted = said(&[(1, true), (2, true), (4, true), (8, false)]);
+    assert_eq!(interrupted, "one run of 4 users meets ttft_p50=1s, and was not repeated (8 do not)");
+    let all = said(&[(1, true), (2, true), (2, true)]);
+    assert_eq!(all, "most users that meet ttft_p50=1s, shown in two runs: 2, and no more were shown to");
+    let crossed = said(&[(1, false), (2, true)]);
+    assert_eq!(crossed, "one run of 2 users meets ttft_p50=1s, and one of 1 does not: run it again");
 }

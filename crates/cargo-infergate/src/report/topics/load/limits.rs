@@ -7,14 +7,21 @@ use crate::report::inputs::Inputs;
 use crate::report::load::{Limited, View};
 use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 use crate::report::terminal;
+use crate::report::units::capital;
 use infergate_core::load::Arrivals;
+use infergate_load::judge::search::{Step, next_step};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| !view.digest.limited.is_empty())?;
     let mut section = Section::new("load_limits", "Limits");
     let (of_levels, of_requests) = limits(&view);
     if let Some(limits) = of_levels {
-        section = section.with([format!("Limits of a level: {limits}")]).with([met(&view)]);
+        let most = view.scenarios().map(|(scenario, _)| {
+            let said = capital(&most_users(&view, scenario, &limits));
+            if view.has_scenarios() { format!("{}: {said}.", view.scenario(scenario)) } else { format!("{said}.") }
+        });
+        let most: Vec<String> = most.collect();
+        section = section.with([format!("Limits of a level: {limits}")]).with(most).with([met(&view)]);
     }
     if let Some(limits) = of_requests {
         section = section.with([format!("Limits of each request: {limits}")]).with([goodput(&view)]);
@@ -100,17 +107,30 @@ pub fn brief(view: &View<'_>, scenario: usize) -> String {
         let _ = write!(text, "\n{}limits of each request: {limits}\n", terminal::table(&table));
     }
     if let Some(limits) = of_levels {
-        let judged: Vec<(u32, bool)> = levels().filter_map(|level| Some((users(level)?, level.meets?))).collect();
-        let met = judged.iter().filter(|(_, met)| *met).map(|(users, _)| users).max();
-        let missed = judged.iter().filter(|(_, met)| !*met).map(|(users, _)| users).min();
-        text += &match (met, missed) {
-            (Some(met), Some(missed)) => format!("\nmost users that meet {limits}: {met} ({missed} do not)\n"),
-            (Some(met), None) => format!("\n{met} users meet {limits}, and more were not tried\n"),
-            (None, Some(missed)) => format!("\n{limits} is not met by {missed} already\n"),
-            (None, None) => format!("\n{limits}: no level has enough requests to say\n"),
-        };
+        let _ = write!(text, "\n{}\n", most_users(view, scenario, &limits));
     }
     text
+}
+
+/// The most users that meet the limits of percentiles. One run is not enough: of several levels that met them the largest is also
+/// the luckiest.
+fn most_users(view: &View<'_>, scenario: usize, limits: &str) -> String {
+    let of_users = view.digest.limited.iter().filter(|level| level.scenario == scenario);
+    let judged: Vec<(u32, Option<bool>)> = of_users.filter_map(|level| Some((users(level)?, level.meets))).collect();
+    let tried: Vec<(u32, bool)> = judged.iter().map(|(users, met)| (*users, *met == Some(true))).collect();
+    let most = tried.iter().map(|(users, _)| *users).max().unwrap_or_default();
+    let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max();
+    let missed = judged.iter().filter(|(_, met)| *met == Some(false)).map(|(users, _)| *users).min();
+    let beyond = missed.map_or_else(|| ", and no more were shown to".to_owned(), |missed| format!(" ({missed} do not)"));
+    match (next_step(&tried, most), met, missed) {
+        (Step::Found(Some(found)), ..) => format!("most users that meet {limits}, shown in two runs: {found}{beyond}"),
+        (_, Some(met), Some(missed)) if missed <= met => {
+            format!("one run of {met} users meets {limits}, and one of {missed} does not: run it again")
+        }
+        (Step::Run(_), Some(met), _) => format!("one run of {met} users meets {limits}, and was not repeated{beyond}"),
+        (_, _, Some(missed)) => format!("no number of users meets {limits}: {missed} do not"),
+        (_, _, None) => format!("no level has enough requests to say whether it meets {limits}"),
+    }
 }
 
 fn users(level: &Limited) -> Option<u32> {
