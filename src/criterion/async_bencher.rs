@@ -84,6 +84,14 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
             runner.block_on(async {
                 let mut sum = measurement.zero();
                 for batch in batches(iterations, size) {
+                    if batch == 1 {
+                        let input = set_up(|| black_box(setup()));
+                        let start = measurement.start();
+                        let output = routine(input).await;
+                        sum = measurement.add(&sum, &measurement.end(start));
+                        set_up(|| drop(black_box(output)));
+                        continue;
+                    }
                     let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                     let mut outputs = Vec::with_capacity(inputs.len());
                     let start = measurement.start();
@@ -111,6 +119,14 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
             runner.block_on(async {
                 let mut sum = measurement.zero();
                 for batch in batches(iterations, size) {
+                    if batch == 1 {
+                        let mut input = set_up(|| black_box(setup()));
+                        let start = measurement.start();
+                        let output = routine(&mut input).await;
+                        sum = measurement.add(&sum, &measurement.end(start));
+                        set_up(|| drop((black_box(output), black_box(input))));
+                        continue;
+                    }
                     let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
                     let mut outputs = Vec::with_capacity(inputs.len());
                     let start = measurement.start();

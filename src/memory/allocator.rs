@@ -90,16 +90,40 @@ pub fn heap() -> Option<Heap> {
 
 static UNCOUNTED_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static UNCOUNTED_BYTES: AtomicU64 = AtomicU64::new(0);
+/// What was live when the stretch of counted work began that goes on now, and the most that any stretch had beyond that.
+static STRETCH_LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+static STRETCH_PEAK_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Does `work` that no iteration has in it. What it allocates is in the counters, and in [`uncounted_so_far`].
 pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     let Some(before) = heap() else { return work() };
+    end_stretch();
     let done = sites::paused(work);
     if let Some(after) = heap() {
         UNCOUNTED_ALLOCATIONS.fetch_add(after.allocations - before.allocations, Relaxed);
         UNCOUNTED_BYTES.fetch_add(after.allocated_bytes - before.allocated_bytes, Relaxed);
     }
+    begin_stretch();
     done
+}
+
+fn begin_stretch() {
+    STRETCH_LIVE_BYTES.store(LIVE_BYTES.0.load(Relaxed), Relaxed);
+    reset_peak();
+}
+
+fn end_stretch() {
+    let beyond = PEAK_BYTES.0.load(Relaxed).saturating_sub(STRETCH_LIVE_BYTES.load(Relaxed));
+    STRETCH_PEAK_BYTES.fetch_max(beyond, Relaxed);
+}
+
+/// The most bytes that `work` has live at once beyond those before it, and in it before each stretch between [`uncounted`] work.
+pub(super) fn own_peak_bytes(work: impl FnOnce()) -> u64 {
+    STRETCH_PEAK_BYTES.store(0, Relaxed);
+    begin_stretch();
+    work();
+    end_stretch();
+    STRETCH_PEAK_BYTES.load(Relaxed)
 }
 
 /// Allocations and bytes of all [`uncounted`] work since the process began.

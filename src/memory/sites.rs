@@ -58,6 +58,12 @@ struct Kept {
     made: HashMap<usize, (usize, usize)>,
 }
 
+impl Kept {
+    fn frames(&self, stack: usize) -> Vec<String> {
+        self.places.get(stack).map(|place| frames(&place.to_string())).unwrap_or_default()
+    }
+}
+
 /// One allocation that was not released yet.
 struct Live {
     run: usize,
@@ -74,50 +80,46 @@ pub fn begin_run(run: usize) {
 /// Ends the pass. The places whose allocations of the runs before `runs` are still there, by bytes: what was made in the last
 /// run may be replaced by the next one and is left out.
 pub fn finish(runs: usize) -> Vec<LeakSite> {
-    ON.store(false, Relaxed);
-    let mut found = Vec::new();
-    with_kept(|kept| {
-        let kept = kept.take().unwrap_or_default();
-        let mut sums: HashMap<usize, (usize, usize)> = HashMap::new();
-        for live in kept.live.values().filter(|live| live.run < runs) {
-            let (bytes, blocks) = sums.entry(live.stack).or_default();
-            *bytes += live.bytes;
-            *blocks += 1;
-        }
-        let mut stacks: Vec<(usize, (usize, usize))> = sums.into_iter().collect();
-        stacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        stacks.truncate(SHOWN_SITES);
-        found = stacks
-            .into_iter()
-            .map(|(stack, (bytes, blocks))| LeakSite {
-                bytes_per_run: bytes as f64 / runs.max(1) as f64,
-                blocks_per_run: blocks as f64 / runs.max(1) as f64,
-                frames: kept.places.get(stack).map(|place| frames(&place.to_string())).unwrap_or_default(),
-            })
-            .collect();
-    });
-    found
+    let kept = take();
+    let mut sums: HashMap<usize, (usize, usize)> = HashMap::new();
+    for live in kept.live.values().filter(|live| live.run < runs) {
+        let (bytes, blocks) = sums.entry(live.stack).or_default();
+        *bytes += live.bytes;
+        *blocks += 1;
+    }
+    let mut stacks: Vec<(usize, (usize, usize))> = sums.into_iter().collect();
+    stacks.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    stacks.truncate(SHOWN_SITES);
+    let site = |(stack, (bytes, blocks))| LeakSite {
+        bytes_per_run: bytes as f64 / runs.max(1) as f64,
+        blocks_per_run: blocks as f64 / runs.max(1) as f64,
+        frames: kept.frames(stack),
+    };
+    stacks.into_iter().map(site).collect()
 }
 
 /// Ends the pass. All places that allocated in it, in each of `parts` equal parts of it, those that allocated most first.
 pub fn finish_counting(parts: usize) -> Vec<AllocationSite> {
-    ON.store(false, Relaxed);
-    let mut found = Vec::new();
-    with_kept(|kept| {
-        let kept = kept.take().unwrap_or_default();
-        let mut sums: BTreeMap<Vec<String>, (usize, usize)> = BTreeMap::new();
-        for (stack, (blocks, bytes)) in kept.made {
-            let frames = kept.places.get(stack).map(|place| frames(&place.to_string())).unwrap_or_default();
-            let (all_blocks, all_bytes) = sums.entry(frames).or_default();
-            (*all_blocks, *all_bytes) = (*all_blocks + blocks, *all_bytes + bytes);
-        }
-        let each = |sum: usize| sum as f64 / parts as f64;
-        let site = |(frames, (blocks, bytes))| AllocationSite { allocations: each(blocks), bytes: each(bytes), frames };
-        found = sums.into_iter().map(site).collect();
-        found.sort_by(|a, b| b.allocations.total_cmp(&a.allocations));
-        found.truncate(COUNTED_SITES);
-    });
+    let kept = take();
+    let mut sums: BTreeMap<Vec<String>, (usize, usize)> = BTreeMap::new();
+    for (stack, (blocks, bytes)) in &kept.made {
+        let (all_blocks, all_bytes) = sums.entry(kept.frames(*stack)).or_default();
+        (*all_blocks, *all_bytes) = (*all_blocks + blocks, *all_bytes + bytes);
+    }
+    let each = |sum: usize| sum as f64 / parts as f64;
+    let site = |(frames, (blocks, bytes))| AllocationSite { allocations: each(blocks), bytes: each(bytes), frames };
+    let mut found: Vec<AllocationSite> = sums.into_iter().map(site).collect();
+    found.sort_by(|a, b| b.allocations.total_cmp(&a.allocations));
+    found.truncate(COUNTED_SITES);
     found
+}
+
+/// Turns the keeping off, and gives what was kept. Whoever prints a stack holds the standard library's lock, and may not wait for ours.
+fn take() -> Kept {
+    ON.store(false, Relaxed);
+    let mut taken = None;
+    with_kept(|kept| taken = kept.take());
+    taken.unwrap_or_default()
 }
 
 /// Does `work` whose allocations are nobody's.

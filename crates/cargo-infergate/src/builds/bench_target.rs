@@ -253,8 +253,7 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
         )
         .into());
     }
-    let why = said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line);
-    bail!("{} does not build: {why}; the compiler's last lines are above", place.name)
+    bail!("{} does not build: {}; the compiler's last lines are above", place.name, first_error(&said))
 }
 
 /// A checkout without the bench target, and what to do about it.
@@ -264,7 +263,7 @@ pub fn no_such_target(target: &BenchTarget, place: &Place, remedy: &str) -> Work
 
 /// As [`finish`]; of another checkout with the lines cargo said.
 fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Vec<String>)> {
-    finish(command(target, place, &["bench", "--no-run"])?, target, &|| false)
+    finish(command(target, place, &["bench", "--no-run"])?, target, true, &|| false)
 }
 
 /// What cargo says of each package of the bench target, which is built already.
@@ -278,11 +277,16 @@ pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value
 
 /// The executable, `None` when the build failed, and the lines cargo said. Where `stop` says so before cargo ends, it is ended with
 /// all that it started.
-fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> Result<(Option<Built>, Vec<String>)> {
+fn finish(
+    mut cargo: Command,
+    target: &BenchTarget,
+    is_shown: bool,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Option<Built>, Vec<String>)> {
     let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
     let (_, messages, words) = cargo.take_pipes();
     let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
-    let words = words.map(Words::of);
+    let words = words.map(|words| Words::of(words, is_shown));
     let built = thread::spawn(move || built(messages, &name));
     let status = progress::until_ended(&mut cargo, stop).context("cargo cannot be waited for")?;
     let built = built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -290,7 +294,7 @@ fn finish(mut cargo: Command, target: &BenchTarget, stop: &dyn Fn() -> bool) -> 
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
-    if output::is_quiet() && !status.success() {
+    if is_shown && output::is_quiet() && !status.success() {
         said.iter().for_each(|line| output::insist(line));
     }
     if status.success() && built.is_none() {
@@ -333,8 +337,8 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
     }
 }
 
-/// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;
-/// `None` when that fails, or `stop` says so before it ends.
+/// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again. Where
+/// that fails, or `stop` says so before it ends: the compiler's first error.
 ///
 /// # Errors
 /// When cargo does not start, or its messages cannot be read.
@@ -343,13 +347,18 @@ pub fn build_beside(
     place: Option<&Place>,
     rustc_arguments: &[String],
     stop: &dyn Fn() -> bool,
-) -> Result<Option<Built>> {
+) -> Result<Result<Built, String>> {
     let mut cargo = command(target, place, &["rustc", "--quiet"])?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);
     }
-    cargo.arg("--").args(rustc_arguments).stderr(Stdio::null());
-    Ok(finish(cargo, target, stop)?.0)
+    cargo.arg("--").args(rustc_arguments);
+    let (built, said) = finish(cargo, target, false, stop)?;
+    Ok(built.ok_or_else(|| first_error(&said)))
+}
+
+fn first_error(said: &[String]) -> String {
+    said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line).to_owned()
 }
 
 /// Tells cargo in `folder` whose bench target it is, and with which features.

@@ -18,12 +18,14 @@ pub struct Words {
 }
 
 impl Words {
-    /// Shows it in cargo's colours.
-    pub fn of(stderr: ChildStderr) -> Self {
+    /// Shows it in cargo's colours, where it `is_shown`.
+    pub fn of(stderr: ChildStderr, is_shown: bool) -> Self {
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let kept = lines.clone();
         let relay = Relay::start(stderr, move |line| {
-            output::say(line);
+            if is_shown {
+                output::say(line);
+            }
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.truncate(MOST_LINES);
             kept.push(anstream::adapter::strip_str(line).to_string());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::bench_target::{self, Built, Place};
 use super::relink::Linker;
@@ -18,12 +18,16 @@ use crate::gate::paired::{layout_of, layouts_wanted};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
 use crate::receipt::{Calibration, PairedReceipt};
 use infergate_core::case::Case;
+use infergate_core::printable::printable_within;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerFile;
 
 /// Unless a number is asked for, the last crate may be compiled for so long, and all links of a side together for so long.
 const COMPILE: Duration = Duration::from_secs(90);
 const LINKS: Duration = Duration::from_secs(60);
+
+/// Characters of a compiler's error.
+const MOST_CHARACTERS: usize = 160;
 
 /// Names the build that a folder's layouts were made of.
 const MADE_OF: &str = "made-of";
@@ -50,23 +54,26 @@ impl Source {
         Self { target: config.bench.clone(), place: Some(place), folder }
     }
 
-    /// `timed` built once more, so that it counts its heap. `None` where it is none of criterion's benches behind infergate's front.
+    /// `timed` built once more, so that it counts its heap.
     ///
     /// # Errors
-    /// When it does not build so, `stop` says so before it ends, or cargo does not start.
-    pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Option<Program>> {
+    /// Where criterion does not come from infergate's front, or it does not build so; when `stop` says so before it ends, or cargo does
+    /// not start.
+    pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Program> {
         let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
-        let Some(feature) = criterion_front::counting(&self.target, folder)? else { return Ok(None) };
+        let feature = criterion_front::counting(&self.target, folder)?;
+        let feature = feature.context("its package takes criterion from somewhere else than infergate-criterion")?;
         let mut target = self.target.clone();
         target.features.push(feature);
         let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
-        let built = built.with_context(|| {
-            format!(
-                "bench target '{}' does not build with an allocator that counts; it may have one of its own",
-                target.target
+        let built = built.map_err(|why| {
+            anyhow!(
+                "bench target '{}' does not build with an allocator that counts (it may have one of its own): {}",
+                target.target,
+                printable_within(&why, MOST_CHARACTERS)
             )
         })?;
-        Ok(Some(Program { path: built.path, ..timed.clone() }))
+        Ok(Program { path: built.path, ..timed.clone() })
     }
 
     /// Links `plain` anew, `count` times; fewer, at least 2, where there is not the time for all. What an earlier call left is

@@ -52,10 +52,10 @@ impl Linker {
         let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];
         let build = || match bench_target::build_beside(target, place, &arguments, stop)? {
             // A cargo that keeps one build for all arguments: its file is the plain build, and not to be removed.
-            Some(built) if built.path.file_name() == plain.file_name() => {
+            Ok(built) if built.path.file_name() == plain.file_name() => {
                 bail!("this cargo keeps one build of a bench target; layouts take cargo 1.85 or newer")
             }
-            built => Ok(built),
+            built => Ok(built.ok()),
         };
         let Some(mut built) = build()? else { return Ok(None) };
         if !said.exists() {

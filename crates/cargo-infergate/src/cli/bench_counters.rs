@@ -2,109 +2,173 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use infergate_core::case::{Case, Phase};
+use infergate_core::engine::TokenId;
+use infergate_core::printable::printable_within;
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 
 use super::memory::ensure_said;
 use super::{layouts, output, progress};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{CountedCase, Counter, PairedReceipt, Side, Unit};
+use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit};
 use layouts::Sources;
 
-/// Fresh processes that count each side: what depends on a process's luck differs between them.
+/// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
 const PROCESSES: usize = 5;
+/// Looks of each.
+const LOOKS: usize = 2;
+/// All of it may take so long, and an answer of a bench that was timed already.
+const MOST: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Characters of a reason in a note.
+const MOST_CHARACTERS: usize = 200;
 
-/// Counts the benches of both sides, and writes into `receipt` what repeats exactly in all processes of both. Gives the programs that
-/// counted; `None` where nothing was counted, of which it says why.
+/// Both sides once more, base's first, as they count their heap; or why there are none.
+pub type Counting = Result<(Program, Program), String>;
+
+/// Builds them, before anything is timed: later the working tree may hold something else. `None` where nothing here is built by this
+/// command.
+pub fn build(sources: &Sources, request: &PairedRequest, cancelled: &AtomicBool) -> Option<Counting> {
+    let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
+    let stop = || cancelled.load(Ordering::Relaxed);
+    let both = || Ok((base.counting(&request.base, &stop)?, head.counting(&request.head, &stop)?));
+    Some(both().map_err(|error: anyhow::Error| format!("{error:#}")))
+}
+
+/// Counts the benches of both sides, and writes into `receipt` what repeats exactly in all processes of both, or why there is nothing.
+/// A run that is cut short meanwhile is partial.
 pub fn attach(
     receipt: &mut PairedReceipt,
-    sources: &Sources,
+    counting: &Counting,
     request: &PairedRequest,
     line: &progress::Line,
     cancelled: &AtomicBool,
-) -> Option<(Program, Program)> {
-    let is_wanted = |case: &Case| case.phase() == Phase::Bench && !receipt.is_same_code_of(*case);
-    let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).filter(is_wanted).collect();
+) {
+    let cases = wanted(receipt);
     if cases.is_empty() {
-        return None;
+        return;
     }
-    match counted(&cases, sources, request, line, cancelled) {
-        Ok(Some((counts, programs))) => {
-            keep(receipt, counts, has_comparable_bytes(&programs));
-            Some(programs)
+    let counted = counting.as_ref().map_err(|why| anyhow::anyhow!("{why}")).and_then(|(base, head)| {
+        let mut run = Run { programs: [base, head], request, cancelled, begun: Instant::now(), left: BTreeMap::new() };
+        let counts = run.all(&cases, line)?;
+        Ok((counts, has_comparable_bytes(base, head), run.left))
+    });
+    line.finish();
+    let why = match counted {
+        Ok((counts, with_bytes, left)) => {
+            keep(receipt, counts, with_bytes);
+            let Some((first, why)) = left.first_key_value() else { return };
+            let more = if left.len() > 1 { format!(" and of {} more", left.len() - 1) } else { String::new() };
+            format!("allocations of {first}{more} are not counted: {}", printable_within(why, MOST_CHARACTERS))
         }
-        Ok(None) => None,
-        Err(error) => {
-            line.finish();
-            if !progress::is_cancelled() {
-                output::say_why("allocations are not counted", &error);
-            }
-            None
+        Err(_) if progress::is_cancelled() => {
+            receipt.partial = true;
+            return;
         }
-    }
+        Err(error) => format!("allocations are not counted: {}", printable_within(&format!("{error:#}"), MOST_CHARACTERS)),
+    };
+    output::line(&why);
+    receipt.notes.push(Note::from(why));
+}
+
+/// The benches whose code differs, the shortest first: those fit in what time there is.
+fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
+    let is_wanted = |case: &Case| case.phase() == Phase::Bench && !receipt.is_same_code_of(*case);
+    let mut cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).filter(is_wanted).collect();
+    let iteration_ns = |case: &Case| {
+        let planned = receipt.cases.iter().find(|planned| planned.id == *case);
+        let timed = receipt.blocks.iter().flat_map(|block| &block.cases).find(|timed| timed.id == *case);
+        let sample_ns = timed.and_then(|timed| timed.head_ns.first().copied()).unwrap_or(u64::MAX);
+        sample_ns / planned.map_or(1, |planned| planned.iterations_per_sample.max(1) as u64)
+    };
+    cases.sort_by_cached_key(iteration_ns);
+    cases
 }
 
 type Counts = BTreeMap<Case, CountedCase>;
 
-/// What both sides counted, base's first, and the programs that did.
-type Counted = ([Counts; 2], (Program, Program));
-
-fn counted(
-    cases: &[Case],
-    sources: &Sources,
-    request: &PairedRequest,
-    line: &progress::Line,
-    cancelled: &AtomicBool,
-) -> Result<Option<Counted>> {
-    let (Some(base), Some(head)) = (&sources.base, &sources.head) else { return Ok(None) };
-    let stop = || cancelled.load(Ordering::Relaxed);
-    let mut done = 0;
-    let mut show = |label: &str| {
-        line.show(&Progress { label: label.to_owned(), done_steps: done, total_steps: 2 + 2 * PROCESSES });
-        done += 1;
-    };
-    show("allocations, building base");
-    let Some(base) = base.counting(&request.base, &stop)? else { return Ok(None) };
-    show("allocations, building head");
-    let Some(head) = head.counting(&request.head, &stop)? else { return Ok(None) };
-    let mut both = [Counts::new(), Counts::new()];
-    for (program, counts) in [&base, &head].into_iter().zip(&mut both) {
-        for _ in 0..PROCESSES {
-            show("allocations, counting");
-            if !count(cases, program, request, counts, cancelled)? {
-                return Ok(None);
-            }
-        }
-    }
-    Ok(Some((both, (base, head))))
+/// All processes of both sides.
+struct Run<'a> {
+    programs: [&'a Program; 2],
+    request: &'a PairedRequest,
+    cancelled: &'a AtomicBool,
+    begun: Instant,
+    /// Benches that are not counted, and why.
+    left: BTreeMap<Case, String>,
 }
 
-/// One process's counts, put to those of others. False where it cannot count.
-fn count(
-    cases: &[Case],
-    program: &Program,
-    request: &PairedRequest,
-    counts: &mut Counts,
-    cancelled: &AtomicBool,
-) -> Result<bool> {
-    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Patience::default(), cancelled)?;
-    if !client.can(Capability::Count) {
-        return Ok(false);
-    }
-    client.load(&request.load, request.prompt_text.as_deref())?;
-    for case in cases {
-        let found = client.prepare(*case, None).and_then(|_| client.count(*case, 1));
-        match found {
-            Ok(found) => put(counts, found),
-            // A bench that cannot be counted, or that only the other side has, leaves the others theirs.
-            Err(WorkerError::Refused(_)) => drop(counts.remove(case)),
-            Err(error) => return Err(error.into()),
+impl<'a> Run<'a> {
+    fn all(&mut self, cases: &[Case], line: &progress::Line) -> Result<[Counts; 2]> {
+        let mut counts = [Counts::new(), Counts::new()];
+        let mut said = [BTreeMap::new(), BTreeMap::new()];
+        let mut tools = [String::new(), String::new()];
+        for done_steps in 0..2 * PROCESSES {
+            let side = done_steps % 2;
+            line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: 2 * PROCESSES });
+            // What is left out later was not looked at as often as the others.
+            let share = MOST.mul_f64((done_steps + 1) as f64 / (2 * PROCESSES) as f64);
+            tools[side] = self.process(cases, side, share, &mut counts[side], &mut said[side])?;
+            let [base, head] = &tools;
+            ensure!(
+                base.is_empty() || head.is_empty() || base == head,
+                "base's benches are built with infergate {base}, head's with {head}, whose loops may differ"
+            );
         }
+        for counts in &mut counts {
+            counts.retain(|case, _| !self.left.contains_key(case));
+        }
+        Ok(counts)
     }
-    Ok(true)
+
+    /// One process's counts, put to those of others; infergate's version in it. A bench that ends it costs the others nothing.
+    fn process(
+        &mut self,
+        cases: &[Case],
+        side: usize,
+        share: Duration,
+        counts: &mut Counts,
+        said: &mut BTreeMap<Case, Vec<TokenId>>,
+    ) -> Result<String> {
+        let (mut client, tool) = self.start(side)?;
+        for case in cases {
+            if self.left.contains_key(case) {
+                continue;
+            }
+            if self.begun.elapsed() > share {
+                self.left.insert(*case, format!("all would take longer than {} s", MOST.as_secs()));
+                continue;
+            }
+            let known = said.get(case).cloned();
+            let found = client.prepare(*case, known).and_then(|reply| {
+                said.insert(*case, reply.output.ids);
+                client.count(*case, LOOKS)
+            });
+            match found {
+                Ok(found) => put(counts, found),
+                Err(error @ WorkerError::Interrupted(_)) => return Err(error.into()),
+                Err(error) => {
+                    let goes_on = matches!(error, WorkerError::Refused(_));
+                    self.left.insert(*case, error.to_string());
+                    if !goes_on {
+                        client = self.start(side)?.0;
+                    }
+                }
+            }
+        }
+        Ok(tool)
+    }
+
+    fn start(&self, side: usize) -> Result<(Client<'a>, String)> {
+        let (program, load) = (self.programs[side], &self.request.load);
+        let (mut client, hello) = Client::spawn(&program.open()?, load, Patience::with_first(PATIENCE), self.cancelled)?;
+        ensure!(client.can(Capability::Count), "a bench target that was built to count cannot");
+        client.load(load, self.request.prompt_text.as_deref()).context("a bench target that counts does not start")?;
+        Ok((client, hello.tool))
+    }
 }
 
 fn put(counts: &mut Counts, found: CountedCase) {
@@ -116,7 +180,7 @@ fn put(counts: &mut Counts, found: CountedCase) {
 }
 
 /// A bench may keep paths of its package, and each side's lies in a folder of its own.
-fn has_comparable_bytes((base, head): &(Program, Program)) -> bool {
+fn has_comparable_bytes(base: &Program, head: &Program) -> bool {
     let length = |program: &Program| program.package.as_ref().map(|folder| folder.as_os_str().len());
     length(base) == length(head)
 }

@@ -200,7 +200,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     for mut part in parts {
         part.notes.splice(0..0, agreed.notes.clone());
         let receipt = part.measure(&policy, &out, earlier.take(), &asked, &cancelled)?;
-        let is_last = receipt.partial;
+        let is_last = receipt.partial || progress::is_cancelled();
         receipts.push(receipt);
         if is_last {
             break;

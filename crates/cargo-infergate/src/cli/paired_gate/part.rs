@@ -20,7 +20,7 @@ use crate::gate::paired::PairedPolicy;
 use crate::paired::{PairedRequest, Program, ensure_not};
 use crate::receipt::{Note, PairedReceipt};
 use crate::report::words;
-use infergate_core::case::{Case, choose_benches};
+use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::{Client, Patience};
 
 /// Both sides of one bench target, built.
@@ -32,6 +32,8 @@ pub struct Part {
     changed: Option<Changed>,
     base_memory: Option<Program>,
     head_memory: Option<Follower>,
+    /// The benches of both as they count their heap, where that is asked for.
+    counting: Option<bench_counters::Counting>,
     /// What was found while it was built.
     pub notes: Vec<Note>,
     /// The only one of its gate.
@@ -147,10 +149,15 @@ impl Part {
         let follows = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
         let asked = Asked { code: looked.code, memory: follows, ..asked.clone() };
         let request = request(&config, base, head, anchor, &asked)?;
+        let is_same = request.code.as_ref().is_some_and(|code| code.same);
+        let counts = config.measured.memory.runs > 0 && !asked.quick && !is_same;
+        let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
+        ensure_not(cancelled)?;
         Ok(Self {
             config,
             request,
             sources,
+            counting,
             changed: looked.changed,
             base_memory,
             head_memory,
@@ -172,7 +179,8 @@ impl Part {
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, base_memory, head_memory, mut notes, is_alone, _trees } = self;
+        let Self { config, request, sources, changed, counting, mut notes, is_alone, _trees, .. } = self;
+        let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
         let kept = Kept::at(&place);
         let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
@@ -203,7 +211,11 @@ impl Part {
             receipt = measure_once().inspect_err(|_| say_where())?.0;
         }
         receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
-        let mut counting = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
+        // A bench target of that name is one of benches, too, and no memory phase.
+        if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
+            (base_memory, head_memory) = (None, None);
+        }
+        let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
         let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
         // On disk it is partial until its last phase is in it.
         if more {
@@ -217,15 +229,14 @@ impl Part {
                 receipt.partial = true;
             }
         }
-        if !receipt.partial && config.measured.memory.runs > 0 && receipt.base.counted.is_empty() {
-            let line = progress::Line::new();
-            let programs = bench_counters::attach(&mut receipt, &sources, &request, &line, cancelled);
-            line.finish();
-            counting = programs.or(counting);
+        if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
+            kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
+            bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::new(), cancelled);
+            programs = counting.ok().or(programs);
         }
         if let Some(explaining) = &asked.explain {
             kept.keep(&receipt);
-            if let Some((base, head)) = counting.filter(|_| !receipt.partial) {
+            if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
             }
             explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled)?;
