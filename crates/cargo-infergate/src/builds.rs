@@ -2,6 +2,7 @@
 //! tree, what is laid over them, and cargo as it is called in them.
 
 pub mod asked;
+pub mod bench_choice;
 pub mod bench_names;
 pub mod bench_target;
 pub mod build_command;
@@ -17,6 +18,7 @@ pub mod git;
 pub mod harness;
 pub mod layouts;
 pub mod lock_file;
+pub mod outside_paths;
 pub mod relink;
 pub mod revision;
 pub mod swap;

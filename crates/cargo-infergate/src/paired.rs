@@ -9,6 +9,7 @@ mod benches;
 mod block;
 pub mod iterations;
 pub mod layouts;
+mod left_out;
 pub mod load_window;
 mod order;
 pub mod pairs;

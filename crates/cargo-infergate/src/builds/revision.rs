@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
-    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file, output,
-    working_tree,
+    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file,
+    outside_paths, output, working_tree,
 };
 use crate::config::Config;
 use crate::paired::Program;
@@ -170,8 +170,9 @@ impl Tree {
         self.furnish(config)
     }
 
-    /// Lays into this checkout what `[bench]` carries, and prepares it.
+    /// Lays into this checkout what lies outside it and what `[bench]` carries, and prepares it.
     fn furnish(&self, config: &Config) -> Result<()> {
+        outside_paths::keep(&self.files, &self.repository)?;
         let bench = &config.bench;
         if bench.carry.is_empty() && bench.prepare.is_empty() {
             return Ok(());

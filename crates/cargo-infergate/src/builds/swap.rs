@@ -13,7 +13,8 @@ use infergate_core::text_file::read_text;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Sections of a manifest that name dependencies.
-const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+const SECTIONS: [&str; 5] =
+    ["dependencies", "dev-dependencies", "build-dependencies", "dev_dependencies", "build_dependencies"];
 
 /// One dependency, and what comes in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]

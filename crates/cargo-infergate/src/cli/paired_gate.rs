@@ -14,7 +14,7 @@ use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
 use super::{
-    criterion_front, early, explain, flags, output, outputs, progress, report, server_program, terms, turn, undecided,
+    bench_choice, early, explain, flags, output, outputs, progress, report, server_program, terms, turn, undecided,
 };
 use crate::builds::edited::Edited;
 use crate::config::keys::Group;
@@ -159,7 +159,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
     let benches = match is_of_benches {
-        true => criterion_front::benches(&agreed.config.bench, Path::new("."))?,
+        true => bench_choice::benches(&agreed.config.bench, Path::new("."))?,
         false => vec![agreed.config.bench.clone()],
     };
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
@@ -195,19 +195,28 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
-    let parts = part::of_benches(gate, &config, &benches, &asked, &cancelled)?;
-    let mut receipts = Vec::new();
-    for mut part in parts {
+    let mut broken = Vec::new();
+    let parts = part::of_benches(gate, &config, &benches, &asked, &mut broken, &cancelled)?;
+    let (mut receipts, count) = (Vec::new(), parts.len());
+    for (at, mut part) in parts.into_iter().enumerate() {
         part.notes.splice(0..0, agreed.notes.clone());
-        let receipt = part.measure(&policy, &out, earlier.take(), &asked, &cancelled)?;
+        let bench = part.bench().clone();
+        let receipt = match part.measure(&policy, &out, earlier.take(), &asked, &cancelled) {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                part::lost(&bench, error, receipts.is_empty() && at + 1 == count, &mut broken)?;
+                continue;
+            }
+        };
         let is_last = receipt.partial || progress::is_cancelled();
         receipts.push(receipt);
         if is_last {
             break;
         }
     }
-    let is_partial = receipts.len() < benches.len() && receipts.iter().any(|receipt| receipt.partial);
+    let is_partial = receipts.len() < count && receipts.iter().any(|receipt| receipt.partial);
     let mut receipt = join(receipts)?;
+    receipt.invalid.extend(broken);
     if benches.len() > 1 {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();

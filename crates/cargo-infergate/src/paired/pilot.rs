@@ -1,13 +1,14 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
 use super::benches::shared;
 use super::block::{Pair, Who};
 use super::iterations::divide;
+use super::left_out::{self, Ended, LeftOut};
 use super::pairs::{AIM, Pairs};
 use super::planning;
 use super::windows::Levels;
@@ -32,6 +33,10 @@ const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const PILOT_PAIRS_OF_MANY: usize = 16;
+
+/// A bench that was never run may take so long, and never less than the least, whatever the budget.
+const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
+const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
 /// What the pilot found.
 pub struct Pilot {
@@ -58,12 +63,33 @@ struct Started<'a> {
     outputs: Vec<PreparedReply>,
 }
 
-/// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable.
+/// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable. A bench that
+/// fails is named and left out.
 pub fn run(
     request: &PairedRequest,
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Pilot, WorkerError> {
+    let mut left = Vec::new();
+    loop {
+        match attempt(request, &left, progress, cancelled) {
+            Ok(mut pilot) => {
+                left_out::note(&mut pilot.receipt, &left, request);
+                return Ok(pilot);
+            }
+            Err(Ended::By(bench)) => left.push(bench),
+            Err(Ended::WithNothingLeft) => return Err(left_out::last(left)),
+            Err(Ended::Run(error)) => return Err(error),
+        }
+    }
+}
+
+fn attempt(
+    request: &PairedRequest,
+    left: &[LeftOut],
+    progress: &mut dyn FnMut(&Progress),
+    cancelled: &AtomicBool,
+) -> Result<Pilot, Ended> {
     let begun = Instant::now();
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
@@ -79,7 +105,11 @@ pub fn run(
     ensure_same_model("base", &base.record, &head.record)?;
     let benches = shared(&request.cases, cases, &head.benches, &base.benches)?;
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
-    let cases = benches.cases;
+    let mut cases = benches.cases;
+    cases.retain(|case| left.iter().all(|left| left.case != *case));
+    if cases.is_empty() && !left.is_empty() {
+        return Err(Ended::WithNothingLeft);
+    }
     ensure_few(cases.len())?;
     let mut anchor = None;
     if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
@@ -91,12 +121,16 @@ pub fn run(
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
-        let in_head = head.client.prepare(case, None).map_err(|error| error.of("head"))?;
+        let in_head = head.client.prepare(case, None).map_err(|error| {
+            let in_base = base.client.prepare(case, None).is_err();
+            Ended::of(request, case, error.of("head"), in_base)
+        })?;
         // All read the same text, so that their numbers can be compared at every position.
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
             let Some(other) = other else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
-            other.outputs.push(said.map_err(|error| only_in_head(name, error, &format!("run {case}")))?);
+            let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
+            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, true))?);
         }
         head.outputs.push(in_head);
     }
@@ -140,8 +174,9 @@ pub fn run(
         if let Some(cost_ns) = if timed { levels.plan(&mut pair, &mut plan)? } else { None } {
             sampling_ns += cost_ns;
         } else if timed {
-            divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)?;
-            let (seen, cost) = sample(&mut pair, &plan, &turn_tokens, stepwise)?;
+            let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)
+                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise));
+            let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
             pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
@@ -242,7 +277,8 @@ fn start<'a>(
     ensure_not(cancelled)?;
     let name = who.name();
     let file = program.open().map_err(|error| error.of(name))?;
-    let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
+    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
+    let spawned = Client::spawn(&file, &request.load, patience, cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
             if who != Who::Head =>
@@ -264,6 +300,12 @@ fn start<'a>(
         Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),
     ))
+}
+
+/// How long a bench may take that was never run. What is started behind a launcher may start something of its own first.
+fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration> {
+    let is_bench = program.launcher.is_none() && program.servers.is_empty();
+    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| budget.clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
 }
 
 /// Another model is another question, however fast it is answered.

@@ -25,6 +25,8 @@ const STACKS_COST: f64 = 20.0;
 #[derive(Debug, Clone)]
 pub struct Patience {
     first: Duration,
+    /// The same of the first run of a criterion bench, where it is another.
+    first_of_bench: Option<Duration>,
     load: Option<Duration>,
     ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
@@ -60,7 +62,13 @@ impl Default for Patience {
 impl Patience {
     /// `first` is the limit for what nothing is known of yet.
     pub fn with_first(first: Duration) -> Self {
-        Self { first, load: None, ttft: None, cases: BTreeMap::new(), level_s_per_token: None }
+        Self { first, first_of_bench: None, load: None, ttft: None, cases: BTreeMap::new(), level_s_per_token: None }
+    }
+
+    /// The same, and a bench that was never run may take `first_of_bench`.
+    #[must_use]
+    pub fn with_first_of_bench(self, first_of_bench: Option<Duration>) -> Self {
+        Self { first_of_bench, ..self }
     }
 
     /// How long the answer to `request` may take.
@@ -127,7 +135,11 @@ impl Patience {
     }
 
     fn runs(&self, case: &Case, times: f64) -> Duration {
-        self.scaled(self.cases.get(case).copied(), times.max(1.0))
+        let seen = self.cases.get(case).copied();
+        match (seen, self.first_of_bench, case) {
+            (None, Some(first), Case::Bench(_)) => first,
+            _ => self.scaled(seen, times.max(1.0)),
+        }
     }
 
     fn scaled(&self, seen: Option<Duration>, times: f64) -> Duration {

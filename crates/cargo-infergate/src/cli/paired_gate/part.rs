@@ -42,33 +42,54 @@ pub struct Part {
     _trees: Vec<Tree>,
 }
 
-/// Builds all of them. Of several, those remain that have cases.
+/// Builds all of them. Of several, those remain that have cases; what is wrong with one costs the others nothing, and is put to `broken`.
 ///
 /// # Errors
-/// What cannot be built; cases that none of them has.
+/// What cannot be built, where nothing else is left; cases that none of them has.
 pub fn of_benches(
     gate: &Gate,
     config: &Config,
     benches: &[BenchTarget],
     asked: &Asked,
+    broken: &mut Vec<String>,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
-    for bench in benches {
+    let is_alone = benches.len() == 1;
+    for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..config.clone() };
-        parts.push(Part::build(gate, &config, asked, benches.len() == 1, cancelled)?);
+        match Part::build(gate, &config, asked, is_alone, cancelled) {
+            Ok(part) => parts.push(part),
+            Err(error) => lost(bench, error, parts.is_empty() && at + 1 == benches.len(), broken)?,
+        }
     }
-    if benches.len() > 1 {
-        share_out(&mut parts, benches, cancelled)?;
+    if !is_alone {
+        share_out(&mut parts, benches, broken, cancelled)?;
     }
     Ok(parts)
 }
 
+/// Says what is wrong with a bench target, and goes on with the others where there are some.
+pub fn lost(bench: &BenchTarget, error: anyhow::Error, is_last: bool, broken: &mut Vec<String>) -> Result<()> {
+    if is_last || progress::is_cancelled() {
+        return Err(error);
+    }
+    let why = format!("bench target '{}' is not compared: {error:#}", bench.target);
+    output::line(&why);
+    broken.push(why);
+    Ok(())
+}
+
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the budget, and has names of its
 /// own.
-fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], cancelled: &AtomicBool) -> Result<()> {
-    for (part, bench) in parts.iter_mut().zip(benches) {
-        let prefix = Some(prefix(bench, benches));
+fn share_out(
+    parts: &mut Vec<Part>,
+    benches: &[BenchTarget],
+    broken: &mut Vec<String>,
+    cancelled: &AtomicBool,
+) -> Result<()> {
+    for part in parts.iter_mut() {
+        let prefix = Some(prefix(&part.config.bench, benches));
         let request = &mut part.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix.clone_from(&prefix);
@@ -76,10 +97,18 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], cancelled: &AtomicB
             anchor.bench_prefix.clone_from(&prefix);
         }
     }
-    let mut cases = Vec::new();
-    for part in parts.iter() {
-        cases.push(listed(&part.request, cancelled)?);
+    let (mut cases, mut with_cases) = (Vec::new(), Vec::new());
+    for part in std::mem::take(parts) {
+        match listed(&part.request, cancelled) {
+            Ok(listed) => {
+                cases.push(listed);
+                with_cases.push(part);
+            }
+            Err(error) => lost(&part.config.bench, error, false, broken)?,
+        }
     }
+    *parts = with_cases;
+    ensure!(!parts.is_empty(), "{}", broken.join("; "));
     let all: Vec<Case> = cases.iter().flatten().copied().collect();
     let Some(first) = parts.first() else { return Ok(()) };
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
@@ -167,6 +196,11 @@ impl Part {
         })
     }
 
+    /// Its bench target.
+    pub fn bench(&self) -> &BenchTarget {
+        &self.config.bench
+    }
+
     /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it.
     ///
     /// # Errors
@@ -210,7 +244,9 @@ impl Part {
             notes.push(note);
             receipt = measure_once().inspect_err(|_| say_where())?.0;
         }
-        receipt.notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors).collect();
+        let of_benches = std::mem::take(&mut receipt.notes);
+        let notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors);
+        receipt.notes = notes.chain(of_benches).collect();
         // A bench target of that name is one of benches, too, and no memory phase.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);

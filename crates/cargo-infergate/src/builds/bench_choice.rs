@@ -1,0 +1,160 @@
+//! Which bench targets a gate measures: those that are named, or all that it can.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+use toml::Value as Toml;
+use wildmatch::WildMatch;
+
+use super::criterion_front::{source, takes_criterion, takes_infergate};
+use super::{bench_target, output, swap};
+use crate::config::BenchTarget;
+use infergate_core::worker::WorkerError;
+
+/// What a bench that can be measured has in its text.
+const NAMED: [&str; 2] = ["criterion", "divan"];
+/// Bench targets that a line names.
+const MOST_NAMED: usize = 5;
+
+/// A bench target, and what it lacks to be gated.
+struct Found {
+    bench: BenchTarget,
+    lacks: Option<String>,
+}
+
+/// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one and there is
+/// none of the usual name: all here that use criterion. Says which ones take features that were not asked for.
+///
+/// # Errors
+/// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
+pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
+    let is_list = target.target.contains([',', '*', '?']);
+    let is_unnamed = target.target == BenchTarget::default().target;
+    if !is_list && (!is_unnamed || !bench_target::packages_of(target, folder)?.is_empty()) {
+        return Ok(vec![target.clone()]);
+    }
+    let found = found(target, folder)?;
+    let usable: Vec<&BenchTarget> = found.iter().filter(|one| one.lacks.is_none()).map(|one| &one.bench).collect();
+    let patterns = if is_list { target.target.as_str() } else { "*" };
+    let mut chosen: Vec<BenchTarget> = Vec::new();
+    for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
+        let glob = WildMatch::new(pattern);
+        let mut named = usable.iter().filter(|bench| glob.matches(&bench.target)).peekable();
+        if named.peek().is_none() {
+            return Err(WorkerError::NotComparable(none_of(pattern, is_list, &found)).into());
+        }
+        for bench in named {
+            if !chosen.contains(bench) {
+                chosen.push((*bench).clone());
+            }
+        }
+        let left = found.iter().filter(|one| glob.matches(&one.bench.target) && one.lacks.as_deref().is_some_and(is_feature));
+        let left = words(left);
+        if !left.is_empty() {
+            output::line(&format!("not gated: {left}"));
+        }
+    }
+    if chosen.is_empty() {
+        bail!("--bench-target: names no bench target");
+    }
+    Ok(chosen)
+}
+
+fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
+    let usable = words(found.iter().filter(|one| one.lacks.is_none()));
+    let lacking = words(found.iter().filter(|one| one.lacks.is_some()));
+    let there = match (usable.is_empty(), lacking.is_empty()) {
+        (false, _) => format!("there are {usable}"),
+        (true, false) => format!("there is {lacking}"),
+        (true, true) => "there is none here; add one, or the command `init` does".to_owned(),
+    };
+    let asked = if is_list { format!("--bench-target: '{pattern}' names") } else { "there is".to_owned() };
+    format!("{asked} no bench target that can be gated; {there}")
+}
+
+/// `parse, which takes --bench-features text; own, which uses neither criterion nor divan`.
+fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
+    let said: Vec<String> = found
+        .map(|Found { bench, lacks }| {
+            lacks.as_ref().map_or_else(|| bench.target.clone(), |lacks| format!("{}, which {lacks}", bench.target))
+        })
+        .collect();
+    let shown = said.len().min(MOST_NAMED);
+    let more = if said.len() > shown { format!("; and {} more", said.len() - shown) } else { String::new() };
+    let gap = if said.iter().any(|said| said.contains(',')) { "; " } else { ", " };
+    format!("{}{more}", said[..shown].join(gap))
+}
+
+/// All bench targets: of the package that is asked for, else of the one in this folder, else of the workspace. A root package without a
+/// bench that can be gated is none that was meant.
+fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
+    let metadata = bench_target::metadata(folder)?;
+    let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
+    let is_own = |package: &Value| package["manifest_path"].as_str().map(Path::new) == Some(&own);
+    if let Some(name) = &target.package {
+        packages.retain(|package| package["name"] == **name);
+    } else if let Some(package) = packages.iter().find(|package| is_own(package)) {
+        let of_own = of_packages(target, std::slice::from_ref(package));
+        if of_own.iter().any(|one| one.lacks.is_none()) || packages.len() == 1 {
+            return Ok(of_own);
+        }
+    }
+    Ok(of_packages(target, &packages))
+}
+
+fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
+    let is_named = packages.len() > 1;
+    let of_package = |package: &Value| -> Vec<Found> {
+        let enabled = enabled_features(package, target);
+        let own = own_harness(package);
+        let benches = package["targets"].as_array().into_iter().flatten().filter(|built| built["kind"][0] == "bench");
+        let found = benches.filter_map(|built| {
+            let name = built["name"].as_str()?.to_owned();
+            let needed = built["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
+            let text = source(package, &name).unwrap_or_default();
+            let is_ours = takes_criterion(package) || takes_infergate(package);
+            let lacks = if !is_ours || !NAMED.iter().any(|name| text.contains(name)) {
+                Some("uses neither criterion nor divan".to_owned())
+            } else if !own.contains(&name) {
+                Some("has no 'harness = false' in Cargo.toml".to_owned())
+            } else {
+                (!missing.is_empty()).then(|| format!("{TAKES_FEATURES}{}", missing.join(",")))
+            };
+            let of = if is_named { package["name"].as_str().map(str::to_owned) } else { target.package.clone() };
+            Some(Found { bench: BenchTarget { package: of, target: name, ..target.clone() }, lacks })
+        });
+        found.collect()
+    };
+    packages.iter().flat_map(of_package).collect()
+}
+
+const TAKES_FEATURES: &str = "takes --bench-features ";
+
+fn is_feature(lacks: &str) -> bool {
+    lacks.starts_with(TAKES_FEATURES)
+}
+
+/// The bench targets with a `main` of their own. Of others cargo makes tests, and does not say so.
+fn own_harness(package: &Value) -> BTreeSet<String> {
+    let manifest = package["manifest_path"].as_str().and_then(|path| swap::table(Path::new(path)).ok());
+    let benches = manifest.as_ref().and_then(|table| table.get("bench")?.as_array());
+    let own = benches.into_iter().flatten().filter(|bench| bench.get("harness").and_then(Toml::as_bool) == Some(false));
+    own.filter_map(|bench| bench.get("name")?.as_str().map(str::to_owned)).collect()
+}
+
+/// The features that are asked for, those of the default, and what they enable of the package's own.
+fn enabled_features<'a>(package: &'a Value, target: &'a BenchTarget) -> BTreeSet<&'a str> {
+    let mut waiting: Vec<&str> = target.features.iter().map(String::as_str).collect();
+    waiting.extend(target.default_features.then_some("default"));
+    let mut enabled = BTreeSet::new();
+    while let Some(feature) = waiting.pop() {
+        if enabled.insert(feature) {
+            waiting.extend(package["features"][feature].as_array().into_iter().flatten().filter_map(Value::as_str));
+        }
+    }
+    enabled
+}

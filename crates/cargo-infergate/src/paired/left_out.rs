@@ -1,0 +1,93 @@
+//! Benches that cannot be measured: each is named, and the others are compared without it.
+
+use infergate_core::case::Case;
+use infergate_core::printable::printable_within;
+use infergate_core::worker::WorkerError;
+
+use super::block::Who;
+use super::{PairedRequest, Program};
+use crate::receipt::{Note, PairedReceipt};
+
+/// Characters of a reason.
+const MOST_CHARACTERS: usize = 240;
+
+/// What ends an attempt at a pilot.
+pub enum Ended {
+    /// A bench, without which it can be tried again.
+    By(LeftOut),
+    /// Nothing but such benches was there.
+    WithNothingLeft,
+    /// The run.
+    Run(WorkerError),
+}
+
+impl From<WorkerError> for Ended {
+    fn from(error: WorkerError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<anyhow::Error> for Ended {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+/// A bench that fails.
+pub struct LeftOut {
+    /// Which.
+    pub case: Case,
+    /// It works in base.
+    only_in_head: bool,
+    error: WorkerError,
+}
+
+impl Ended {
+    /// A case failed by `error`, whose words name the side; `base_too` where base was asked as well, or is the side that failed. What is
+    /// no bench of a bench target ends the run, and so does what is no failure of its own.
+    pub fn of(request: &PairedRequest, case: Case, error: WorkerError, base_too: bool) -> Self {
+        let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
+        let is_own = matches!(
+            error,
+            WorkerError::Refused(_)
+                | WorkerError::Invalid(_)
+                | WorkerError::Hung(_)
+                | WorkerError::Died(_)
+                | WorkerError::Protocol(_)
+                | WorkerError::NotComparable(_)
+        );
+        let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
+        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own && !is_named {
+            return Self::By(LeftOut { case, only_in_head: !base_too, error });
+        }
+        Self::Run(error)
+    }
+
+    /// The same of a sample of both, by who it names.
+    pub fn sampling(request: &PairedRequest, case: Case, error: WorkerError) -> Self {
+        let is_heads = error.to_string().starts_with(Who::Head.name());
+        Self::of(request, case, error, !is_heads)
+    }
+}
+
+/// Puts into the receipt why each was left out. What fails in head alone is no pass.
+pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedRequest) {
+    for LeftOut { case, only_in_head, error } in left {
+        let mut why = error.to_string();
+        for program in [&request.base, &request.head] {
+            why = why.replace(&format!("{}: ", program.path.display()), "");
+        }
+        let why = printable_within(&why, MOST_CHARACTERS);
+        if *only_in_head {
+            receipt.invalid.push(format!("{case} fails in head alone: {why}"));
+        } else {
+            receipt.notes.push(Note::from(format!("{case}: not compared, it fails: {why}")));
+        }
+    }
+}
+
+/// The error that a run ends with of which nothing is left.
+pub fn last(left: Vec<LeftOut>) -> WorkerError {
+    let last = left.into_iter().next_back();
+    last.map_or_else(|| WorkerError::Protocol("there is nothing to measure".into()), |left| left.error)
+}
