@@ -34,6 +34,7 @@
 #[cfg(feature = "async")]
 mod async_bencher;
 mod at_bench;
+mod before_groups;
 mod bencher;
 mod director;
 mod front;
@@ -62,6 +63,7 @@ pub use ::criterion::{
 
 #[cfg(feature = "async")]
 pub use async_bencher::AsyncBencher;
+pub use before_groups::{Benchmark, BenchmarkDefinition, Fun, ParameterizedBenchmark};
 pub use bencher::Bencher;
 pub use front::Criterion;
 pub use group::BenchmarkGroup;

@@ -74,6 +74,12 @@ impl<'a, M: Measurement> Bencher<'a, M> {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
+    /// As [`iter_batched`](Self::iter_batched), all set up at once: criterion 0.3 had it.
+    #[doc(hidden)]
+    pub fn iter_with_large_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> O>(&mut self, setup: S, routine: R) {
+        self.iter_batched(setup, routine, BatchSize::NumBatches(1));
+    }
+
     /// Times `routine` without the drop of what it returns.
     pub fn iter_with_large_drop<O, R: FnMut() -> O>(&mut self, mut routine: R) {
         self.iter_batched(|| (), |()| routine(), BatchSize::SmallInput);
