@@ -117,9 +117,6 @@ pub enum ReceiptOrBaseline {
 }
 
 /// Reads and checks a receipt or a baseline, whichever it is.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_receipt_or_baseline(path: &Path) -> Result<ReceiptOrBaseline> {
     match schema_of(path)?.as_str() {
         RECEIPT_SCHEMA => Ok(ReceiptOrBaseline::Receipt(Box::new(read(path)?))),

@@ -107,9 +107,6 @@ pub struct Sides<'a> {
 }
 
 /// What `case` does differently. `begun` is told of each block.
-///
-/// # Errors
-/// When the user ended it.
 pub fn explain(
     case: &PairedCase,
     difference: Difference,

@@ -13,9 +13,6 @@ use crate::config::BenchTarget;
 const MOST_NAMES: usize = 12;
 
 /// Refuses a bench target that the working tree lacks. Where cargo cannot tell, it says why when it builds.
-///
-/// # Errors
-/// With those there are; when cargo does not start.
 pub fn ensure_there(target: &BenchTarget) -> Result<()> {
     match here(target)? {
         Some(names) if !names.contains(&target.target) => {
@@ -26,9 +23,6 @@ pub fn ensure_there(target: &BenchTarget) -> Result<()> {
 }
 
 /// What to do where the working tree lacks it, too.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn advice(target: &BenchTarget) -> Result<String> {
     Ok(remedy(&here(target)?.unwrap_or_default()))
 }

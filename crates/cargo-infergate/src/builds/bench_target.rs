@@ -42,9 +42,6 @@ pub struct Place {
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
 /// commit: a file that was given may come from anywhere.
-///
-/// # Errors
-/// As [`build`].
 pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
     if let Some(path) = given {
         return Ok(Program::new(path, None, None));
@@ -53,9 +50,6 @@ pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
 }
 
 /// As [`worker`], for the bench target that counts its heap; `None` where there is none.
-///
-/// # Errors
-/// As [`build_memory`].
 pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
         Some(_) => worker(target, given).map(Some),
@@ -84,17 +78,11 @@ impl Built {
 }
 
 /// The `Cargo.lock` of the package in `folder`, whether it exists or not.
-///
-/// # Errors
-/// As [`lock_file::path`].
 pub fn lock_file(folder: &Path) -> Result<PathBuf> {
     lock_file::path(toolchain::cargo(Some(folder)), folder)
 }
 
 /// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
-///
-/// # Errors
-/// When cargo does not start, there is no such target, or the build fails.
 pub fn build(target: &BenchTarget) -> Result<Built> {
     bench_names::ensure_there(target)?;
     ensure!(
@@ -115,9 +103,6 @@ pub fn build(target: &BenchTarget) -> Result<Built> {
 }
 
 /// Builds the bench target that counts its heap, of the working tree or of another checkout; `None` when there is none.
-///
-/// # Errors
-/// As [`build`] and [`build_at`].
 pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<Built>> {
     if !has_memory(target, place)? {
         return Ok(None);
@@ -145,9 +130,6 @@ fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
 }
 
 /// What cargo says of the packages that have this bench target. None where it cannot tell: it says why when it builds.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
     let mut packages = described_with(&target.target, folder)?;
     packages.retain(|package| is_asked_for(package, target));
@@ -181,9 +163,6 @@ fn described_with(bench: &str, folder: &Path) -> Result<Vec<Value>> {
 }
 
 /// What cargo says of the workspace around `folder`; null where it cannot tell.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn metadata(folder: &Path) -> Result<Value> {
     let mut cargo = cargo(folder);
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -198,18 +177,12 @@ pub fn cargo(folder: &Path) -> Command {
 }
 
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
     Ok(!metadata(&place.folder)?.is_null() && packages_with(&target.target, Some(place))?.is_empty())
 }
 
 /// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
 /// its one line was changed, and cannot be a worker. A package can have benches of both.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
         Ok(packages_of(target, folder)?.iter().any(criterion_front::takes_infergate))
@@ -268,9 +241,6 @@ fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Ve
 }
 
 /// What cargo says of each package of the bench target, which is built already.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value>> {
     let said = asked::output(command(target, place, &["bench", "--no-run"])?)?;
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
@@ -335,9 +305,6 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
 
 /// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again;
 /// `None` when that fails, or `stop` says so before it ends.
-///
-/// # Errors
-/// When cargo does not start, or its messages cannot be read.
 pub fn build_beside(
     target: &BenchTarget,
     place: Option<&Place>,
@@ -353,9 +320,6 @@ pub fn build_beside(
 }
 
 /// Tells cargo in `folder` whose bench target it is, and with which features.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
     if let Some(package) = package(target, folder)? {
         cargo.args(["--package", &package]);

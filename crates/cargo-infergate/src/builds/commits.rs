@@ -60,9 +60,6 @@ impl Commits {
     }
 
     /// What to do next, by the history in `folder`: the commit that halves what is left.
-    ///
-    /// # Errors
-    /// When git fails, or names commits that make no sense.
     pub fn next(&self, folder: &Path) -> Result<Next> {
         let mut left = self.left(folder)?;
         // git counts the bad commit itself among those left.
@@ -96,9 +93,6 @@ impl Commits {
 
 /// Where the histories of both part, when `good` is no ancestor of `bad`: commits that have to be good for the search to make
 /// sense.
-///
-/// # Errors
-/// When they have no commit in common, or git fails.
 pub fn merge_bases(folder: &Path, good: &str, bad: &str) -> Result<Vec<String>> {
     // Without a common commit git says nothing and exits with 1.
     let Ok(list) = git(folder, &["merge-base", "--all", good, bad]) else {

@@ -17,9 +17,6 @@ const NAMED: usize = 8;
 pub type Features = BTreeMap<String, BTreeSet<String>>;
 
 /// Of everything that is built for the bench target in `folder`.
-///
-/// # Errors
-/// What cargo says against it.
 pub fn of(target: &BenchTarget, folder: &Path) -> Result<Features> {
     let mut cargo = tree(folder);
     bench_target::add_selection(&mut cargo, target, folder)?;
@@ -27,9 +24,6 @@ pub fn of(target: &BenchTarget, folder: &Path) -> Result<Features> {
 }
 
 /// Of everything that is built in `folder`.
-///
-/// # Errors
-/// What cargo says against it.
 pub fn of_all(folder: &Path) -> Result<Features> {
     listed(tree(folder))
 }

@@ -17,9 +17,6 @@ pub const MAX_BYTES: u64 = 16 << 20;
 const NAMED: usize = 8;
 
 /// The `Cargo.lock` that cargo reads for the package in `folder`, whether it exists or not.
-///
-/// # Errors
-/// When `cargo` finds no package there.
 pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
     cargo.args(["locate-project", "--workspace", "--message-format", "plain"]).current_dir(folder);
     let output = asked::output(cargo)?;
@@ -33,9 +30,6 @@ pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
 }
 
 /// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
-///
-/// # Errors
-/// A file that cannot be read or is no lock file.
 pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
     let (was, is) = (versions(base)?, versions(head)?);
     let text = |versions: Option<&BTreeSet<String>>| {

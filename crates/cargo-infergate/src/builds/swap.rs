@@ -32,9 +32,6 @@ enum To {
 
 impl Swap {
     /// From `CRATE=VERSION`, `CRATE=PATH` or `CRATE=URL`.
-    ///
-    /// # Errors
-    /// Text that is none of these, or a folder that is not there.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong =
             || format!("--swap '{text}': write CRATE=VERSION, CRATE=PATH or CRATE=URL, for example candle-core=0.11.1");
@@ -120,9 +117,6 @@ impl Swap {
 }
 
 /// Puts all of them in place in the checkout around `folder`. Together, because crates can need each other's versions.
-///
-/// # Errors
-/// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
 pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
     let (was, now) = put(swaps, folder)?;
     for swap in swaps {
@@ -138,9 +132,6 @@ pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
 }
 
 /// As [`apply`], for versions that may be there already.
-///
-/// # Errors
-/// As [`apply`]; a lock file that has another version afterwards.
 pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
     let (_, now) = put(swaps, folder)?;
     for swap in swaps {
@@ -245,9 +236,6 @@ pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
 }
 
 /// The manifests of all packages in the workspace around `folder`, and its root's.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     let metadata = bench_target::metadata(folder)?;
     let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
@@ -261,27 +249,18 @@ pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A manifest.
-///
-/// # Errors
-/// One that cannot be read or is not TOML.
 pub fn table(manifest: &Path) -> Result<Table> {
     let text = read_text(manifest, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
 /// Writes a manifest of the checkout around `folder`.
-///
-/// # Errors
-/// One that cannot be written, or is a link out of the checkout.
 pub fn write(folder: &Path, manifest: &Path, table: &Table) -> Result<()> {
     let files = git(folder, &["rev-parse", "--show-toplevel"])?;
     checkout_folder::write(Path::new(&files), manifest, &table.to_string())
 }
 
 /// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is.
-///
-/// # Errors
-/// What cargo cannot resolve.
 pub fn resolve(folder: &Path) -> Result<()> {
     cargo(folder, &["metadata", "--format-version", "1"])
 }

@@ -72,9 +72,6 @@ fn below() -> String {
 
 /// Empties the folder of `--report` of the pages of an earlier run: a comment that says "pass" must not outlive a gate that
 /// failed to run.
-///
-/// # Errors
-/// A file there that cannot be replaced.
 pub fn begin(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))

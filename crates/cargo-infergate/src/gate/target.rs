@@ -130,9 +130,6 @@ fn row(target: &Target, subject: Subject, measured: Measured, at_best: Option<(O
 }
 
 /// Refuses a target that names none of `subjects`, before minutes are spent on measuring them.
-///
-/// # Errors
-/// Naming the target and what there is.
 pub fn ensure_targets_name(targets: &[Target], subjects: &[Subject]) -> Result<()> {
     for target in targets {
         ensure!(

@@ -50,9 +50,6 @@ pub struct Server {
 
 impl Server {
     /// Starts it on a free port of this machine, and waits.
-    ///
-    /// # Errors
-    /// A program that does not start, ends, or is not ready in time, with the last line of its log.
     pub fn start(start: &Start) -> Result<Self> {
         ensure!(
             start.command.iter().any(|word| word.contains(PORT)),

@@ -253,9 +253,6 @@ impl Format for LoadReceipt {
 
 impl LoadReceipt {
     /// Refuses a receipt that no run could have written.
-    ///
-    /// # Errors
-    /// Naming what does not fit.
     pub fn validate(&self) -> Result<()> {
         at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
         at_most(self.levels.len(), MAX_LEVELS, "levels")?;

@@ -85,9 +85,6 @@ impl Format for LoadBaseline {
 
 impl LoadReceipt {
     /// Refuses a part of a load: its levels are not those of the whole.
-    ///
-    /// # Errors
-    /// For the receipt of one shard.
     pub fn ensure_whole(&self) -> Result<()> {
         ensure!(
             self.shards.len() != 1,
@@ -97,9 +94,6 @@ impl LoadReceipt {
     }
 
     /// Refuses a run that must not become a session of a baseline.
-    ///
-    /// # Errors
-    /// For a run that was cut short, is invalid or is a part of a load.
     pub fn ensure_blessable(&self) -> Result<()> {
         ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
         if let Some(reason) = self.invalid.first() {
@@ -111,10 +105,6 @@ impl LoadReceipt {
 
 impl LoadBaseline {
     /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
-    ///
-    /// # Errors
-    /// As [`LoadReceipt::ensure_blessable`]; a run of another machine class or another set-up, naming both; a run that is a
-    /// session already.
     pub fn ensure_accepts(&self, receipt: &LoadReceipt) -> Result<()> {
         receipt.ensure_blessable()?;
         ensure!(
@@ -160,9 +150,6 @@ impl LoadBaseline {
     }
 
     /// Refuses a baseline that cannot be judged against.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             !self.sessions.is_empty(),

@@ -18,9 +18,6 @@ pub struct Manifest {
 
 impl Manifest {
     /// Reads the manifest of a package.
-    ///
-    /// # Errors
-    /// What is not TOML, or has no package.
     pub fn parse(text: &str) -> Result<Self> {
         let document: DocumentMut = text.parse().map_err(|error: TomlError| {
             anyhow::anyhow!("Cargo.toml: not TOML: {}", error.message().lines().next().unwrap_or_default())
@@ -58,9 +55,6 @@ impl Manifest {
     }
 
     /// Its text with infergate as a development dependency and its two bench targets, as far as they are missing.
-    ///
-    /// # Errors
-    /// A manifest that cargo does not read either.
     pub fn with_benches(&self, infergate: &str) -> Result<String> {
         let mut document = self.document.clone();
         // What has no place yet comes to the end.

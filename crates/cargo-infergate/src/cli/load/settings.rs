@@ -78,9 +78,6 @@ pub enum Loads {
 
 impl Settings {
     /// Reads them, for a run on `target`, which is so many in turn.
-    ///
-    /// # Errors
-    /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
     pub fn from(asked: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
         let Load { levels, prompts: said, .. } = asked;
         let seed = asked.keys.config()?.measured.seed;
@@ -150,9 +147,6 @@ impl Settings {
     }
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
-    ///
-    /// # Errors
-    /// Settings that are no JSON.
     pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
         let (shard, Some(start_unix_ns)) = (self.begin.shard, self.begin.start_unix_ns) else { return Ok(None) };
         if shard.is_whole() {
