@@ -27,7 +27,6 @@ pub fn read(program: &Path) -> Result<Vec<u8>> {
     read_bytes(program, MAX_PROGRAM_BYTES)
 }
 
-/// How two executables relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     /// They load the same bytes, but for what [`loaded`] names.

@@ -29,7 +29,6 @@ const CHUNK_NS: f64 = 1e9;
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: Program,
-    /// The model.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,

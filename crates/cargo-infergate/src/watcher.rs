@@ -62,7 +62,6 @@ pub fn end_children() -> Result<()> {
     Ok(())
 }
 
-/// Runs the program.
 #[cfg(not(target_os = "linux"))]
 pub fn watch(words: &[OsString]) -> Result<i32> {
     use anyhow::Context as _;

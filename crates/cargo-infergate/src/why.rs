@@ -88,13 +88,9 @@ impl Difference {
     }
 }
 
-/// What is compared.
 pub struct Sides<'a> {
-    /// What is compared with.
     pub base: &'a WorkerFile,
-    /// What is judged.
     pub head: &'a WorkerFile,
-    /// The model.
     pub load: &'a LoadRequest,
     /// Text that prompts are cut from.
     pub prompt_text: Option<&'a str>,

@@ -62,7 +62,6 @@ fn built_here(built: Built) -> Program {
     built.program(commit, dirty)
 }
 
-/// What cargo built.
 pub struct Built {
     /// The executable.
     pub path: PathBuf,
@@ -71,7 +70,6 @@ pub struct Built {
 }
 
 impl Built {
-    /// As a worker.
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
         Program { package: self.package, ..Program::new(self.path, commit, dirty) }
     }

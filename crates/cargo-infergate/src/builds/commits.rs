@@ -12,18 +12,14 @@ use super::git::git;
 /// How one commit compares with the good revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tried {
-    /// Not slower.
     Good,
-    /// Slower.
     Bad,
     /// It does not build, or cannot be judged.
     Skipped,
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Try this commit.
     Try(String),
     /// This is the first bad commit.
     First(String),
@@ -48,7 +44,6 @@ impl Commits {
         Self { bad: bad.to_owned(), good: vec![good.to_owned()], skipped: Vec::new(), tried, skips_in_a_row: 0 }
     }
 
-    /// Notes how `commit` compares.
     pub fn note(&mut self, commit: &str, tried: Tried) {
         self.tried.push(commit.to_owned());
         self.skips_in_a_row = if tried == Tried::Skipped { self.skips_in_a_row + 1 } else { 0 };

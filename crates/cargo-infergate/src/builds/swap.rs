@@ -248,7 +248,6 @@ pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// A manifest.
 pub fn table(manifest: &Path) -> Result<Table> {
     let text = read_text(manifest, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))

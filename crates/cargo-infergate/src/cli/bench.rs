@@ -74,9 +74,7 @@ pub struct How<'a> {
 
 /// A receipt, whole or partial, and where it is to be kept.
 pub struct Measured {
-    /// What was measured.
     pub receipt: Receipt,
-    /// The file.
     pub out: PathBuf,
 }
 

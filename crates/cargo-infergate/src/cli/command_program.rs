@@ -52,7 +52,6 @@ pub struct CommandWorker {
     command: Vec<OsString>,
 }
 
-/// Runs it.
 pub fn serve(asked: CommandWorker) -> Result<i32> {
     let CommandWorker { name, check_output, mut command } = asked;
     // What every worker is told, which is not for the program.

@@ -17,7 +17,6 @@ pub const JUDGING: &str = "How to judge";
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
-    /// Their flags.
     fn keys() -> Vec<Arg>;
 }
 
@@ -97,7 +96,6 @@ pub fn of(group: Group) -> Vec<Arg> {
     KEYS.iter().filter(|key| key.group == group).map(|key| arg(key).help_heading(heading)).collect()
 }
 
-/// Their ids.
 pub fn ids(groups: &[Group]) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter(|key| groups.contains(&key.group)).map(|key| key.name)
 }

@@ -93,7 +93,6 @@ impl<'a> Kept<'a> {
         Self { path, said: Cell::new(false), has_some: Cell::new(false) }
     }
 
-    /// Writes what there is.
     pub fn keep<T: Serialize>(&self, document: &T) {
         match write_json(self.path, document) {
             Ok(()) => self.has_some.set(true),

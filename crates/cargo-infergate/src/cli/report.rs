@@ -77,7 +77,6 @@ pub fn begin(folder: Option<&Path>) -> Result<()> {
     USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
-/// Reads, reports, writes.
 pub fn run(asked: &Report) -> Result<i32> {
     let Report { files, out, format, splice, pull_request, json, keys } = asked;
     output::heed_json(json.as_ref());

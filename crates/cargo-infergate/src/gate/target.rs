@@ -94,7 +94,6 @@ impl TargetMetric {
 /// What is known of a target's metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Measured {
-    /// This was measured.
     Value(f64),
     /// The subject has no such metric, or it was not counted.
     Undefined,

@@ -83,7 +83,6 @@ pub fn divide(
 /// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
-    /// What is timed.
     pub timed_ns: f64,
     /// What is set up and asked for, too.
     pub waited_ns: f64,

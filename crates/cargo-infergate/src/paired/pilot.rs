@@ -33,7 +33,6 @@ const PILOT_NS: f64 = 3e9;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const PILOT_PAIRS_OF_MANY: usize = 16;
 
-/// What the pilot found.
 pub struct Pilot {
     /// The suite, without blocks.
     pub receipt: PairedReceipt,

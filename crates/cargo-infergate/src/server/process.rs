@@ -42,9 +42,7 @@ pub struct Start {
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
     process: Group,
-    /// All it writes.
     log: File,
-    /// Where it listens.
     pub address: SocketAddr,
 }
 

@@ -23,7 +23,6 @@ const END: Duration = Duration::from_secs(2);
 /// Set by Ctrl-C.
 static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The line.
 pub struct Line {
     bar: ProgressBar,
     /// What was said last, where stderr is not a terminal.
@@ -33,7 +32,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}") {

@@ -189,7 +189,6 @@ impl Completion {
     }
 }
 
-/// Why the parser stopped.
 enum Fault {
     TooLarge,
     Failure(Failure),

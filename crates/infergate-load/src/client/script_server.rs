@@ -202,7 +202,6 @@ impl Drop for Sharing<'_> {
     }
 }
 
-/// One HTTP chunk.
 fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }

@@ -18,7 +18,6 @@ const RUN_DIGITS: usize = 16;
 /// Which of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 0.
     index: u32,
     /// How many there are, at least 1.
     count: u32,

@@ -4,7 +4,6 @@ use infergate_core::stats::quantile;
 
 use crate::summary::LevelSummary;
 
-/// Resamples behind an interval.
 const RESAMPLES: usize = 1_000;
 /// Stretches of a run that a resample has.
 const STRETCHES: usize = 10;
@@ -20,7 +19,6 @@ pub enum Faster {
     UpTo {
         /// The first one is the faster for short answers.
         first: bool,
-        /// The length, tokens.
         tokens: f64,
         /// Of 95 %, by resampling stretches of the run; `None` where resamples do not agree that there is a crossing.
         interval: Option<(f64, f64)>,

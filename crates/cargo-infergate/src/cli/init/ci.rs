@@ -26,7 +26,6 @@ pub const GITHUB: [CiFile; 2] = [
     (".github/workflows/infergate.yml", include_str!("../../../templates/init/infergate.yml")),
     (".github/workflows/infergate-comment.yml", include_str!("../../../templates/init/infergate-comment.yml")),
 ];
-/// As [`GITHUB`].
 pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
 /// What to do where somebody has a file of this name, `place`, that does not run the gate.

@@ -9,7 +9,6 @@ const BENCHES: [&str; 2] = ["inference", "memory"];
 /// Where development dependencies stand; in older editions also by the second name, which counts only where the first is missing.
 const DEVELOPMENT: [&str; 2] = ["dev-dependencies", "dev_dependencies"];
 
-/// A package's manifest.
 pub struct Manifest {
     document: DocumentMut,
     /// Its lines end so, which the document does not keep.

@@ -26,11 +26,9 @@ const LEAST_REQUESTS: u64 = 40;
 /// Requests for an interval of a percentile, over those for the percentile itself.
 const DEPENDENT: u64 = 4;
 
-/// What a run does.
 pub struct Settings {
     /// Seed of arrivals.
     pub seed: u64,
-    /// Seed of prompts.
     pub prompt_seed: u64,
     /// The scenarios, as they are run.
     pub scenarios: Vec<Scenario>,
@@ -67,11 +65,9 @@ struct Common<'a> {
 
 /// The levels of a scenario.
 pub enum Loads {
-    /// These.
     All(Vec<Arrivals>),
     /// Users are searched for, up to so many.
     UntilSlo {
-        /// The most.
         most: u32,
     },
 }

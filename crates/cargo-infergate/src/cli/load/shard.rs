@@ -48,7 +48,6 @@ pub fn from(asked: &Shards) -> Result<Begin> {
     Ok(Begin { shard, start_unix_ns: Some(start_unix_ns) })
 }
 
-/// Nanoseconds since 1970.
 pub fn unix_ns(time: SystemTime) -> Result<u64> {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).context("the clock stands before 1970; set it")?;
     u64::try_from(since.as_nanos()).context("a time beyond the year 2554")
