@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::load::{validate_arrivals, validate_scenario};
 use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
-use infergate_core::receipt::{Format, Machine, Metric, file_word};
+use infergate_core::formats;
+use infergate_core::receipt::{Machine, Metric, file_word};
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -75,13 +76,7 @@ pub struct LoadSessionLevel {
     pub system_tokens_per_s: Option<f64>,
 }
 
-impl Format for LoadBaseline {
-    const SCHEMA: &'static str = LOAD_BASELINE_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
+formats!(LoadBaseline: LOAD_BASELINE_SCHEMA);
 
 impl LoadReceipt {
     /// Refuses a part of a load: its levels are not those of the whole.
