@@ -19,6 +19,7 @@ pub enum Faster {
     UpTo {
         /// The first one is the faster for short answers.
         first: bool,
+        /// The length, tokens.
         tokens: f64,
         /// Of 95 %, by resampling stretches of the run; `None` where resamples do not agree that there is a crossing.
         interval: Option<(f64, f64)>,
