@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::bench_target::{is_asked_for, metadata};
 use crate::config::BenchTarget;
+use infergate_core::printable::first_of;
 
 /// Names that a message has room for.
 const MOST_NAMES: usize = 12;
@@ -28,12 +29,10 @@ pub fn advice(target: &BenchTarget) -> Result<String> {
 }
 
 fn remedy(names: &BTreeSet<String>) -> String {
-    let named: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
-    let more = names.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    match named.is_empty() {
+    let names: Vec<&String> = names.iter().collect();
+    match names.is_empty() {
         true => "the command `init` adds one".into(),
-        false => format!("name one with --bench-target: there are {}{more}", named.join(", ")),
+        false => format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", ")),
     }
 }
 

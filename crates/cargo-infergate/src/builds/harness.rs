@@ -14,6 +14,7 @@ use serde_json::Value;
 use toml::{Table, Value as Toml};
 
 use super::features::Features;
+use super::lock_file::{field, packages};
 use super::{bench_target, checkout_folder, features};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
@@ -228,22 +229,19 @@ fn add_packages(head: &Path, base: &Path, files: &Path) -> Result<()> {
     if !head.is_file() || !base.is_file() {
         return Ok(());
     }
-    let packages = |table: &Table| table.get("package").and_then(Toml::as_array).cloned().unwrap_or_default();
     // Of a git dependency base keeps the commit that it has: with two of them cargo would take either.
-    let text = |package: &Toml, field: &str| package.get(field).and_then(Toml::as_str).unwrap_or_default().to_owned();
     let key = |package: &Toml| {
-        let source = text(package, "source");
-        let place = source.split('#').next().unwrap_or_default().to_owned();
-        (text(package, "name"), text(package, "version"), place)
+        let [name, version, source] =
+            ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default().to_owned());
+        (name, version, source.split('#').next().unwrap_or_default().to_owned())
     };
     let mut lock = table(base)?;
-    let mut all = packages(&lock);
+    let known = packages(&lock);
     // A package of the repository has no source; base has its own.
-    let missing: Vec<Toml> = packages(&table(head)?)
-        .into_iter()
-        .filter(|package| package.get("source").is_some() && !all.iter().any(|known| key(known) == key(package)))
-        .collect();
-    all.extend(missing);
+    let is_missing =
+        |package: &&Toml| package.get("source").is_some() && !known.iter().any(|known| key(known) == key(package));
+    let of_head = table(head)?;
+    let all = known.iter().chain(packages(&of_head).iter().filter(is_missing)).cloned().collect();
     lock.insert("package".into(), Toml::Array(all));
     checkout_folder::write(files, base, &lock.to_string())
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use toml::{Table, Value};
 
 use super::git::git;
+use super::lock_file::{field, packages};
 use super::{asked, bench_target, checkout_folder, lock_file};
 use infergate_core::text_file::read_text;
 
@@ -146,10 +147,9 @@ pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
 }
 
 /// The lock file before and after.
-fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
+fn put(swaps: &[Swap], folder: &Path) -> Result<(Table, Table)> {
     let lock = bench_target::lock_file(folder)?;
-    let read = || read_text(&lock, lock_file::MAX_BYTES).map(|text| text.replace("\r\n", "\n"));
-    let was = if lock.is_file() { read()? } else { String::new() };
+    let was = if lock.is_file() { read(&lock)? } else { Table::new() };
     for swap in swaps {
         match &swap.to {
             To::Path(path) => swap.patch(folder, &lock, "path", &path.to_string_lossy())?,
@@ -160,7 +160,12 @@ fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
     turn(swaps, folder, &lock)?;
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
     resolve(folder).with_context(all)?;
-    Ok((was, read()?))
+    Ok((was, read(&lock)?))
+}
+
+/// Empty where it is no lock file: cargo says why.
+fn read(lock: &Path) -> Result<Table> {
+    Ok(read_text(lock, lock_file::MAX_BYTES)?.parse().unwrap_or_default())
 }
 
 /// To a version within what the manifests ask for; else they are made to ask for it. One that no manifest names is tried
@@ -176,8 +181,7 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
         for &(swap, version) in &open {
             let update = ["update", "--package", &swap.spec, "--precise", version];
             // Of vendored packages cargo takes no version by this command, and says nothing.
-            let turned = cargo(folder, &update).is_ok()
-                && is_locked(&read_text(lock, lock_file::MAX_BYTES)?, swap.name(), version);
+            let turned = cargo(folder, &update).is_ok() && is_locked(&read(lock)?, swap.name(), version);
             if !turned && !swap.ask_all(version, folder, lock)? {
                 unnamed.push((swap, version));
             }
@@ -192,27 +196,22 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
     }
 }
 
-fn is_locked(lock: &str, name: &str, version: &str) -> bool {
+fn is_locked(lock: &Table, name: &str, version: &str) -> bool {
     // What is behind a plus, as in 2.0.16+zstd.1.5.7, need not be asked for.
-    let (whole, begin) = (format!("version = \"{version}\""), format!("version = \"{version}+"));
-    let is_it = |line: &str| line == whole || line.starts_with(&begin);
-    locked(lock, name).iter().any(|package| package.lines().any(is_it))
+    let is_it =
+        |locked: &str| locked.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'));
+    locked(lock, name).iter().any(|package| field(package, "version").is_some_and(is_it))
 }
 
-/// What a lock file says of the packages of this name.
-fn locked<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
-    let packages = lock.split("[[patch.unused]]").next().unwrap_or_default();
-    packages.split("[[package]]").filter(|package| is_of(package, name)).collect()
+/// All that a lock file says of the packages of this name.
+fn locked<'l>(lock: &'l Table, name: &str) -> Vec<&'l Value> {
+    packages(lock).iter().filter(|package| field(package, "name") == Some(name)).collect()
 }
 
 /// Whether a lock file says that nothing uses the patch of this name. Others may stand there from before.
-fn is_unused(lock: &str, name: &str) -> bool {
-    lock.split("[[patch.unused]]").skip(1).any(|patch| is_of(patch, name))
-}
-
-fn is_of(entry: &str, name: &str) -> bool {
-    let name = format!("name = \"{name}\"");
-    entry.lines().any(|line| line == name)
+fn is_unused(lock: &Table, name: &str) -> bool {
+    let unused = lock.get("patch").and_then(|patch| patch.get("unused")).and_then(Value::as_array);
+    unused.is_some_and(|unused| unused.iter().any(|patch| field(patch, "name") == Some(name)))
 }
 
 /// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
