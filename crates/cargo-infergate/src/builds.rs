@@ -22,5 +22,6 @@ pub mod revision;
 pub mod swap;
 pub mod toolchain;
 pub mod working_tree;
+pub mod workspace;
 
 use crate::terminal::{output, progress};

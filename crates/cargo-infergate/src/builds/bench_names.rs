@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::Value;
 
-use super::bench_target::{is_asked_for, metadata};
+use super::workspace::{self, Package};
 use crate::config::BenchTarget;
 use infergate_core::printable::first_of;
 
@@ -38,10 +37,8 @@ fn remedy(names: &BTreeSet<String>) -> String {
 
 /// Of the package that was named, else of all; `None` where there is no such package, or cargo cannot tell.
 fn here(target: &BenchTarget) -> Result<Option<BTreeSet<String>>> {
-    let metadata = metadata(Path::new("."))?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let packages: Vec<&Value> = packages.filter(|package| is_asked_for(package, target)).collect();
-    let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
-    let benches = targets.filter(|built| built["kind"][0] == "bench").filter_map(|built| built["name"].as_str());
-    Ok((!packages.is_empty()).then(|| benches.map(str::to_owned).collect()))
+    let mut packages = workspace::packages(Path::new("."))?.unwrap_or_default();
+    packages.retain(|package| package.is_asked_for(target));
+    let benches = packages.iter().flat_map(Package::benches).map(|bench| bench.name.clone());
+    Ok((!packages.is_empty()).then(|| benches.collect()))
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::cargo_words::Words;
+use super::workspace::{self, Package, Target};
 use super::{asked, bench_names, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
@@ -114,50 +115,32 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
 
 /// Whether the package has the memory bench target, by cargo's own metadata.
 fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
-    let packages = packages_with(&target.memory_target, place)?;
-    Ok(packages.iter().any(|package| target.package.as_ref().is_none_or(|name| package == name)))
+    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
+    let packages = workspace::with_bench(&target.memory_target, folder)?;
+    Ok(packages.iter().any(|package| package.is_asked_for(target)))
 }
 
 /// The package to build: the one that was named, or the only one with such a bench target; `None` leaves the choice to cargo.
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
-    let mut packages = packages_of(target, folder)?;
+    let mut packages = workspace::of_bench(target, folder)?;
     let only = packages.pop().filter(|_| packages.is_empty());
-    Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
+    Ok(only.map(spec).or_else(|| target.package.clone()))
 }
 
-/// What cargo says of the packages that have this bench target. None where it cannot tell: it says why when it builds.
+/// As [`workspace::of_bench`], in cargo's own words.
 pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
-    let mut packages = described_with(&target.target, folder)?;
-    packages.retain(|package| is_asked_for(package, target));
-    Ok(packages)
-}
-
-/// Whether the bench target may be of this package.
-pub fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
-    target.package.as_ref().is_none_or(|name| package["name"] == **name)
+    let metadata = metadata(folder)?;
+    let is_it = |package: &Package| package.bench(&target.target).is_some() && package.is_asked_for(target);
+    let all = metadata["packages"].as_array().into_iter().flatten();
+    Ok(all.filter(|package| Package::deserialize(*package).is_ok_and(|package| is_it(&package))).cloned().collect())
 }
 
 /// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
 /// it did not take as an argument.
-fn spec(package: &Value) -> Option<String> {
-    let id = package["id"].as_str().filter(|id| id.contains("://") && id.contains('#') && !id.contains(' '));
-    id.or(package["name"].as_str()).map(str::to_owned)
-}
-
-/// The names of the workspace's packages that have a bench target of this name.
-fn packages_with(bench: &str, place: Option<&Place>) -> Result<Vec<String>> {
-    let packages = described_with(bench, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
-    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
-}
-
-/// What cargo says of these packages. None where it cannot tell: it says why when it builds.
-fn described_with(bench: &str, folder: &Path) -> Result<Vec<Value>> {
-    let metadata = metadata(folder)?;
-    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == bench;
-    let has = |package: &&Value| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench));
-    Ok(metadata["packages"].as_array().into_iter().flatten().filter(has).cloned().collect())
+fn spec(Package { id, name, .. }: Package) -> String {
+    if id.contains("://") && id.contains('#') && !id.contains(' ') { id } else { name }
 }
 
 /// What cargo says of the workspace around `folder`; null where it cannot tell.
@@ -176,7 +159,8 @@ pub fn cargo(folder: &Path) -> Command {
 
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
-    Ok(!metadata(&place.folder)?.is_null() && packages_with(&target.target, Some(place))?.is_empty())
+    let packages = workspace::packages(&place.folder)?;
+    Ok(packages.is_some_and(|packages| packages.iter().all(|package| package.bench(&target.target).is_none())))
 }
 
 /// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
@@ -199,11 +183,9 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
 
 /// The first file of a bench target; empty where it cannot be read.
 fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
-    let packages = packages_of(target, folder)?;
-    let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
-    let bench = targets.filter(|built| built["kind"][0] == "bench").find(|built| built["name"] == *target.target);
-    let path = bench.and_then(|built| built["src_path"].as_str()).unwrap_or_default();
-    Ok(read_text(Path::new(path), MAX_SOURCE_BYTES).unwrap_or_default())
+    let packages = workspace::of_bench(target, folder)?;
+    let bench = packages.iter().find_map(|package| package.bench(&target.target));
+    Ok(bench.and_then(|bench| read_text(&bench.src_path, MAX_SOURCE_BYTES).ok()).unwrap_or_default())
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.
@@ -276,12 +258,6 @@ struct Artifact {
     executable: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-}
-
 /// The executable of the bench target `name`, from cargo's messages. Among them macros write what they want: a line that is no
 /// message is passed over, and a longer one than any message comes in pieces that are none.
 fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
@@ -293,8 +269,7 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
             return Ok(executable);
         }
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
-        let is_bench = built.target.kind.first().is_some_and(|kind| kind == "bench");
-        if built.reason == "compiler-artifact" && built.target.name == name && is_bench {
+        if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
             executable = built.executable.map(|path| Built { path, package }).or(executable);
         }

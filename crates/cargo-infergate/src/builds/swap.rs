@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::git::git;
 use super::lock_file::{field, packages};
-use super::{asked, bench_target, checkout_folder, lock_file};
+use super::{asked, bench_target, checkout_folder, lock_file, workspace};
 use infergate_core::text_file::read_text;
 
 /// No manifest is larger.
@@ -236,10 +236,8 @@ pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
 
 /// The manifests of all packages in the workspace around `folder`, and its root's.
 pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
-    let metadata = bench_target::metadata(folder)?;
-    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
-    let mut all: Vec<PathBuf> =
-        packages.iter().filter_map(|package| package["manifest_path"].as_str().map(PathBuf::from)).collect();
+    let packages = workspace::packages(folder)?.unwrap_or_default();
+    let mut all: Vec<PathBuf> = packages.into_iter().map(|package| package.manifest_path).collect();
     let root = lock.with_file_name("Cargo.toml");
     if !all.contains(&root) {
         all.push(root);
