@@ -18,6 +18,10 @@ use crate::receipt::{
 use crate::report::inputs::Inputs;
 
 /// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
+///
+/// # Errors
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for; a verdict of a pull
+/// request's own.
 pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<Inputs> {
     let mut inputs = Inputs { pull_request, ..no_inputs() };
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
