@@ -175,7 +175,8 @@ impl<T: Debug, M: Measurement + 'static> BenchmarkDefinition<M> for Parameterize
                 }
                 let said = format!("{parameter:?}");
                 let is_group = is_only && function == name;
-                let id = if is_group { BenchmarkId::from_parameter(said) } else { BenchmarkId::new(function.clone(), said) };
+                let id =
+                    if is_group { BenchmarkId::from_parameter(said) } else { BenchmarkId::new(function.clone(), said) };
                 group.bench_with_input(id, parameter, &mut routine);
             }
         }

@@ -24,5 +24,6 @@ pub mod revision;
 pub mod swap;
 pub mod toolchain;
 pub mod working_tree;
+pub mod workspace;
 
 use crate::terminal::{output, progress};

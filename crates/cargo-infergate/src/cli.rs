@@ -43,7 +43,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::builds::{asked, bench_choice, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain};
+use crate::builds::{
+    asked, bench_choice, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain,
+};
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;

@@ -23,14 +23,10 @@ use image::Image;
 const MAX_PROGRAM_BYTES: u64 = 2 << 30;
 
 /// The bytes of an executable.
-///
-/// # Errors
-/// A file that cannot be read, or is larger than any program.
 pub fn read(program: &Path) -> Result<Vec<u8>> {
     read_bytes(program, MAX_PROGRAM_BYTES)
 }
 
-/// How two executables relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     /// They load the same bytes, but for what [`loaded`] names.
@@ -41,9 +37,6 @@ pub enum Comparison {
 }
 
 /// Compares two executables, given as the bytes of their files.
-///
-/// # Errors
-/// One that is no ELF executable, or whose code is not all in it.
 pub fn compare(base: &[u8], head: &[u8]) -> Result<Comparison> {
     let parse = |name: &str, bytes| Image::parse(bytes).map_err(|why| anyhow!("{name}: {why}"));
     let (base, head) = (parse("base", base)?, parse("head", head)?);

@@ -31,7 +31,6 @@ const OUTPUT_ENDS: Duration = Duration::from_secs(5);
 
 const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// What the case is called.
@@ -152,7 +151,6 @@ impl Worker {
     }
 }
 
-/// What a command printed.
 struct Printed {
     sha256: [u8; 32],
     /// When its last word was read.

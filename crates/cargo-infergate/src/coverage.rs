@@ -36,9 +36,7 @@ const STARTED: &str = "started";
 
 /// What a watched process is asked for.
 pub struct Watched<'a> {
-    /// The side's program.
     pub program: &'a Program,
-    /// The model.
     pub load: &'a LoadRequest,
     /// Text that prompts are cut from.
     pub prompt_text: Option<&'a str>,

@@ -36,9 +36,6 @@ pub use target::ensure_targets_name;
 pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
 
 /// Judges a run against the baseline of its machine class, or against none.
-///
-/// # Errors
-/// A policy out of range; a target that names no case of the run; a baseline of another engine, model, dtype or seed.
 pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {
     policy.validate()?;
     let mut notes = Vec::new();
@@ -66,9 +63,6 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
 /// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
 /// that time is advisory and the exact channel decides where the platforms match. A baseline as `head` stands for its
 /// newest session.
-///
-/// # Errors
-/// As [`judge`].
 pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Policy) -> Result<Verdict> {
     let head = match head {
         ReceiptOrBaseline::Receipt(receipt) => receipt.as_ref().clone(),
@@ -98,9 +92,6 @@ fn against_one_run(mut verdict: Verdict, partial: bool, invalid: &[String]) -> V
 }
 
 /// The newest session of a baseline as the run it was.
-///
-/// # Errors
-/// A baseline without sessions, or with samples of a case and no output.
 pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     let session =
         baseline.sessions.last().context("the baseline has no sessions; bless one with the command `bless`")?;

@@ -168,9 +168,6 @@ impl<'a> PairedRun<'a> {
 
     /// Measures until `open`, asked after each block, names no case any more. A run that ends before says so in its receipt:
     /// `partial` when it was cancelled, `out_of_time` when the budget ended.
-    ///
-    /// # Errors
-    /// A worker that dies, hangs, or does not speak the protocol.
     pub fn run(
         mut self,
         open: &dyn Fn(&PairedReceipt) -> Vec<Case>,
@@ -251,9 +248,6 @@ impl<'a> PairedRun<'a> {
     }
 
     /// One block in which head is slowed by each of `slowdowns` in turn; `done` of its kind were measured before.
-    ///
-    /// # Errors
-    /// As [`block`](Self::block).
     pub fn power_block(
         &mut self,
         slowdowns: &[f64],

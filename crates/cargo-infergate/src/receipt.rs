@@ -75,36 +75,11 @@ pub use window::{LoadCase, WindowRecord, WindowTimes};
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
 
-impl Format for Baseline {
-    const SCHEMA: &'static str = BASELINE_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
-
-impl Format for PairedReceipt {
-    const SCHEMA: &'static str = PAIRED_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
-
-impl Format for Calibration {
-    const SCHEMA: &'static str = CALIBRATION_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
-
-impl Format for Verdict {
-    const SCHEMA: &'static str = VERDICT_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
+infergate_core::formats! {
+    Baseline: BASELINE_SCHEMA,
+    PairedReceipt: PAIRED_SCHEMA,
+    Calibration: CALIBRATION_SCHEMA,
+    Verdict: VERDICT_SCHEMA,
 }
 
 /// A file of either kind, for commands that take both.
@@ -117,9 +92,6 @@ pub enum ReceiptOrBaseline {
 }
 
 /// Reads and checks a receipt or a baseline, whichever it is.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_receipt_or_baseline(path: &Path) -> Result<ReceiptOrBaseline> {
     match schema_of(path)?.as_str() {
         RECEIPT_SCHEMA => Ok(ReceiptOrBaseline::Receipt(Box::new(read(path)?))),

@@ -29,7 +29,6 @@ const CHUNK_NS: f64 = 1e9;
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: Program,
-    /// The model.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,
@@ -49,9 +48,6 @@ pub struct SuiteRequest {
 
 /// The cases that `patterns` name, all of which fit, as does the one that a memory phase repeats: minutes of measuring do not
 /// end at one that does not. A worker of criterion benches has only its own, `benches`.
-///
-/// # Errors
-/// As [`choose`] or [`choose_benches`]; a memory case beyond the context.
 pub fn fitting(
     patterns: &[String],
     memory_case: Option<Case>,
@@ -71,9 +67,6 @@ pub fn fitting(
 
 /// Runs the suite. `keep` gets what there is after each process, and before an error, as a partial receipt. When `cancelled`
 /// becomes true, or a worker is interrupted with it, what was measured so far comes back as one.
-///
-/// # Errors
-/// When nothing can be measured: bad cases, a model that does not load, a case beyond the context. A worker that dies or hangs.
 pub fn run(
     request: &SuiteRequest,
     keep: &mut dyn FnMut(&Receipt),

@@ -27,9 +27,6 @@ pub use linux::watch;
 pub const COMMAND: &str = "__watch";
 
 /// This program with `arguments`, run in `folder` under a watcher.
-///
-/// # Errors
-/// When this program is not found.
 pub fn launcher(arguments: Vec<OsString>, folder: PathBuf) -> Result<Launcher> {
     let program = this_program()?;
     let mut words: Vec<OsString> = vec![COMMAND.into(), "--".into(), program.clone().into()];
@@ -60,18 +57,11 @@ pub fn watched(command: Command) -> Command {
 pub fn take_over() {}
 
 /// Nothing was taken over here.
-///
-/// # Errors
-/// Never.
 #[cfg(not(target_os = "linux"))]
 pub fn end_children() -> Result<()> {
     Ok(())
 }
 
-/// Runs the program.
-///
-/// # Errors
-/// When it cannot be started.
 #[cfg(not(target_os = "linux"))]
 pub fn watch(words: &[OsString]) -> Result<i32> {
     use anyhow::Context as _;

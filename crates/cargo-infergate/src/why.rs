@@ -88,13 +88,9 @@ impl Difference {
     }
 }
 
-/// What is compared.
 pub struct Sides<'a> {
-    /// What is compared with.
     pub base: &'a WorkerFile,
-    /// What is judged.
     pub head: &'a WorkerFile,
-    /// The model.
     pub load: &'a LoadRequest,
     /// Text that prompts are cut from.
     pub prompt_text: Option<&'a str>,
@@ -107,9 +103,6 @@ pub struct Sides<'a> {
 }
 
 /// What `case` does differently. `begun` is told of each block.
-///
-/// # Errors
-/// When the user ended it.
 pub fn explain(
     case: &PairedCase,
     difference: Difference,

@@ -31,6 +31,14 @@ pub fn printable_within(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The first `most` of `all`, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`.
+pub fn first_of<T: AsRef<str>>(all: &[T], most: usize, separator: &str) -> String {
+    let first: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
+    let more = all.len() - first.len();
+    let rest = if more > 0 { format!("{}and {more} more", separator.trim_start_matches(',')) } else { String::new() };
+    first.join(separator) + &rest
+}
+
 /// A text of this program's own making, with line ends and colours: those stay, and everything else that [`printable`]
 /// replaces is replaced. The last wall before a terminal, and before the log of a CI, which obeys lines that begin with `::` and
 /// words like `##[error]`: there one character is shown by its number.

@@ -9,13 +9,13 @@
 //! |---|---|
 //! | `{"op":"hello"}` | `{"protocol":2,"capabilities":["ttft",..],"tool":"0.1.0","machine":{..},"build":{..}}` |
 //! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
-//! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`]; the first one after `load` is the cold one |
+//! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`](crate::receipt::TtftParts); the first one after `load` is the cold one |
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
 //! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
 //! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
-//! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`] of a prepared case |
-//! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`], of a prepared case, from a worker that counts its heap |
+//! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`](crate::receipt::InferenceMemory) of a prepared case |
+//! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`](crate::receipt::CountedCase), of a prepared case, from a worker that counts its heap |
 //! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |
 //!
 //! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
@@ -74,9 +74,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
-use crate::receipt::{
-    Build, CountedCase, InferenceMemory, Machine, MemorySample, Output, Throughput, TtftParts, Work, output_sha256,
-};
+use crate::receipt::{Build, Machine, MemorySample, Output, Throughput, Work, output_sha256};
 
 use capability::Abilities;
 pub use capability::Capability;
@@ -339,15 +337,9 @@ pub struct TextReply {
     pub text: Option<String>,
 }
 
-/// Answer to [`Request::Inference`].
-pub type InferenceReply = InferenceMemory;
-/// Answer to [`Request::Count`].
-pub type CountReply = CountedCase;
 /// Answer to [`Request::Sample`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SampleReply {
     /// As [`samples_ns`](crate::receipt::ProcessSamples::samples_ns); how many iterations each holds was asked.
     pub samples_ns: Vec<Vec<u64>>,
 }
-/// Answer to [`Request::Ttft`].
-pub type TtftReply = TtftParts;

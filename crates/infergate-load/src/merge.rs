@@ -24,10 +24,6 @@ struct Part {
 }
 
 /// Puts receipts together, each given with the name of its file. Times of the result count from the earliest shard's clock.
-///
-/// # Errors
-/// Shards that are missing, given twice, of several runs, or that did each other's requests; more requests than a receipt has
-/// room for. Each names a file.
 pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     let mut parts = files.into_iter().map(|(place, receipt)| Part::of(place, receipt)).collect::<Result<Vec<_>>>()?;
     ensure_one_run(&parts)?;

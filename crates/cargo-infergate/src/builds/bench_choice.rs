@@ -50,7 +50,8 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
                 chosen.push((*bench).clone());
             }
         }
-        let left = found.iter().filter(|one| glob.matches(&one.bench.target) && one.lacks.as_deref().is_some_and(is_feature));
+        let left =
+            found.iter().filter(|one| glob.matches(&one.bench.target) && one.lacks.as_deref().is_some_and(is_feature));
         let left = words(left);
         if !left.is_empty() {
             output::line(&format!("not gated: {left}"));

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::cargo_words::Words;
+use super::workspace::{self, Package, Target};
 use super::{asked, bench_names, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
@@ -42,9 +43,6 @@ pub struct Place {
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
 /// commit: a file that was given may come from anywhere.
-///
-/// # Errors
-/// As [`build`].
 pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
     if let Some(path) = given {
         return Ok(Program::new(path, None, None));
@@ -53,9 +51,6 @@ pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
 }
 
 /// As [`worker`], for the bench target that counts its heap; `None` where there is none.
-///
-/// # Errors
-/// As [`build_memory`].
 pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
         Some(_) => worker(target, given).map(Some),
@@ -68,7 +63,6 @@ fn built_here(built: Built) -> Program {
     built.program(commit, dirty)
 }
 
-/// What cargo built.
 pub struct Built {
     /// The executable.
     pub path: PathBuf,
@@ -77,24 +71,17 @@ pub struct Built {
 }
 
 impl Built {
-    /// As a worker.
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
         Program { package: self.package, ..Program::new(self.path, commit, dirty) }
     }
 }
 
 /// The `Cargo.lock` of the package in `folder`, whether it exists or not.
-///
-/// # Errors
-/// As [`lock_file::path`].
 pub fn lock_file(folder: &Path) -> Result<PathBuf> {
     lock_file::path(toolchain::cargo(Some(folder)), folder)
 }
 
 /// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
-///
-/// # Errors
-/// When cargo does not start, there is no such target, or the build fails.
 pub fn build(target: &BenchTarget) -> Result<Built> {
     bench_names::ensure_there(target)?;
     ensure!(
@@ -115,9 +102,6 @@ pub fn build(target: &BenchTarget) -> Result<Built> {
 }
 
 /// Builds the bench target that counts its heap, of the working tree or of another checkout; `None` when there is none.
-///
-/// # Errors
-/// As [`build`] and [`build_at`].
 pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<Built>> {
     if !has_memory(target, place)? {
         return Ok(None);
@@ -131,59 +115,35 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
 
 /// Whether the package has the memory bench target, by cargo's own metadata.
 fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
-    let packages = packages_with(&target.memory_target, place)?;
-    Ok(packages.iter().any(|package| target.package.as_ref().is_none_or(|name| package == name)))
+    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
+    let packages = workspace::with_bench(&target.memory_target, folder)?;
+    Ok(packages.iter().any(|package| package.is_asked_for(target)))
 }
 
 /// The package to build: the one that was named, or the only one with such a bench target; `None` leaves the choice to cargo.
 /// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
-    let mut packages = packages_of(target, folder)?;
+    let mut packages = workspace::of_bench(target, folder)?;
     let only = packages.pop().filter(|_| packages.is_empty());
-    Ok(only.and_then(|package| spec(&package)).or_else(|| target.package.clone()))
+    Ok(only.map(spec).or_else(|| target.package.clone()))
 }
 
-/// What cargo says of the packages that have this bench target. None where it cannot tell: it says why when it builds.
-///
-/// # Errors
-/// When cargo does not start.
+/// As [`workspace::of_bench`], in cargo's own words.
 pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
-    let mut packages = described_with(&target.target, folder)?;
-    packages.retain(|package| is_asked_for(package, target));
-    Ok(packages)
-}
-
-/// Whether the bench target may be of this package.
-pub fn is_asked_for(package: &Value, target: &BenchTarget) -> bool {
-    target.package.as_ref().is_none_or(|name| package["name"] == **name)
+    let metadata = metadata(folder)?;
+    let is_it = |package: &Package| package.bench(&target.target).is_some() && package.is_asked_for(target);
+    let all = metadata["packages"].as_array().into_iter().flatten();
+    Ok(all.filter(|package| Package::deserialize(*package).is_ok_and(|package| is_it(&package))).cloned().collect())
 }
 
 /// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
 /// it did not take as an argument.
-fn spec(package: &Value) -> Option<String> {
-    let id = package["id"].as_str().filter(|id| id.contains("://") && id.contains('#') && !id.contains(' '));
-    id.or(package["name"].as_str()).map(str::to_owned)
-}
-
-/// The names of the workspace's packages that have a bench target of this name.
-fn packages_with(bench: &str, place: Option<&Place>) -> Result<Vec<String>> {
-    let packages = described_with(bench, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
-    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
-}
-
-/// What cargo says of these packages. None where it cannot tell: it says why when it builds.
-fn described_with(bench: &str, folder: &Path) -> Result<Vec<Value>> {
-    let metadata = metadata(folder)?;
-    let is_bench = |built: &Value| built["kind"][0] == "bench" && built["name"] == bench;
-    let has = |package: &&Value| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_bench));
-    Ok(metadata["packages"].as_array().into_iter().flatten().filter(has).cloned().collect())
+fn spec(Package { id, name, .. }: Package) -> String {
+    if id.contains("://") && id.contains('#') && !id.contains(' ') { id } else { name }
 }
 
 /// What cargo says of the workspace around `folder`; null where it cannot tell.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn metadata(folder: &Path) -> Result<Value> {
     let mut cargo = cargo(folder);
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -198,18 +158,13 @@ pub fn cargo(folder: &Path) -> Command {
 }
 
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
-    Ok(!metadata(&place.folder)?.is_null() && packages_with(&target.target, Some(place))?.is_empty())
+    let packages = workspace::packages(&place.folder)?;
+    Ok(packages.is_some_and(|packages| packages.iter().all(|package| package.bench(&target.target).is_none())))
 }
 
 /// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
 /// its one line was changed, and cannot be a worker. A package can have benches of both.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
         Ok(packages_of(target, folder)?.iter().any(criterion_front::takes_infergate))
@@ -228,11 +183,9 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
 
 /// The first file of a bench target; empty where it cannot be read.
 fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
-    let packages = packages_of(target, folder)?;
-    let targets = packages.iter().filter_map(|package| package["targets"].as_array()).flatten();
-    let bench = targets.filter(|built| built["kind"][0] == "bench").find(|built| built["name"] == *target.target);
-    let path = bench.and_then(|built| built["src_path"].as_str()).unwrap_or_default();
-    Ok(read_text(Path::new(path), MAX_SOURCE_BYTES).unwrap_or_default())
+    let packages = workspace::of_bench(target, folder)?;
+    let bench = packages.iter().find_map(|package| package.bench(&target.target));
+    Ok(bench.and_then(|bench| read_text(&bench.src_path, MAX_SOURCE_BYTES).ok()).unwrap_or_default())
 }
 
 /// Builds the bench target of another checkout, in that checkout's own target folder.
@@ -267,9 +220,6 @@ fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Ve
 }
 
 /// What cargo says of each package of the bench target, which is built already.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value>> {
     let said = asked::output(command(target, place, &["bench", "--no-run"])?)?;
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
@@ -312,12 +262,6 @@ struct Artifact {
     executable: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-}
-
 /// The executable of the bench target `name`, from cargo's messages. Among them macros write what they want: a line that is no
 /// message is passed over, and a longer one than any message comes in pieces that are none.
 fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
@@ -329,8 +273,7 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
             return Ok(executable);
         }
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
-        let is_bench = built.target.kind.first().is_some_and(|kind| kind == "bench");
-        if built.reason == "compiler-artifact" && built.target.name == name && is_bench {
+        if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
             executable = built.executable.map(|path| Built { path, package }).or(executable);
         }
@@ -339,9 +282,6 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
 
 /// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again. Where
 /// that fails, or `stop` says so before it ends: the compiler's first error.
-///
-/// # Errors
-/// When cargo does not start, or its messages cannot be read.
 pub fn build_beside(
     target: &BenchTarget,
     place: Option<&Place>,
@@ -362,9 +302,6 @@ fn first_error(said: &[String]) -> String {
 }
 
 /// Tells cargo in `folder` whose bench target it is, and with which features.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
     if let Some(package) = package(target, folder)? {
         cargo.args(["--package", &package]);

@@ -14,9 +14,6 @@ use infergate_core::relay::Relay;
 use infergate_core::worker::{WorkerError, ending};
 
 /// Runs what builds a side, if anything does; `key` is the key that names it.
-///
-/// # Errors
-/// When it cannot be started, or fails.
 pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     // Whoever writes the settings may be the one whose change is gated.

@@ -11,7 +11,6 @@ use super::output;
 /// As many lines are kept, and the last one.
 const MOST_LINES: usize = 10_000;
 
-/// What one cargo says.
 pub struct Words {
     relay: Relay,
     lines: Arc<Mutex<Vec<String>>>,

@@ -8,9 +8,6 @@ use anyhow::{Context, Result, ensure};
 
 /// Links what `carry` names below `from`, a folder of the working tree, to the same place below `to`, the same folder of the checkout
 /// of `revision`. A link, because data can be large.
-///
-/// # Errors
-/// A path that is not below `from` or not there, one that the revision has itself, a link that cannot be made.
 pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<()> {
     for path in carry {
         let named = || format!("bench.carry: '{path}'");

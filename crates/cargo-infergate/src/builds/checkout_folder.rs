@@ -17,9 +17,6 @@ const TEXT: &str = "infergate checks out a git revision in `tree` beside this fi
                     overwrites files in both. The folder can be removed.\n";
 
 /// Makes `folder` where it is missing and marks it. One without the mark is taken only when it is empty or `ours` by its name.
-///
-/// # Errors
-/// A folder that holds something else, or a link to one; one that cannot be made.
 pub fn claim(folder: &Path, ours: bool) -> Result<()> {
     let cannot = || format!("{}: cannot be made", folder.display());
     ensure!(ours || !folder.is_symlink(), "{}: is a link; name the folder itself with --base-folder", folder.display());
@@ -82,9 +79,6 @@ fn with_a_worktrees_mark(files: &Path, aside: &Path, repository: &Path, commit: 
 }
 
 /// Removes `files` and all below it; a link to elsewhere is removed itself.
-///
-/// # Errors
-/// Where the folder around it does not carry the mark; what cannot be removed.
 pub fn remove(files: &Path) -> Result<()> {
     if files.symlink_metadata().is_err() {
         return Ok(());
@@ -101,9 +95,6 @@ pub fn remove(files: &Path) -> Result<()> {
 
 /// Writes a file of the checkout `files`. A folder in it can be a link to anywhere: there nothing is written, and neither is a link
 /// followed that is the file itself.
-///
-/// # Errors
-/// Such a link; what cannot be written.
 pub fn write(files: &Path, file: &Path, text: &str) -> Result<()> {
     let folder = file.parent().and_then(|folder| fs::canonicalize(folder).ok());
     let inside = fs::canonicalize(files).is_ok_and(|files| folder.is_some_and(|folder| folder.starts_with(files)));

@@ -12,18 +12,14 @@ use super::git::git;
 /// How one commit compares with the good revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tried {
-    /// Not slower.
     Good,
-    /// Slower.
     Bad,
     /// It does not build, or cannot be judged.
     Skipped,
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Try this commit.
     Try(String),
     /// This is the first bad commit.
     First(String),
@@ -48,7 +44,6 @@ impl Commits {
         Self { bad: bad.to_owned(), good: vec![good.to_owned()], skipped: Vec::new(), tried, skips_in_a_row: 0 }
     }
 
-    /// Notes how `commit` compares.
     pub fn note(&mut self, commit: &str, tried: Tried) {
         self.tried.push(commit.to_owned());
         self.skips_in_a_row = if tried == Tried::Skipped { self.skips_in_a_row + 1 } else { 0 };
@@ -60,9 +55,6 @@ impl Commits {
     }
 
     /// What to do next, by the history in `folder`: the commit that halves what is left.
-    ///
-    /// # Errors
-    /// When git fails, or names commits that make no sense.
     pub fn next(&self, folder: &Path) -> Result<Next> {
         let mut left = self.left(folder)?;
         // git counts the bad commit itself among those left.
@@ -96,9 +88,6 @@ impl Commits {
 
 /// Where the histories of both part, when `good` is no ancestor of `bad`: commits that have to be good for the search to make
 /// sense.
-///
-/// # Errors
-/// When they have no commit in common, or git fails.
 pub fn merge_bases(folder: &Path, good: &str, bad: &str) -> Result<Vec<String>> {
     // Without a common commit git says nothing and exits with 1.
     let Ok(list) = git(folder, &["merge-base", "--all", good, bad]) else {

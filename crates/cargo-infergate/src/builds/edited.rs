@@ -17,9 +17,6 @@ pub struct Edited(BTreeSet<String>);
 
 impl Edited {
     /// What changed in the Rust files of a repository from the revision `from` to the commit `to`, or to the working tree.
-    ///
-    /// # Errors
-    /// When git says no.
     pub fn between(folder: &Path, from: &str, to: Option<&str>) -> Result<Self> {
         let root = git(folder, &["rev-parse", "--show-toplevel"])?;
         let root = Path::new(&root);

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use super::{asked, bench_target};
 use crate::config::BenchTarget;
+use infergate_core::printable::first_of;
 
 /// As many packages are named; the others are counted.
 const NAMED: usize = 8;
@@ -17,9 +18,6 @@ const NAMED: usize = 8;
 pub type Features = BTreeMap<String, BTreeSet<String>>;
 
 /// Of everything that is built for the bench target in `folder`.
-///
-/// # Errors
-/// What cargo says against it.
 pub fn of(target: &BenchTarget, folder: &Path) -> Result<Features> {
     let mut cargo = tree(folder);
     bench_target::add_selection(&mut cargo, target, folder)?;
@@ -27,9 +25,6 @@ pub fn of(target: &BenchTarget, folder: &Path) -> Result<Features> {
 }
 
 /// Of everything that is built in `folder`.
-///
-/// # Errors
-/// What cargo says against it.
 pub fn of_all(folder: &Path) -> Result<Features> {
     listed(tree(folder))
 }
@@ -75,8 +70,5 @@ pub fn difference(base: &Features, head: &Features) -> Option<String> {
             format!("{package} has {}", both.into_iter().flatten().collect::<Vec<_>>().join(" and "))
         })
         .collect();
-    let more = different.len().saturating_sub(NAMED);
-    let named = different.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
-    (!different.is_empty()).then(|| format!("features differ: {named}{rest}"))
+    (!different.is_empty()).then(|| format!("features differ: {}", first_of(&different, NAMED, "; ")))
 }

@@ -6,9 +6,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout, trimmed.
-///
-/// # Errors
-/// When git is not there or says no; in its last words, on one line.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&said(folder, arguments)?).trim().to_owned())
 }
@@ -27,9 +24,6 @@ fn said(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
 }
 
 /// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
-///
-/// # Errors
-/// One that is a link or a folder, has more than `max_bytes`, or is not UTF-8.
 pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Result<Option<String>> {
     let entry = git(folder, &["ls-tree", "--full-tree", "--long", commit, "--", &format!(":(literal){path}")])?;
     if entry.is_empty() {
@@ -64,9 +58,6 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// The commit that `revision` names, in full.
-///
-/// # Errors
-/// When it names none.
 pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     let spec = format!("{revision}^{{commit}}");
     git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]).ok().with_context(|| {
@@ -75,9 +66,6 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
 }
 
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
-///
-/// # Errors
-/// When git says no; a name that is no text.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
     let text =
@@ -87,9 +75,6 @@ pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// A submodule whose files were changed: no revision holds them, and its checkout elsewhere would not have them.
-///
-/// # Errors
-/// When git says no.
 pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
     let status = git(folder, &["status", "--porcelain=v2", "--untracked-files=no", "--ignore-submodules=none"])?;
     // "1 .M S.M. ..." is a changed entry; the third field begins with S for a submodule, M its changes, U untracked files.

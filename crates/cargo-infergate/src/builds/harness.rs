@@ -10,10 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 use toml::{Table, Value as Toml};
 
 use super::features::Features;
+use super::lock_file::{field, packages};
+use super::workspace::{self, Package};
 use super::{bench_target, checkout_folder, features};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
@@ -81,20 +82,20 @@ impl Checkouts<'_> {
 /// [`WorkerError::NotComparable`] where the harness would change what base is built from, or base lacks the package; a manifest
 /// that cannot be read or written.
 pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Option<String>> {
-    let Some(own) = own_package(target, here)? else { return Ok(None) };
-    let folder = manifest_folder(&own)?;
-    let Some(base) = checkouts.in_base(&folder).filter(|base| base.join("Cargo.toml").is_file()) else {
-        let name = own["name"].as_str().unwrap_or_default();
+    let Some(own) = workspace::of_bench(target, here)?.into_iter().next() else { return Ok(None) };
+    let folder = own.manifest_path.parent().context("cargo does not say where the package is")?;
+    let Some(base) = checkouts.in_base(folder).filter(|base| base.join("Cargo.toml").is_file()) else {
+        let name = own.name;
         return not_comparable(format!("base has no package where head's {name} is, whose bench target it is"));
     };
     let before = features::of_all(&base)?;
-    let files = copy(&bench_files(target, &own, &folder)?, &folder, &base)?;
+    let files = copy(&bench_files(target, &own, folder)?, folder, &base)?;
     let manifest = base.join("Cargo.toml");
     let mut table = table(&manifest)?;
     manifest::add_dependencies(&mut table, &own, checkouts)?;
-    manifest::add_targets(&mut table, target, &own, &folder)?;
+    manifest::add_targets(&mut table, target, &own, folder)?;
     checkout_folder::write(checkouts.base, &manifest, &table.to_string())?;
-    add_packages(&bench_target::lock_file(&folder)?, &bench_target::lock_file(&base)?, checkouts.base)?;
+    add_packages(&bench_target::lock_file(folder)?, &bench_target::lock_file(&base)?, checkouts.base)?;
     let after = features::of_all(&base).or_else(|error| match unlocked(&error) {
         Some(package) => not_comparable(format!(
             "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"
@@ -106,32 +107,12 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
     Ok(Some(format!("head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
 }
 
-/// Head's package with the bench target, by cargo's metadata.
-fn own_package(target: &BenchTarget, head: &Path) -> Result<Option<Value>> {
-    let metadata = bench_target::metadata(head)?;
-    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
-    let wanted = |package: &Value| target.package.as_ref().is_none_or(|name| package["name"] == **name);
-    Ok(packages.into_iter().find(|package| wanted(package) && bench(package, &target.target).is_some()))
-}
-
-fn bench<'p>(package: &'p Value, name: &str) -> Option<&'p Value> {
-    let targets = package["targets"].as_array()?;
-    targets.iter().find(|target| target["kind"][0] == "bench" && target["name"] == name)
-}
-
-fn manifest_folder(package: &Value) -> Result<PathBuf> {
-    let manifest = package["manifest_path"].as_str().map(PathBuf::from);
-    manifest.as_deref().and_then(Path::parent).map(Path::to_owned).context("cargo does not say where the package is")
-}
-
 /// Everything beside the bench targets' sources, below the package's folder. Of a bench target that lies among the package's own
 /// sources its file alone: the others are what is compared.
-fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<Vec<PathBuf>> {
+fn bench_files(target: &BenchTarget, package: &Package, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = BTreeSet::new();
     for name in [&target.target, &target.memory_target] {
-        let Some(source) = bench(package, name).and_then(|bench| bench["src_path"].as_str()).map(PathBuf::from) else {
-            continue;
-        };
+        let Some(source) = package.bench(name).map(|bench| &bench.src_path) else { continue };
         let inside = source.starts_with(folder);
         ensure!(
             inside,
@@ -142,7 +123,7 @@ fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<V
             Some(beside) if beside != folder && !has_own_sources(package, folder, beside) => {
                 collect(beside, &mut files)?
             }
-            _ => drop(files.insert(source)),
+            _ => drop(files.insert(source.clone())),
         }
     }
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum::<u64>();
@@ -155,11 +136,10 @@ fn bench_files(target: &BenchTarget, package: &Value, folder: &Path) -> Result<V
 }
 
 /// Whether `beside` holds sources of the package's library or programs, or lies among them.
-fn has_own_sources(package: &Value, folder: &Path, beside: &Path) -> bool {
+fn has_own_sources(package: &Package, folder: &Path, beside: &Path) -> bool {
     let kinds = ["bench", "test", "example"];
-    let own = |target: &&Value| kinds.iter().all(|kind| target["kind"][0] != *kind);
-    let sources = package["targets"].as_array().into_iter().flatten().filter(own);
-    sources.filter_map(|target| target["src_path"].as_str().map(Path::new)).any(|source| {
+    let own = package.targets.iter().filter(|target| !kinds.iter().any(|kind| target.is(kind)));
+    own.map(|target| &target.src_path).any(|source| {
         let around = source.parent().filter(|around| *around != folder);
         source.starts_with(beside) || around.is_some_and(|around| beside.starts_with(around))
     })
@@ -228,22 +208,19 @@ fn add_packages(head: &Path, base: &Path, files: &Path) -> Result<()> {
     if !head.is_file() || !base.is_file() {
         return Ok(());
     }
-    let packages = |table: &Table| table.get("package").and_then(Toml::as_array).cloned().unwrap_or_default();
     // Of a git dependency base keeps the commit that it has: with two of them cargo would take either.
-    let text = |package: &Toml, field: &str| package.get(field).and_then(Toml::as_str).unwrap_or_default().to_owned();
     let key = |package: &Toml| {
-        let source = text(package, "source");
-        let place = source.split('#').next().unwrap_or_default().to_owned();
-        (text(package, "name"), text(package, "version"), place)
+        let [name, version, source] =
+            ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default().to_owned());
+        (name, version, source.split('#').next().unwrap_or_default().to_owned())
     };
     let mut lock = table(base)?;
-    let mut all = packages(&lock);
+    let known = packages(&lock);
     // A package of the repository has no source; base has its own.
-    let missing: Vec<Toml> = packages(&table(head)?)
-        .into_iter()
-        .filter(|package| package.get("source").is_some() && !all.iter().any(|known| key(known) == key(package)))
-        .collect();
-    all.extend(missing);
+    let is_missing =
+        |package: &&Toml| package.get("source").is_some() && !known.iter().any(|known| key(known) == key(package));
+    let of_head = table(head)?;
+    let all = known.iter().chain(packages(&of_head).iter().filter(is_missing)).cloned().collect();
     lock.insert("package".into(), Toml::Array(all));
     checkout_folder::write(files, base, &lock.to_string())
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use infergate_core::printable::printable_within;
+use infergate_core::printable::{first_of, printable_within};
 use infergate_core::text_file::read_text;
+use toml::{Table, Value};
 
 use super::asked;
 
@@ -17,9 +18,6 @@ pub const MAX_BYTES: u64 = 16 << 20;
 const NAMED: usize = 8;
 
 /// The `Cargo.lock` that cargo reads for the package in `folder`, whether it exists or not.
-///
-/// # Errors
-/// When `cargo` finds no package there.
 pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
     cargo.args(["locate-project", "--workspace", "--message-format", "plain"]).current_dir(folder);
     let output = asked::output(cargo)?;
@@ -33,9 +31,6 @@ pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
 }
 
 /// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
-///
-/// # Errors
-/// A file that cannot be read or is no lock file.
 pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
     let (was, is) = (versions(base)?, versions(head)?);
     let text = |versions: Option<&BTreeSet<String>>| {
@@ -47,22 +42,26 @@ pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
         .filter(|name| was.get(*name) != is.get(*name))
         .map(|name| format!("{name} {} in head, {} in base", text(is.get(name)), text(was.get(name))))
         .collect();
-    let more = different.len().saturating_sub(NAMED);
-    let named = different.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
-    Ok((!different.is_empty()).then(|| format!("{named}{rest}")))
+    Ok((!different.is_empty()).then(|| first_of(&different, NAMED, "; ")))
+}
+
+/// The packages that a lock file lists.
+pub fn packages(lock: &Table) -> &[Value] {
+    lock.get("package").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// What a lock file says of a package.
+pub fn field<'p>(package: &'p Value, name: &str) -> Option<&'p str> {
+    package.get(name).and_then(Value::as_str)
 }
 
 /// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
 fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let text = read_text(path, MAX_BYTES)?;
-    let lock: toml::Table = text.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))?;
-    let packages = lock.get("package").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    let lock: Table = text.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))?;
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for package in &packages {
-        let field = |name: &str| {
-            package.get(name).and_then(toml::Value::as_str).map(|text| printable_within(text, 200).into_owned())
-        };
+    for package in packages(&lock) {
+        let field = |name: &str| field(package, name).map(|text| printable_within(text, 200).into_owned());
         let (Some(name), Some(version), Some(source)) = (field("name"), field("version"), field("source")) else {
             continue;
         };

@@ -38,9 +38,6 @@ pub struct LinkCommand {
 impl Linker {
     /// Compiles the last crate of `target`; `folder` is there, and takes the linker's command. `None` when that fails, or `stop`
     /// says so before it ends.
-    ///
-    /// # Errors
-    /// When cargo does not start, or what the compiler says cannot be read.
     pub fn capture(
         target: &BenchTarget,
         place: Option<&Place>,

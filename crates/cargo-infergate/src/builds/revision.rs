@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
-    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file,
-    outside_paths, output, working_tree,
+    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file, output,
+    outside_paths, working_tree,
 };
 use crate::config::Config;
 use crate::paired::Program;
@@ -217,7 +217,11 @@ impl Tree {
         let listed = git(&self.files, &list).unwrap_or_default();
         // A name that git quotes or takes for a pattern is not kept, and what is in it is built anew.
         let is_plain = |name: &str| !name.contains(['"', '\\', '*', '?', '[', '!', '#']);
-        listed.lines().filter(|name| name.ends_with('/') && is_plain(name)).map(|name| format!("--exclude=/{name}")).collect()
+        listed
+            .lines()
+            .filter(|name| name.ends_with('/') && is_plain(name))
+            .map(|name| format!("--exclude=/{name}"))
+            .collect()
     }
 
     /// The same, built by another toolchain of rustup where one is named.

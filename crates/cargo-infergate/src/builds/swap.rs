@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use toml::{Table, Value};
 
 use super::git::git;
-use super::{asked, bench_target, checkout_folder, lock_file};
+use super::lock_file::{field, packages};
+use super::{asked, bench_target, checkout_folder, lock_file, workspace};
 use infergate_core::text_file::read_text;
 
 /// No manifest is larger.
@@ -33,9 +34,6 @@ enum To {
 
 impl Swap {
     /// From `CRATE=VERSION`, `CRATE=PATH` or `CRATE=URL`.
-    ///
-    /// # Errors
-    /// Text that is none of these, or a folder that is not there.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong =
             || format!("--swap '{text}': write CRATE=VERSION, CRATE=PATH or CRATE=URL, for example candle-core=0.11.1");
@@ -121,9 +119,6 @@ impl Swap {
 }
 
 /// Puts all of them in place in the checkout around `folder`. Together, because crates can need each other's versions.
-///
-/// # Errors
-/// What cargo cannot resolve; a crate that is no dependency, or is what it would become already.
 pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
     let (was, now) = put(swaps, folder)?;
     for swap in swaps {
@@ -139,9 +134,6 @@ pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
 }
 
 /// As [`apply`], for versions that may be there already.
-///
-/// # Errors
-/// As [`apply`]; a lock file that has another version afterwards.
 pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
     let (_, now) = put(swaps, folder)?;
     for swap in swaps {
@@ -156,10 +148,9 @@ pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
 }
 
 /// The lock file before and after.
-fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
+fn put(swaps: &[Swap], folder: &Path) -> Result<(Table, Table)> {
     let lock = bench_target::lock_file(folder)?;
-    let read = || read_text(&lock, lock_file::MAX_BYTES).map(|text| text.replace("\r\n", "\n"));
-    let was = if lock.is_file() { read()? } else { String::new() };
+    let was = if lock.is_file() { read(&lock)? } else { Table::new() };
     for swap in swaps {
         match &swap.to {
             To::Path(path) => swap.patch(folder, &lock, "path", &path.to_string_lossy())?,
@@ -170,7 +161,12 @@ fn put(swaps: &[Swap], folder: &Path) -> Result<(String, String)> {
     turn(swaps, folder, &lock)?;
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
     resolve(folder).with_context(all)?;
-    Ok((was, read()?))
+    Ok((was, read(&lock)?))
+}
+
+/// Empty where it is no lock file: cargo says why.
+fn read(lock: &Path) -> Result<Table> {
+    Ok(read_text(lock, lock_file::MAX_BYTES)?.parse().unwrap_or_default())
 }
 
 /// To a version within what the manifests ask for; else they are made to ask for it. One that no manifest names is tried
@@ -186,8 +182,7 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
         for &(swap, version) in &open {
             let update = ["update", "--package", &swap.spec, "--precise", version];
             // Of vendored packages cargo takes no version by this command, and says nothing.
-            let turned = cargo(folder, &update).is_ok()
-                && is_locked(&read_text(lock, lock_file::MAX_BYTES)?, swap.name(), version);
+            let turned = cargo(folder, &update).is_ok() && is_locked(&read(lock)?, swap.name(), version);
             if !turned && !swap.ask_all(version, folder, lock)? {
                 unnamed.push((swap, version));
             }
@@ -202,27 +197,22 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
     }
 }
 
-fn is_locked(lock: &str, name: &str, version: &str) -> bool {
+fn is_locked(lock: &Table, name: &str, version: &str) -> bool {
     // What is behind a plus, as in 2.0.16+zstd.1.5.7, need not be asked for.
-    let (whole, begin) = (format!("version = \"{version}\""), format!("version = \"{version}+"));
-    let is_it = |line: &str| line == whole || line.starts_with(&begin);
-    locked(lock, name).iter().any(|package| package.lines().any(is_it))
+    let is_it =
+        |locked: &str| locked.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'));
+    locked(lock, name).iter().any(|package| field(package, "version").is_some_and(is_it))
 }
 
-/// What a lock file says of the packages of this name.
-fn locked<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
-    let packages = lock.split("[[patch.unused]]").next().unwrap_or_default();
-    packages.split("[[package]]").filter(|package| is_of(package, name)).collect()
+/// All that a lock file says of the packages of this name.
+fn locked<'l>(lock: &'l Table, name: &str) -> Vec<&'l Value> {
+    packages(lock).iter().filter(|package| field(package, "name") == Some(name)).collect()
 }
 
 /// Whether a lock file says that nothing uses the patch of this name. Others may stand there from before.
-fn is_unused(lock: &str, name: &str) -> bool {
-    lock.split("[[patch.unused]]").skip(1).any(|patch| is_of(patch, name))
-}
-
-fn is_of(entry: &str, name: &str) -> bool {
-    let name = format!("name = \"{name}\"");
-    entry.lines().any(|line| line == name)
+fn is_unused(lock: &Table, name: &str) -> bool {
+    let unused = lock.get("patch").and_then(|patch| patch.get("unused")).and_then(Value::as_array);
+    unused.is_some_and(|unused| unused.iter().any(|patch| field(patch, "name") == Some(name)))
 }
 
 /// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
@@ -246,14 +236,9 @@ pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
 }
 
 /// The manifests of all packages in the workspace around `folder`, and its root's.
-///
-/// # Errors
-/// When cargo does not start.
 pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
-    let metadata = bench_target::metadata(folder)?;
-    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
-    let mut all: Vec<PathBuf> =
-        packages.iter().filter_map(|package| package["manifest_path"].as_str().map(PathBuf::from)).collect();
+    let packages = workspace::packages(folder)?.unwrap_or_default();
+    let mut all: Vec<PathBuf> = packages.into_iter().map(|package| package.manifest_path).collect();
     let root = lock.with_file_name("Cargo.toml");
     if !all.contains(&root) {
         all.push(root);
@@ -261,28 +246,18 @@ pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// A manifest.
-///
-/// # Errors
-/// One that cannot be read or is not TOML.
 pub fn table(manifest: &Path) -> Result<Table> {
     let text = read_text(manifest, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
 /// Writes a manifest of the checkout around `folder`.
-///
-/// # Errors
-/// One that cannot be written, or is a link out of the checkout.
 pub fn write(folder: &Path, manifest: &Path, table: &Table) -> Result<()> {
     let files = git(folder, &["rev-parse", "--show-toplevel"])?;
     checkout_folder::write(Path::new(&files), manifest, &table.to_string())
 }
 
 /// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is.
-///
-/// # Errors
-/// What cargo cannot resolve.
 pub fn resolve(folder: &Path) -> Result<()> {
     cargo(folder, &["metadata", "--format-version", "1"])
 }

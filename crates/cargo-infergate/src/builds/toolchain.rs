@@ -65,9 +65,6 @@ fn has_file(folder: &Path) -> bool {
 
 /// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
 /// built by it; neither does it know the argument that is asked with here.
-///
-/// # Errors
-/// A name that rustup does not know, or no rustup.
 pub fn ensure(name: &str) -> Result<()> {
     let knows = |program: &str| {
         let mut program = Command::new(program);

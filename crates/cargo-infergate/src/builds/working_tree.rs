@@ -12,9 +12,6 @@ const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Makes the checkout `to` hold what the working tree `from` holds; both are at one commit. Gives whether there was anything.
-///
-/// # Errors
-/// What cannot be read or written, or is too much.
 pub fn lay(from: &Path, to: &Path) -> Result<bool> {
     let files = uncommitted(from)?;
     ensure!(

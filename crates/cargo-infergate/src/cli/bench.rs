@@ -74,9 +74,7 @@ pub struct How<'a> {
 
 /// A receipt, whole or partial, and where it is to be kept.
 pub struct Measured {
-    /// What was measured.
     pub receipt: Receipt,
-    /// The file.
     pub out: PathBuf,
 }
 
@@ -90,9 +88,6 @@ pub fn keep(out: &Path, receipt: &Receipt, written: &mut Written) {
 
 /// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. The caller [keeps](keep) the receipt, after it has
 /// shown what it makes of it.
-///
-/// # Errors
-/// As [`suite::run`] and [`memory::follow`].
 pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Measured> {
     let out = how.out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
     outputs::fresh(&out)?;

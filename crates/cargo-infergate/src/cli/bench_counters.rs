@@ -69,7 +69,9 @@ pub fn attach(
             receipt.partial = true;
             return;
         }
-        Err(error) => format!("allocations are not counted: {}", printable_within(&format!("{error:#}"), MOST_CHARACTERS)),
+        Err(error) => {
+            format!("allocations are not counted: {}", printable_within(&format!("{error:#}"), MOST_CHARACTERS))
+        }
     };
     output::line(&why);
     receipt.notes.push(Note::from(why));
@@ -164,7 +166,8 @@ impl<'a> Run<'a> {
 
     fn start(&self, side: usize) -> Result<(Client<'a>, String)> {
         let (program, load) = (self.programs[side], &self.request.load);
-        let (mut client, hello) = Client::spawn(&program.open()?, load, Patience::with_first(PATIENCE), self.cancelled)?;
+        let (mut client, hello) =
+            Client::spawn(&program.open()?, load, Patience::with_first(PATIENCE), self.cancelled)?;
         ensure!(client.can(Capability::Count), "a bench target that was built to count cannot");
         client.load(load, self.request.prompt_text.as_deref()).context("a bench target that counts does not start")?;
         Ok((client, hello.tool))

@@ -102,9 +102,6 @@ pub fn run(asked: &Bless) -> Result<i32> {
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
 /// lost. It is the folder that is locked, so that no file comes beside those that are committed.
-///
-/// # Errors
-/// A folder that cannot be made or opened; a wait that the user ended.
 pub fn alone(asked: &Bless, folder: &Path) -> Result<Option<File>> {
     // Elsewhere folders are not opened, and two at once are their user's to keep apart.
     if asked.dry_run || !cfg!(unix) {

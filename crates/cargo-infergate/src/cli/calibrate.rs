@@ -164,7 +164,6 @@ fn builds(config: &Config, asked: &Calibrate, plan: &Plan, cancelled: &AtomicBoo
     layouts::beside(config, &worker, shuffled, cancelled)
 }
 
-/// How much to measure.
 struct Plan {
     gates: usize,
     layouts: usize,

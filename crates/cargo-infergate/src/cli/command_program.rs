@@ -14,9 +14,6 @@ use crate::watcher;
 use infergate_core::case::BenchName;
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
-///
-/// # Errors
-/// A build that fails, a program that is not there.
 pub fn program(
     asked: &WorkerCommand,
     folder: &Path,
@@ -55,10 +52,6 @@ pub struct CommandWorker {
     command: Vec<OsString>,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// As [`command_worker::serve`].
 pub fn serve(asked: CommandWorker) -> Result<i32> {
     let CommandWorker { name, check_output, mut command } = asked;
     // What every worker is told, which is not for the program.

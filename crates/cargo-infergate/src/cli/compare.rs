@@ -37,7 +37,6 @@ impl TakesKeys for Compare {
     }
 }
 
-/// Reads both, judges, prints.
 pub fn run(asked: &Compare) -> Result<i32> {
     let Compare { base, head, json, keys } = asked;
     let read = [("BASE", slice::from_ref(base)), ("HEAD", slice::from_ref(head))];

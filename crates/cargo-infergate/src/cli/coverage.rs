@@ -109,10 +109,6 @@ pub struct Coverage {
     command: Vec<OsString>,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// A program that cannot be started or traced.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub fn serve(asked: &Coverage) -> Result<i32> {
     infergate_core::process::end_with_parent();
@@ -124,10 +120,6 @@ pub fn serve(asked: &Coverage) -> Result<i32> {
     crate::coverage::trace(program.as_ref(), arguments, package, &functions, &asked.seen)
 }
 
-/// Runs it.
-///
-/// # Errors
-/// Always: no other system is traced.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub fn serve(_: &Coverage) -> Result<i32> {
     anyhow::bail!("functions are watched on Linux for x86-64 alone")

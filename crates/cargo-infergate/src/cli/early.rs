@@ -12,9 +12,6 @@ use crate::machine;
 use crate::receipt::{Baseline, Calibration, Target, read};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
-///
-/// # Errors
-/// The first of them.
 pub fn check(config: &Config) -> Result<()> {
     let model = &config.measured.model;
     ensure!(
@@ -26,9 +23,6 @@ pub fn check(config: &Config) -> Result<()> {
 
 /// Refuses a target that no case of the run can meet. Where the worker is `given`, or a bench target of the team's own, only it
 /// knows its cases.
-///
-/// # Errors
-/// The first of them; a pattern that names no case.
 pub fn targets(config: &Config, given: bool) -> Result<()> {
     let known = possible_cases(&config.measured.cases);
     if known.is_err() && (given || config.bench.target != BenchTarget::default().target) {
@@ -60,9 +54,6 @@ fn names_one_of(target: &Target, cases: &[Case]) -> Result<()> {
 }
 
 /// Reads every baseline of this machine class: a run should not end at one that cannot be read.
-///
-/// # Errors
-/// The first that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
     for path in flags::json_files(&config.baselines.join(machine::detect().class))? {
         read::<Baseline>(&path)?;
@@ -71,9 +62,6 @@ pub fn baselines(config: &Config) -> Result<()> {
 }
 
 /// As [`baselines`], of the calibrations.
-///
-/// # Errors
-/// The first that cannot be read.
 pub fn calibrations(config: &Config) -> Result<()> {
     for path in flags::json_files(&calibrate::folder(config, &machine::detect().class))? {
         read::<Calibration>(&path)?;

@@ -84,9 +84,6 @@ pub fn attach(
 }
 
 /// Explains one case between two programs.
-///
-/// # Errors
-/// A program that cannot be read; when the user ended it.
 pub fn between(
     (case, difference): (&PairedCase, Difference),
     (base, head): (&Program, &Program),

@@ -17,7 +17,6 @@ pub const JUDGING: &str = "How to judge";
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
-    /// Their flags.
     fn keys() -> Vec<Arg>;
 }
 
@@ -29,17 +28,11 @@ pub struct Keys<C> {
 
 impl<C> Keys<C> {
     /// `infergate.toml`, then the environment, then these flags.
-    ///
-    /// # Errors
-    /// As [`Config::load`]; a flag's value out of range, by the flag.
     pub fn config(&self) -> Result<Config> {
         self.over(Config::load(&env::current_dir().context("the current folder cannot be read")?)?)
     }
 
     /// `config`, and over it these flags.
-    ///
-    /// # Errors
-    /// A flag's value out of range, by the flag.
     pub fn over(&self, mut config: Config) -> Result<Config> {
         for (key, words) in &self.given {
             config.apply_text(key, words).with_context(|| format!("--{}", key.flag()))?;
@@ -103,7 +96,6 @@ pub fn of(group: Group) -> Vec<Arg> {
     KEYS.iter().filter(|key| key.group == group).map(|key| arg(key).help_heading(heading)).collect()
 }
 
-/// Their ids.
 pub fn ids(groups: &[Group]) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter(|key| groups.contains(&key.group)).map(|key| key.name)
 }
@@ -162,9 +154,6 @@ fn arg(key: &'static Key) -> Arg {
 }
 
 /// The `.json` files straight in `folder`, sorted; none where there is no such folder.
-///
-/// # Errors
-/// A folder that is there and cannot be read.
 pub fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = entries(folder)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));

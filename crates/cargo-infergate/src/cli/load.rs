@@ -320,7 +320,6 @@ pub struct ScriptServer {
     shared: bool,
 }
 
-/// Runs it.
 pub fn script_server(asked: &ScriptServer) -> Result<i32> {
     let &ScriptServer { ttft_ns, itl_ns, tokens, shared } = asked;
     script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens, is_shared: shared })?;

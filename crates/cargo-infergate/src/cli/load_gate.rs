@@ -18,17 +18,11 @@ use crate::report::inputs::Inputs;
 use crate::report::{self, blessing};
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn is_load(path: &Path) -> Result<bool> {
     Ok([LOAD_SCHEMA, LOAD_BASELINE_SCHEMA].contains(&schema_of(path)?.as_str()))
 }
 
 /// `compare`: a load receipt with another one, or with a load baseline.
-///
-/// # Errors
-/// Files of other kinds, or that cannot be judged.
 pub fn compare(config: &Config, base: &Path, head: &Path, json: Option<&Path>) -> Result<i32> {
     let head: LoadReceipt = read(head)?;
     let verdict = match schema_of(base)?.as_str() {
@@ -41,9 +35,6 @@ pub fn compare(config: &Config, base: &Path, head: &Path, json: Option<&Path>) -
 }
 
 /// `gate --receipt`: a load receipt against the baseline of its machine class.
-///
-/// # Errors
-/// Files that cannot be read, judged or written.
 pub fn gate(config: &Config, receipt: &Path, json: Option<&Path>, folder: Option<&Path>) -> Result<i32> {
     let receipt: LoadReceipt = read(receipt)?;
     let verdict = judge(&receipt, usual(config, &receipt)?.as_ref(), &config.policy)?;
@@ -57,9 +48,6 @@ pub fn gate(config: &Config, receipt: &Path, json: Option<&Path>, folder: Option
 }
 
 /// `bless --receipt`: each receipt as a session.
-///
-/// # Errors
-/// A run that must not become a session; files that cannot be read or written.
 pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
     let mut receipts: Vec<LoadReceipt> = asked.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
@@ -106,9 +94,6 @@ pub struct LoadGate {
 #[cfg(feature = "load")]
 impl LoadGate {
     /// Reads the baseline of `--baseline`, before anything is measured.
-    ///
-    /// # Errors
-    /// One that cannot be read; settings out of range.
     pub fn from(asked: &Load) -> Result<Self> {
         let config = asked.keys.config()?;
         config.policy.validate()?;
@@ -119,9 +104,6 @@ impl LoadGate {
     }
 
     /// Finds the usual baseline of a run that begins as `receipt`, where none was given.
-    ///
-    /// # Errors
-    /// One that cannot be read; a verdict that was asked for on a part of a load.
     pub fn find(&mut self, receipt: &LoadReceipt) -> Result<()> {
         if !receipt.shards.is_empty() {
             ensure!(
@@ -143,9 +125,6 @@ impl LoadGate {
     }
 
     /// Shows and writes the verdict on `receipt` and gives its exit code; `None` where there is nothing to judge by.
-    ///
-    /// # Errors
-    /// A run that cannot be judged.
     pub fn finish(&self, receipt: &LoadReceipt, written: &mut Written) -> Result<Option<i32>> {
         if !self.judges() {
             return Ok(None);
@@ -170,9 +149,6 @@ fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, 
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.
-///
-/// # Errors
-/// Targets that were given by a flag.
 pub fn ensure_no_targets<C>(keys: &Keys<C>) -> Result<()> {
     ensure!(
         !keys.has("targets"),

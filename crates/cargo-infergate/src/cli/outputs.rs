@@ -27,9 +27,6 @@ pub struct Files<'a> {
 impl Files<'_> {
     /// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
     /// reads the file next. From now on `--json -` holds.
-    ///
-    /// # Errors
-    /// A file that cannot be written; one that is named twice, or that the command reads too.
     pub fn begin(&self) -> Result<()> {
         output::heed_json(self.json);
         let mut seen: Vec<(&str, &PathBuf)> = Vec::new();
@@ -58,9 +55,6 @@ impl Files<'_> {
 }
 
 /// Whether `path` can be written; what an earlier run left there is removed.
-///
-/// # Errors
-/// When it cannot.
 pub fn fresh(path: &Path) -> Result<()> {
     ensure_writable(path)?;
     match fs::remove_file(path) {
@@ -78,9 +72,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// Writes what `--json` asked for, to stdout where `path` is `-`.
-///
-/// # Errors
-/// As [`write_json`].
 pub fn put<T: Serialize>(path: &Path, document: &T) -> Result<()> {
     if output::is_stdout(path) {
         output::json(&to_json(document)?);
@@ -102,7 +93,6 @@ impl<'a> Kept<'a> {
         Self { path, said: Cell::new(false), has_some: Cell::new(false) }
     }
 
-    /// Writes what there is.
     pub fn keep<T: Serialize>(&self, document: &T) {
         match write_json(self.path, document) {
             Ok(()) => self.has_some.set(true),

@@ -72,15 +72,11 @@ fn below() -> String {
 
 /// Empties the folder of `--report` of the pages of an earlier run: a comment that says "pass" must not outlive a gate that
 /// failed to run.
-///
-/// # Errors
-/// A file there that cannot be replaced.
 pub fn begin(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
-/// Reads, reports, writes.
 pub fn run(asked: &Report) -> Result<i32> {
     let Report { files, out, format, splice, pull_request, json, keys } = asked;
     output::heed_json(json.as_ref());

@@ -17,7 +17,6 @@ use crate::receipt::{CodeRecord, Note};
 use crate::why::names::last_part;
 use infergate_core::printable::printable_within;
 
-/// What was found.
 #[derive(Default)]
 pub struct Look {
     /// How the code of both differs; `None` where it was not compared.

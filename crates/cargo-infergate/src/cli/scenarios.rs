@@ -17,9 +17,6 @@ struct File {
 }
 
 /// Those of the `infergate.toml` that holds in `folder`; none where it has none.
-///
-/// # Errors
-/// One that is not sound.
 pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
     find_file(folder).map_or_else(|| Ok(Vec::new()), |path| in_file(&path))
 }

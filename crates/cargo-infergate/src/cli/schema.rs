@@ -22,7 +22,6 @@ pub struct Schema {
     json: Option<PathBuf>,
 }
 
-/// Prints or writes.
 pub fn run(asked: &Schema) -> Result<i32> {
     output::heed_json(asked.json.as_ref());
     if let Some(json) = &asked.json {

@@ -19,9 +19,6 @@ use infergate_core::worker::Launcher;
 pub const COMMAND: &str = "__server-worker";
 
 /// Builds the server in `folder` and gives it as a worker. `side` is how messages name it: `base`.
-///
-/// # Errors
-/// A build that fails, a program that is not there.
 pub fn program(
     config: &Config,
     folder: &Path,
@@ -47,9 +44,6 @@ pub fn program(
 }
 
 /// The servers that run at `urls`; blocks take them in turn.
-///
-/// # Errors
-/// A current folder that cannot be read, scenarios that are not sound.
 pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
@@ -62,9 +56,6 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
 }
 
 /// The case that a memory phase repeats.
-///
-/// # Errors
-/// As [`running`].
 pub fn memory_case() -> Result<Case> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let first = scenarios(&here)?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();

@@ -39,10 +39,6 @@ pub struct ServerWorker {
     command: Vec<String>,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// As [`worker::serve`].
 pub fn serve(asked: ServerWorker) -> Result<i32> {
     let mut command = asked.command;
     if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {

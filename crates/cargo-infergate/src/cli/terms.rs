@@ -40,9 +40,6 @@ impl Agreed {
 }
 
 /// The terms of a gate against `revision`, where `config` is head's file, variables and flags.
-///
-/// # Errors
-/// An unknown revision; a file of base's that cannot be read or understood.
 pub fn of(revision: &str, gate: &Gate, config: &Config) -> Result<Agreed> {
     let here = env::current_dir().context("the current folder cannot be read")?;
     // Outside git, or without it, the checkout that follows says so.

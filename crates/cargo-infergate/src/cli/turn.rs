@@ -33,17 +33,11 @@ pub struct Wait {
 pub struct Turn(Option<File>);
 
 /// Waits until no other command measures on this machine, unless `--no-wait` was given.
-///
-/// # Errors
-/// When the user ends the wait.
 pub fn take(wait: &Wait) -> Result<Turn> {
     lock(wait, Kind::Alone)
 }
 
 /// As [`take`], for the parts of one load, which measure side by side.
-///
-/// # Errors
-/// As [`take`].
 #[cfg(feature = "load")]
 pub fn share(wait: &Wait) -> Result<Turn> {
     lock(wait, Kind::Shared)
@@ -61,9 +55,6 @@ pub enum Kind {
 
 /// Locks `file` until it is closed. Where another process has it, says `words` once and waits, but not for one that `is_ours` says
 /// needs no waiting for. A file system without locks counts as free.
-///
-/// # Errors
-/// When the user ends the wait.
 pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &dyn Fn() -> bool) -> Result<()> {
     let mut said = false;
     loop {

@@ -15,7 +15,6 @@ use super::content::{Contents, Sides, readable};
 use super::functions::{self, Function};
 use super::image::Image;
 
-/// What differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Functions that differ, those first whose names say most: those that are in one alone or have other instructions, then those that
@@ -26,7 +25,6 @@ pub struct Changed {
     pub is_all: bool,
 }
 
-/// A function that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFunction {
     /// Its name, without hashes.

@@ -127,7 +127,6 @@ pub struct Sides<'a, 'data> {
 }
 
 impl<'a, 'data> Sides<'a, 'data> {
-    /// Of base and head.
     pub fn new(base: Contents<'a, 'data>, head: Contents<'a, 'data>) -> Self {
         Self { base, head, known: HashMap::new(), fresh: Vec::new() }
     }

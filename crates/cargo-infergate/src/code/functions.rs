@@ -10,7 +10,6 @@ use super::image::{Image, Symbol};
 
 /// One function, or several of the same instructions that the linker laid over each other.
 pub struct Function<'data> {
-    /// Where it begins.
     pub address: u64,
     /// Bytes.
     pub size: u64,
@@ -31,7 +30,6 @@ pub struct Function<'data> {
 /// An address in an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
-    /// The address.
     pub address: u64,
     /// Bytes that are read or written there; 0 where the address itself is taken, or jumped to.
     pub bytes: u64,

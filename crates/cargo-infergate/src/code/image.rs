@@ -22,7 +22,6 @@ pub struct Image<'data> {
     pub libraries: Vec<&'data [u8]>,
 }
 
-/// A loaded section.
 pub struct Section<'data> {
     /// Its name: `.rodata`.
     pub name: &'data [u8],
@@ -54,7 +53,6 @@ pub struct Symbol<'data> {
     pub size: u64,
     /// The name, mangled.
     pub name: &'data [u8],
-    /// What it is.
     pub kind: SymbolKind,
 }
 

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::image::{Image, Pointer, Section};
 
-/// Whether they do.
 pub fn is_same(base: &Image, head: &Image) -> bool {
     base.header == head.header
         && base.sections.len() == head.sections.len()

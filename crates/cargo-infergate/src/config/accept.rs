@@ -26,9 +26,6 @@ struct Table {
 }
 
 /// Those in `text`, which stands in the file `path`.
-///
-/// # Errors
-/// A table that lacks something, has an unknown key, or is not sound; with its line.
 pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
     let place = |offset: usize| {
         let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;

@@ -25,9 +25,6 @@ const BREAKPOINT: u8 = 0xCC;
 const WORD: u64 = 8;
 
 /// Runs `program` with `arguments`, and appends to `seen` each of `functions` when it first begins. Gives the program's exit code.
-///
-/// # Errors
-/// A program that cannot be started or traced.
 pub fn trace(
     program: &Path,
     arguments: &[OsString],

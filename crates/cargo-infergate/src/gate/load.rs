@@ -32,9 +32,6 @@ const MOST_REASONS: usize = 3;
 const MOST_DIFFERENCES: usize = 100;
 
 /// Judges a run against the baseline of its machine class, or against none.
-///
-/// # Errors
-/// A policy out of range; the receipt of one shard.
 pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -> Result<Verdict> {
     policy.validate()?;
     head.ensure_whole()?;
@@ -65,9 +62,6 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
 }
 
 /// Compares two runs. One session is no spread: time is advisory.
-///
-/// # Errors
-/// As [`judge`].
 pub fn compare(base: &LoadReceipt, head: &LoadReceipt, policy: &Policy) -> Result<Verdict> {
     base.ensure_whole().context("the base run")?;
     let verdict = judge(head, Some(&LoadBaseline::from_receipt(base)), policy)?;

@@ -21,7 +21,6 @@ pub enum Agreement {
 /// What comparing two outputs found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// How they relate.
     pub agreement: Agreement,
     /// The first token that differs, from 0; `None` where none does.
     pub first_difference: Option<usize>,

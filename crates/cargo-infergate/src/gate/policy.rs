@@ -51,9 +51,6 @@ impl Default for Policy {
 
 impl Policy {
     /// Refuses values that would make the gate meaningless.
-    ///
-    /// # Errors
-    /// The first value out of range, by name.
     pub fn validate(&self) -> Result<()> {
         let Self { alpha, stored_floor, cv_limit, min_sessions, counter_tolerance, drift_tolerance, .. } = self;
         ensure!(*alpha > 0.0 && *alpha < 0.5, "alpha is {alpha}; it must be above 0 and below 0.5, for example 0.01");

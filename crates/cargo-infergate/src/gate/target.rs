@@ -94,7 +94,6 @@ impl TargetMetric {
 /// What is known of a target's metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Measured {
-    /// This was measured.
     Value(f64),
     /// The subject has no such metric, or it was not counted.
     Undefined,
@@ -130,9 +129,6 @@ fn row(target: &Target, subject: Subject, measured: Measured, at_best: Option<(O
 }
 
 /// Refuses a target that names none of `subjects`, before minutes are spent on measuring them.
-///
-/// # Errors
-/// Naming the target and what there is.
 pub fn ensure_targets_name(targets: &[Target], subjects: &[Subject]) -> Result<()> {
     for target in targets {
         ensure!(

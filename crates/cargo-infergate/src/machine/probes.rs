@@ -24,9 +24,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// As [`run`], by `program` (this command itself) as a process of its own, so that the probes' buffers are not in the way of
 /// whatever is measured. It is ended once `cancelled` is set.
-///
-/// # Errors
-/// When it cannot be started, gives no answer in time, or fails: its own words are on stderr.
 pub fn in_process(program: &Path, threads: usize, cancelled: &AtomicBool) -> Result<Probes> {
     let place = program.display();
     let mut command = Command::new(program);

@@ -7,7 +7,6 @@ use infergate_core::worker::WorkerError;
 /// What was asked for, by who has it.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Both.
     pub cases: Vec<Case>,
     pub only_in_head: Vec<Case>,
     pub only_in_base: Vec<Case>,

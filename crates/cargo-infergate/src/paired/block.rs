@@ -5,7 +5,6 @@ use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, WorkerError};
 
-/// Whose process it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Base,
@@ -44,9 +43,7 @@ pub fn order(first: Side, anchor_place: Option<usize>) -> Vec<Who> {
 
 /// A fresh process of each side.
 pub struct Pair<'a> {
-    /// What is compared with.
     pub base: Client<'a>,
-    /// What is judged.
     pub head: Client<'a>,
     /// What head may not drift away from, where there is one.
     pub anchor: Option<Client<'a>>,
@@ -59,7 +56,6 @@ struct Lane {
     slowdown: f64,
 }
 
-/// What one sample took.
 struct Sample {
     /// The whole of it, nanoseconds.
     ns: u64,
@@ -198,7 +194,6 @@ impl<'a> Pair<'a> {
         Ok(Sample { ns: positive(sum_ns, case.id, who)?, tokens_ns: None })
     }
 
-    /// Its process.
     pub fn client(&mut self, who: Who) -> Result<&mut Client<'a>, WorkerError> {
         match who {
             Who::Base => Ok(&mut self.base),

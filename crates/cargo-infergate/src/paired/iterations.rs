@@ -83,7 +83,6 @@ pub fn divide(
 /// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
-    /// What is timed.
     pub timed_ns: f64,
     /// What is set up and asked for, too.
     pub waited_ns: f64,
@@ -92,9 +91,6 @@ pub struct Look {
 /// Iterations of a bench's sample: as many as fit by the time that is timed, `fitting`, and no more than fit by the time that is
 /// waited for. A bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the
 /// bench; what its closure does once for each sample is waited for whatever the iterations.
-///
-/// # Errors
-/// Those of `look`.
 pub fn grow<E>(
     first: Look,
     fitting: impl Fn(f64) -> usize,

@@ -49,9 +49,6 @@ impl Layouts {
 impl PairedRun<'_> {
     /// From the next block on each starts one of these builds of each side, or again those that the pilot saw. What
     /// `link` takes is no part of the time to measure in.
-    ///
-    /// # Errors
-    /// Those of `link`.
     pub fn lay_out(&mut self, link: impl FnOnce(&PairedReceipt) -> Result<Option<Layouts>>) -> Result<()> {
         let begun_ns = self.clock.now_ns();
         self.layouts = link(&self.receipt)?;

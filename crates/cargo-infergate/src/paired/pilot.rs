@@ -38,7 +38,6 @@ const PILOT_PAIRS_OF_MANY: usize = 16;
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
-/// What the pilot found.
 pub struct Pilot {
     /// The suite, without blocks.
     pub receipt: PairedReceipt,

@@ -11,13 +11,10 @@ use infergate_core::worker::Program;
 /// What to compare, with what.
 #[derive(Debug, Clone)]
 pub struct PairedRequest {
-    /// What is compared with.
     pub base: Program,
-    /// What is judged.
     pub head: Program,
     /// What head may not drift away from.
     pub anchor: Option<AnchorRequest>,
-    /// The model, for all.
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,
@@ -54,9 +51,7 @@ pub struct PairedRequest {
 /// One of several machines that measure a suite together: number `number`, from 1, of `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one.
     pub number: usize,
-    /// So many there are.
     pub of: usize,
 }
 

@@ -149,9 +149,6 @@ impl Accept {
     }
 
     /// Refuses one that says too little, or what no row could be.
-    ///
-    /// # Errors
-    /// The first thing that is missing or too much.
     pub fn validate(&self) -> Result<()> {
         let (metric, case) = (&self.metric, self.case.id());
         ensure!(
@@ -185,9 +182,6 @@ impl Accept {
 }
 
 /// Refuses tables that a run cannot have asked for: too many, or two of one thing.
-///
-/// # Errors
-/// The first table that is not sound.
 pub fn validate_accepts(accepts: &[Accept]) -> Result<()> {
     ensure!(accepts.len() <= MAX_ACCEPTS, "{} are too many, at most {MAX_ACCEPTS} are read", accepts.len());
     for (at, accept) in accepts.iter().enumerate() {
@@ -226,9 +220,6 @@ impl Terms {
     }
 
     /// Refuses terms that no gate had.
-    ///
-    /// # Errors
-    /// The first table that is not sound.
     pub fn validate(&self) -> Result<()> {
         validate_accepts(&self.accept)?;
         validate_accepts(&self.accepted_before)

@@ -110,10 +110,6 @@ impl Baseline {
     }
 
     /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
-    ///
-    /// # Errors
-    /// As [`Receipt::ensure_blessable`] and [`ensure_same_subject`](Self::ensure_same_subject), or a run of another machine
-    /// class; names both.
     pub fn ensure_accepts(&self, receipt: &Receipt) -> Result<()> {
         receipt.ensure_blessable()?;
         self.ensure_same_subject(receipt)?;
@@ -127,9 +123,6 @@ impl Baseline {
     }
 
     /// Refuses a run of something else than this baseline's engine, model, dtype and seed.
-    ///
-    /// # Errors
-    /// Names both engines, models, dtypes or seeds.
     pub fn ensure_same_subject(&self, receipt: &Receipt) -> Result<()> {
         let (base, head) = (&self.engine, &receipt.engine);
         let subjects = [
@@ -171,9 +164,6 @@ impl Baseline {
 
 impl Baseline {
     /// Refuses a baseline that cannot be judged against.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with the command `bless`");
         at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;

@@ -149,9 +149,6 @@ impl PowerCase {
 
 impl Calibration {
     /// Refuses one that says nothing.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, or zero.
     pub fn validate(&self) -> Result<()> {
         let known = validate_suite(&self.cases, |_| false)?;
         at_most(known.len(), MAX_CALIBRATED_CASES, "cases")?;

@@ -54,9 +54,6 @@ impl LlamaBenchTest {
 }
 
 /// Reads the tests of a file.
-///
-/// # Errors
-/// A file that cannot be read, is not a list of llama-bench's tests, or holds a number that no run gives.
 pub fn read_llama_bench(path: &Path) -> Result<Vec<LlamaBenchTest>> {
     let text = read_text(path, MAX_FILE_BYTES)?;
     let read = || -> Result<Vec<LlamaBenchTest>> {

@@ -149,9 +149,6 @@ pub struct SideRecord {
 
 impl SideRecord {
     /// Refuses a side that cannot be judged.
-    ///
-    /// # Errors
-    /// An engine without a name; counters that cannot be.
     pub(super) fn validate(&self) -> Result<()> {
         at_most(self.counted.len(), MAX_CASES, "cases")?;
         at_most(self.unmatched.len(), MAX_CASES, "benches")?;
@@ -249,9 +246,6 @@ impl PairedReceipt {
     }
 
     /// Refuses a receipt that cannot be judged.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, zero, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;

@@ -109,10 +109,6 @@ impl Verdict {
     }
 
     /// Refuses one that nobody could have reached: whoever reads a verdict asks its rows.
-    ///
-    /// # Errors
-    /// More rows or notes than a run can have; a row that contradicts its own numbers; a decision, or an exit code, that does
-    /// not follow from the rows.
     pub fn validate(&self) -> Result<()> {
         at_most(self.rows.len(), MAX_ROWS, "rows")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;

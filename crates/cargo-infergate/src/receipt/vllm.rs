@@ -74,18 +74,12 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::
 }
 
 /// Whether the file is one object, as vLLM's are: llama-bench's are a list, and neither names its format.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn is_vllm(path: &Path) -> Result<bool> {
     let text = read_text(path, MAX_FILE_BYTES)?;
     Ok(text.trim_start().starts_with('{'))
 }
 
 /// Reads one.
-///
-/// # Errors
-/// A file that cannot be read, is no such result, or holds a number that no run gives.
 pub fn read_vllm(path: &Path) -> Result<VllmResult> {
     let text = read_text(path, MAX_FILE_BYTES)?;
     let read = || -> Result<VllmResult> {

@@ -132,9 +132,6 @@ fn no_run_or_load(inputs: &Inputs) -> Option<&'static str> {
 }
 
 /// The exporters of these names, or the usual ones that have what they need.
-///
-/// # Errors
-/// A name that is none, or a format that lacks what it needs.
 pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
     if names.is_empty() {
         let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.is_usual);

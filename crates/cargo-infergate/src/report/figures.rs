@@ -90,7 +90,6 @@ impl Spread {
         self.values.len()
     }
 
-    /// The arithmetic mean.
     pub fn mean(&self) -> Cell {
         Cell::number(mean(&self.values), self.unit, self.too_few(1))
     }
@@ -105,12 +104,10 @@ impl Spread {
         Cell::number(coefficient_of_variation(&self.values), Unit::Fraction, self.too_few(2))
     }
 
-    /// The smallest.
     pub fn min(&self) -> Cell {
         self.extreme(f64::min)
     }
 
-    /// The largest.
     pub fn max(&self) -> Cell {
         self.extreme(f64::max)
     }

@@ -6,7 +6,7 @@ use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::Glance;
 use crate::receipt::{Allocated, Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
-use infergate_core::printable::printable;
+use infergate_core::printable::{first_of, printable};
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
 const MOST_TABLES: usize = 5;
@@ -103,9 +103,7 @@ fn glanced(glance: &Glance) -> String {
 
 /// As many as a line has room for.
 fn named(all: &[String]) -> String {
-    let more = all.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", all[..all.len().min(NAMED)].join(", "))
+    first_of(all, NAMED, ", ")
 }
 
 /// What the time given is enough for, said before it is used. `needed_s` is what all cases would take, where that is known.

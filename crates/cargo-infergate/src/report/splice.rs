@@ -17,9 +17,6 @@ const BEGIN: &str = "<!-- infergate:";
 const END: &str = "<!-- /infergate -->";
 
 /// `document` with every marked part anew. A marker is a line of its own: one inside a line is text, of a model's name perhaps.
-///
-/// # Errors
-/// No marker, one that is not ended, or one that names nothing of the report.
 pub fn splice(document: &str, inputs: &Inputs, report: &Report, command: &str) -> Result<String> {
     let mut text = String::with_capacity(document.len());
     let mut lines = document.split_inclusive('\n');

@@ -42,17 +42,12 @@ pub struct Start {
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
     process: Group,
-    /// All it writes.
     log: File,
-    /// Where it listens.
     pub address: SocketAddr,
 }
 
 impl Server {
     /// Starts it on a free port of this machine, and waits.
-    ///
-    /// # Errors
-    /// A program that does not start, ends, or is not ready in time, with the last line of its log.
     pub fn start(start: &Start) -> Result<Self> {
         ensure!(
             start.command.iter().any(|word| word.contains(PORT)),

@@ -54,7 +54,6 @@ pub struct Job {
     pub server: Where,
     /// What every request says.
     pub wanted: Wanted,
-    /// What users do.
     pub scenarios: Vec<Scenario>,
     /// Whether the same prompt gives the same text.
     pub check_output: bool,
@@ -62,10 +61,8 @@ pub struct Job {
     pub users: Option<u32>,
 }
 
-/// Where the server is.
 #[derive(Debug, Clone)]
 pub enum Where {
-    /// It is started here.
     Started(Start),
     /// It runs at this URL.
     Running(String),

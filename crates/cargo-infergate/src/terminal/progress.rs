@@ -23,7 +23,6 @@ const END: Duration = Duration::from_secs(2);
 /// Set by Ctrl-C.
 static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The line.
 pub struct Line {
     bar: ProgressBar,
     /// What was said last, where stderr is not a terminal.
@@ -33,7 +32,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}") {
@@ -99,9 +97,6 @@ fn time(so_far: Duration, done: usize, left: usize) -> String {
 }
 
 /// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
-///
-/// # Errors
-/// When the signal handler cannot be installed.
 pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     if let Some(cancelled) = CANCELLED.get() {
         return Ok(cancelled.clone());
@@ -127,9 +122,6 @@ pub fn is_cancelled() -> bool {
 
 /// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
 /// user wants the run to end, or `stop` says so.
-///
-/// # Errors
-/// When the system cannot say how it ended.
 pub fn until_ended(process: &mut Group, stop: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
     while !process.has_ended() {
         if stop() || is_cancelled() {

@@ -20,9 +20,6 @@ pub fn take_over() {
 
 /// Ends every child of this process, and those that become its children by that, until there is none. No other thread of this
 /// process may wait for a child meanwhile: a signal goes only to one that nobody waited for.
-///
-/// # Errors
-/// When some do not end.
 pub fn end_children() -> Result<()> {
     let begun = Instant::now();
     while has_children() {

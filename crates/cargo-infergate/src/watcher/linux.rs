@@ -16,9 +16,6 @@ const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQU
 
 /// Runs the program `words` and ends as it ends; all that it leaves behind is ended then, or when this process is asked to end, or
 /// when its parent is gone.
-///
-/// # Errors
-/// When the program cannot be started, or something does not end.
 pub fn watch(words: &[OsString]) -> Result<i32> {
     let (program, arguments) = words.split_first().context("the watcher was given no program")?;
     let signals = blocked();

@@ -30,9 +30,6 @@ impl<'a> Process<'a> {
     }
 
     /// Each record's frames, innermost first. One that lies in no file of code has none.
-    ///
-    /// # Errors
-    /// A file that no profiler wrote.
     pub fn stacks(&self, bytes: &[u8], mut each: impl FnMut(&[Frame])) -> Result<()> {
         let mut unwinder = self.unwinder();
         for record in stacks::read(bytes)? {

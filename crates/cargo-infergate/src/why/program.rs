@@ -141,7 +141,6 @@ impl Program {
         Some(module.from.wrapping_add(*offset).wrapping_sub(module.offset).wrapping_sub(*address))
     }
 
-    /// For unwinding.
     pub fn unwinding(&self) -> ExplicitModuleSectionInfo<Section> {
         let found = |name: &str| self.sections.iter().find(|(known, ..)| known == name);
         let data = |name: &str| found(name).map(|(_, _, range)| Section(self.bytes.clone(), range.clone()));

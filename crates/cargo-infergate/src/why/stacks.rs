@@ -25,9 +25,6 @@ impl Record<'_> {
 }
 
 /// All records of a file.
-///
-/// # Errors
-/// One that is cut off, or longer than any can be.
 pub fn read(mut bytes: &[u8]) -> Result<Vec<Record<'_>>> {
     let mut records = Vec::new();
     while !bytes.is_empty() {

@@ -46,7 +46,6 @@ fn whose(frames: &[Frame]) -> Option<usize> {
 }
 
 impl Tally {
-    /// One more stack.
     pub fn stack(&mut self, frames: &[Frame]) {
         self.records += 1;
         let names = frames.iter().rev().map(|frame| frame.name.clone());

@@ -24,21 +24,21 @@ pub trait Format: DeserializeOwned {
     fn check(&self) -> Result<()>;
 }
 
-impl Format for Receipt {
-    const SCHEMA: &'static str = RECEIPT_SCHEMA;
+/// Makes a file format of each type, by the name in its `schema` field: the rules are those of the type's own `validate`.
+#[macro_export]
+macro_rules! formats {
+    ($($kind:ty: $schema:expr),+ $(,)?) => {$(
+        impl $crate::receipt::Format for $kind {
+            const SCHEMA: &'static str = $schema;
 
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
+            fn check(&self) -> ::anyhow::Result<()> {
+                self.validate()
+            }
+        }
+    )+};
 }
 
-impl Format for MemoryReceipt {
-    const SCHEMA: &'static str = MEMORY_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
+formats!(Receipt: RECEIPT_SCHEMA, MemoryReceipt: MEMORY_SCHEMA);
 
 /// Reads a file of the format `T` and checks it.
 ///

@@ -81,9 +81,6 @@ impl Events {
 
     /// The stream ended: an event whose last line is whole and that lacks only the empty line is handed over too. Half a line
     /// is dropped.
-    ///
-    /// # Errors
-    /// What `found` returns.
     pub fn finish<E: From<TooLarge>>(&mut self, mut found: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
         if self.line.is_empty() { self.end_event(&mut found) } else { Ok(()) }
     }

@@ -71,9 +71,6 @@ impl Completion {
     }
 
     /// Takes bytes that one read of the socket gave at `read_ns`. Gives how many pieces of output were in them.
-    ///
-    /// # Errors
-    /// Bytes that are no events of a completion, an error event, an answer without an end.
     pub fn read(&mut self, read_ns: u64, bytes: &[u8], record: &mut RequestRecord) -> Result<u64, Failure> {
         self.read_bytes += bytes.len() as u64;
         if self.read_bytes > MAX_SPARE_BYTES + MAX_TOKEN_BYTES * self.asked_tokens {
@@ -92,10 +89,6 @@ impl Completion {
     }
 
     /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); an end before `[DONE]` or a finish reason; no output; with `exact`, another number of tokens
-    /// than asked for.
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
         let mut events = std::mem::take(&mut self.events);
         let outcome = events.finish(|event| self.take(last_ns, event, record).map_err(Fault::Failure));
@@ -196,7 +189,6 @@ impl Completion {
     }
 }
 
-/// Why the parser stopped.
 enum Fault {
     TooLarge,
     Failure(Failure),

@@ -23,9 +23,6 @@ pub struct Tokenizer<'a> {
 
 impl<'a> Tokenizer<'a> {
     /// Starts `program` and loads the model.
-    ///
-    /// # Errors
-    /// A worker that does not start, load or count; a model without a tokenizer.
     pub fn open(program: &Program, request: &LoadRequest, cancelled: &'a AtomicBool) -> Result<Self, WorkerError> {
         let (mut client, _) = Client::spawn(&program.open()?, request, Patience::default(), cancelled)?;
         if !client.can(Capability::CountTokens) {
@@ -42,9 +39,6 @@ impl<'a> Tokenizer<'a> {
 
     /// Writes into each record the number of tokens in its answer. Pieces of a stream hold whole tokens, so that each is counted by
     /// itself: a tokenizer might cut the whole text otherwise than the model wrote it.
-    ///
-    /// # Errors
-    /// A worker that fails, or was asked to end.
     pub fn count(&mut self, records: &mut [RequestRecord], answers: &[AnswerText]) -> Result<(), WorkerError> {
         let mut seen = vec![0; answers.len()];
         let pieces =

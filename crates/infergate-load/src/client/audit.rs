@@ -42,9 +42,6 @@ pub struct Driven {
 
 /// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
 /// in common, or the run was asked to end.
-///
-/// # Errors
-/// As [`drive`].
 pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
     if shared_clock_ns().is_none() {
         return Ok(None);
@@ -56,9 +53,6 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
 }
 
 /// Measures `requests` requests, behind `warm_up_requests` of each user or of the schedule, on a server that follows `script`.
-///
-/// # Errors
-/// When the server cannot be started, or ends early.
 pub fn drive(
     program: &Path,
     arrivals: Arrivals,

@@ -73,9 +73,6 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for SameThread {
 
 impl Connection {
     /// Over `stream`, whose reads are stamped by `clock` from now on.
-    ///
-    /// # Errors
-    /// When the server does not speak this version.
     pub async fn over(stream: Box<dyn Stream>, http: Http, clock: RunClock) -> Result<Self, Failure> {
         let times = Rc::new(ReadTimes::default());
         let io = TokioIo::new(Stamped::new(stream, clock, times.clone()));
@@ -116,9 +113,6 @@ impl Connection {
     }
 
     /// Sends a request and gives the head of its answer.
-    ///
-    /// # Errors
-    /// What hyper says.
     pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
         match &mut self.sender {
             Sender::One(sender) => sender.send_request(request).await,

@@ -46,9 +46,6 @@ pub struct Network {
 
 impl Network {
     /// To the server of `url`, whose TLS is asked for `http`.
-    ///
-    /// # Errors
-    /// A name that is not known; `https` in a build without it.
     pub fn new(url: &Url, http: Http) -> Result<Self> {
         let place = format!("{}:{}", url.host, url.port);
         let addresses = (&*url.host, url.port).to_socket_addrs();

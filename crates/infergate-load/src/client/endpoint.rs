@@ -29,9 +29,6 @@ pub struct Client {
 
 impl Client {
     /// A client of `endpoints`, whose clock starts now.
-    ///
-    /// # Errors
-    /// When the system gives no event queue.
     pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
         ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
         let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;

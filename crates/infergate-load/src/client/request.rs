@@ -77,9 +77,6 @@ impl From<Failure> for Miss {
 
 impl Endpoint {
     /// The server behind `dial`; requests go to `url`. `key` is sent as a bearer's, and is never seen again.
-    ///
-    /// # Errors
-    /// A path, a host or a key that no request can carry.
     pub fn new(
         dial: Box<dyn Dial>,
         http: Http,
@@ -131,9 +128,6 @@ impl Endpoint {
 
     /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
     /// this is dropped. `connection` is used where it is open, and left there where it can be used again.
-    ///
-    /// # Errors
-    /// Why the request failed.
     pub async fn request(
         &self,
         body: impl Into<Bytes>,

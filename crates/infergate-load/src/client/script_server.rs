@@ -58,9 +58,6 @@ const NAP: Duration = Duration::from_millis(1);
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// Prints the port, serves until standard input ends, and prints the log.
-///
-/// # Errors
-/// Where no port can be had on loopback.
 pub fn run(script: Script) -> Result<()> {
     infergate_core::process::end_with_parent();
     raise_connection_limit();
@@ -205,7 +202,6 @@ impl Drop for Sharing<'_> {
     }
 }
 
-/// One HTTP chunk.
 fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }

@@ -21,9 +21,6 @@ pub struct Tls {
 
 impl Tls {
     /// For `host`, asked to speak `http`.
-    ///
-    /// # Errors
-    /// A host that no certificate can name.
     pub fn new(host: &str, http: Http) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());

@@ -18,7 +18,6 @@ const RUN_DIGITS: usize = 16;
 /// Which of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 0.
     index: u32,
     /// How many there are, at least 1.
     count: u32,
@@ -29,9 +28,6 @@ impl Shard {
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// Shard `index`, from 0, of `count`.
-    ///
-    /// # Errors
-    /// None of them, or more than a run has.
     pub fn new(index: u32, count: u32) -> Result<Self> {
         ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
         ensure!(index < count, "there is no shard {index} of {count}; they are numbered from 0 to {}", count - 1);
@@ -120,9 +116,6 @@ impl fmt::Display for Shard {
 
 /// The name that all shards of a run have in common and no other run has: a hash of everything that was asked for, the
 /// common start included.
-///
-/// # Errors
-/// Settings that are no JSON.
 pub fn run_name(settings: &impl Serialize) -> Result<String> {
     Ok(sha256::of(serde_json::to_vec(settings)?)[..RUN_DIGITS].to_owned())
 }

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shard::{ShardRecord, validate_shards};
 use super::{Limit, MAX_TOKENS, MAX_TURNS, Price, Scenario};
-use infergate_core::receipt::{Build, Format};
+use infergate_core::formats;
+use infergate_core::receipt::Build;
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -243,19 +244,10 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-impl Format for LoadReceipt {
-    const SCHEMA: &'static str = LOAD_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
+formats!(LoadReceipt: LOAD_SCHEMA);
 
 impl LoadReceipt {
     /// Refuses a receipt that no run could have written.
-    ///
-    /// # Errors
-    /// Naming what does not fit.
     pub fn validate(&self) -> Result<()> {
         at_most(self.invalid.len().max(self.notes.len()), MAX_NOTES, "sentences of a load run")?;
         at_most(self.levels.len(), MAX_LEVELS, "levels")?;

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::load::{validate_arrivals, validate_scenario};
 use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
-use infergate_core::receipt::{Format, Machine, Metric, file_word};
+use infergate_core::formats;
+use infergate_core::receipt::{Machine, Metric, file_word};
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -75,19 +76,10 @@ pub struct LoadSessionLevel {
     pub system_tokens_per_s: Option<f64>,
 }
 
-impl Format for LoadBaseline {
-    const SCHEMA: &'static str = LOAD_BASELINE_SCHEMA;
-
-    fn check(&self) -> Result<()> {
-        self.validate()
-    }
-}
+formats!(LoadBaseline: LOAD_BASELINE_SCHEMA);
 
 impl LoadReceipt {
     /// Refuses a part of a load: its levels are not those of the whole.
-    ///
-    /// # Errors
-    /// For the receipt of one shard.
     pub fn ensure_whole(&self) -> Result<()> {
         ensure!(
             self.shards.len() != 1,
@@ -97,9 +89,6 @@ impl LoadReceipt {
     }
 
     /// Refuses a run that must not become a session of a baseline.
-    ///
-    /// # Errors
-    /// For a run that was cut short, is invalid or is a part of a load.
     pub fn ensure_blessable(&self) -> Result<()> {
         ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
         if let Some(reason) = self.invalid.first() {
@@ -111,10 +100,6 @@ impl LoadReceipt {
 
 impl LoadBaseline {
     /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
-    ///
-    /// # Errors
-    /// As [`LoadReceipt::ensure_blessable`]; a run of another machine class or another set-up, naming both; a run that is a
-    /// session already.
     pub fn ensure_accepts(&self, receipt: &LoadReceipt) -> Result<()> {
         receipt.ensure_blessable()?;
         ensure!(
@@ -160,9 +145,6 @@ impl LoadBaseline {
     }
 
     /// Refuses a baseline that cannot be judged against.
-    ///
-    /// # Errors
-    /// The first thing that is missing, of the wrong count, or edited.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             !self.sessions.is_empty(),

@@ -20,9 +20,6 @@ pub struct Price {
 
 impl Price {
     /// Refuses what is no price.
-    ///
-    /// # Errors
-    /// A number below zero, too large, or none.
     pub fn validate(&self) -> Result<()> {
         let sound = |price: f64| (0.0..=MAX_PRICE).contains(&price);
         ensure!(

@@ -4,7 +4,6 @@ use infergate_core::stats::quantile;
 
 use crate::summary::LevelSummary;
 
-/// Resamples behind an interval.
 const RESAMPLES: usize = 1_000;
 /// Stretches of a run that a resample has.
 const STRETCHES: usize = 10;

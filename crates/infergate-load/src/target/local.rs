@@ -31,9 +31,6 @@ pub struct LocalTarget<'a> {
 
 impl<'a> LocalTarget<'a> {
     /// Starts `program` and loads the model.
-    ///
-    /// # Errors
-    /// A worker that does not start, load or serve several requests.
     pub fn open(
         program: &Program,
         request: &LoadRequest,

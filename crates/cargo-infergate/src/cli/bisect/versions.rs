@@ -52,9 +52,6 @@ impl Versions {
 }
 
 /// Builds the first version, then halves until one is left.
-///
-/// # Errors
-/// A first or last version that does not build; an interruption.
 pub fn run<'a>(
     asked: &Versions,
     config: &'a Config,

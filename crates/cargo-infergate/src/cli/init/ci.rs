@@ -26,13 +26,9 @@ pub const GITHUB: [CiFile; 2] = [
     (".github/workflows/infergate.yml", include_str!("../../../templates/init/infergate.yml")),
     (".github/workflows/infergate-comment.yml", include_str!("../../../templates/init/infergate-comment.yml")),
 ];
-/// As [`GITHUB`].
 pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
 /// What to do where somebody has a file of this name, `place`, that does not run the gate.
-///
-/// # Errors
-/// One that cannot be read.
 pub fn advice(path: &str, place: &Path) -> Result<Option<String>> {
     if path != GITLAB[0].0 || read_text(place, MAX_FILE_BYTES)?.contains("gate/run.sh") {
         return Ok(None);
@@ -42,9 +38,6 @@ pub fn advice(path: &str, place: &Path) -> Result<Option<String>> {
 }
 
 /// The file of a package in the folder `below` the repository's root.
-///
-/// # Errors
-/// A folder that the CI would not read as it is called.
 pub fn fill((path, template): CiFile, below: &str) -> Result<String> {
     let is_gitlab = path == GITLAB[0].0;
     // Both evaluate expressions inside quotes, too; and quotes do not keep line ends.

@@ -9,7 +9,6 @@ const BENCHES: [&str; 2] = ["inference", "memory"];
 /// Where development dependencies stand; in older editions also by the second name, which counts only where the first is missing.
 const DEVELOPMENT: [&str; 2] = ["dev-dependencies", "dev_dependencies"];
 
-/// A package's manifest.
 pub struct Manifest {
     document: DocumentMut,
     /// Its lines end so, which the document does not keep.
@@ -18,9 +17,6 @@ pub struct Manifest {
 
 impl Manifest {
     /// Reads the manifest of a package.
-    ///
-    /// # Errors
-    /// What is not TOML, or has no package.
     pub fn parse(text: &str) -> Result<Self> {
         let document: DocumentMut = text.parse().map_err(|error: TomlError| {
             anyhow::anyhow!("Cargo.toml: not TOML: {}", error.message().lines().next().unwrap_or_default())
@@ -58,9 +54,6 @@ impl Manifest {
     }
 
     /// Its text with infergate as a development dependency and its two bench targets, as far as they are missing.
-    ///
-    /// # Errors
-    /// A manifest that cargo does not read either.
     pub fn with_benches(&self, infergate: &str) -> Result<String> {
         let mut document = self.document.clone();
         // What has no place yet comes to the end.

@@ -16,7 +16,6 @@ const EVERY: Duration = Duration::from_millis(250);
 /// Steps of a level.
 const STEPS: usize = 1_000;
 
-/// What is going on.
 struct Scene {
     label: String,
     live: Arc<Live>,

@@ -26,11 +26,9 @@ const LEAST_REQUESTS: u64 = 40;
 /// Requests for an interval of a percentile, over those for the percentile itself.
 const DEPENDENT: u64 = 4;
 
-/// What a run does.
 pub struct Settings {
     /// Seed of arrivals.
     pub seed: u64,
-    /// Seed of prompts.
     pub prompt_seed: u64,
     /// The scenarios, as they are run.
     pub scenarios: Vec<Scenario>,
@@ -67,20 +65,15 @@ struct Common<'a> {
 
 /// The levels of a scenario.
 pub enum Loads {
-    /// These.
     All(Vec<Arrivals>),
     /// Users are searched for, up to so many.
     UntilSlo {
-        /// The most.
         most: u32,
     },
 }
 
 impl Settings {
     /// Reads them, for a run on `target`, which is so many in turn.
-    ///
-    /// # Errors
-    /// A scenario that is not there or not sound, a rate that is none, a dataset that cannot be read.
     pub fn from(asked: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
         let Load { levels, prompts: said, .. } = asked;
         let seed = asked.keys.config()?.measured.seed;
@@ -150,9 +143,6 @@ impl Settings {
     }
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
-    ///
-    /// # Errors
-    /// Settings that are no JSON.
     pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
         let (shard, Some(start_unix_ns)) = (self.begin.shard, self.begin.start_unix_ns) else { return Ok(None) };
         if shard.is_whole() {

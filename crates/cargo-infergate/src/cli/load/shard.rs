@@ -29,9 +29,6 @@ pub struct Begin {
 
 /// What the flags say, else, with `--start-at`, the environment. Without a common start there are no shards, so a variable that is
 /// there by chance makes no load smaller.
-///
-/// # Errors
-/// A shard that is none, a time that is none or has passed, variables that contradict each other.
 pub fn from(asked: &Shards) -> Result<Begin> {
     let Some(text) = &asked.start_at else {
         return Ok(Begin { shard: Shard::WHOLE, start_unix_ns: None });
@@ -51,10 +48,6 @@ pub fn from(asked: &Shards) -> Result<Begin> {
     Ok(Begin { shard, start_unix_ns: Some(start_unix_ns) })
 }
 
-/// Nanoseconds since 1970.
-///
-/// # Errors
-/// A clock that stands before it, or beyond the year 2554.
 pub fn unix_ns(time: SystemTime) -> Result<u64> {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).context("the clock stands before 1970; set it")?;
     u64::try_from(since.as_nanos()).context("a time beyond the year 2554")

@@ -33,9 +33,6 @@ pub struct Named {
 }
 
 /// Each `--target`, with its name.
-///
-/// # Errors
-/// Several without names, or with the same one.
 pub fn named(texts: &[String]) -> Result<Vec<Named>> {
     ensure!(texts.len() <= MAX_TARGETS, "--target: at most {MAX_TARGETS} are asked in turn");
     let mut targets: Vec<Named> = Vec::new();
@@ -58,9 +55,6 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Opens the targets, and connects to nothing yet.
-///
-/// # Errors
-/// A URL that cannot be asked, a key that is not there or whose target is not said.
 pub fn open<'a>(asked: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");

@@ -25,9 +25,6 @@ pub struct Course<'a> {
 }
 
 /// Measures until every case is settled, blocks drawn from `layouts`; also what this gate knows of its own errors here.
-///
-/// # Errors
-/// As [`PairedRun::begin`], [`PairedRun::go_on`], [`PairedRun::run`] and [`Chooser::choose`]; a budget that holds no verdict.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,

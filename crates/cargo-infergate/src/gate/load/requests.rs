@@ -18,7 +18,6 @@ use crate::gate::stored::Ending;
 use crate::receipt::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
 use infergate_core::stats::{batches, is_more_frequent};
 
-/// What is counted.
 pub(super) struct Count {
     name: &'static str,
     of_level: fn(&LoadSessionLevel) -> u64,

@@ -85,7 +85,6 @@ fn entry(receipt: &Receipt, case: &CaseRecord) -> Option<Entry> {
     })
 }
 
-/// Its Markdown table.
 pub fn export_table(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let mut text = String::from(
         "| model | size | params | backend | threads | test | t/s |\n| --- | ---: | ---: | --- | ---: | ---: | ---: |\n",

@@ -28,7 +28,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// That of a metric.
     pub fn of(metric: Metric) -> Self {
         if metric.is_rate() { Self::TokensPerS } else { Self::Ns }
     }

@@ -9,7 +9,7 @@ use crate::report::load::{Metric, View};
 use crate::report::model::{Headline, Unit};
 use crate::report::{terminal, units};
 use infergate_core::case::Phase;
-use infergate_core::printable::printable_within;
+use infergate_core::printable::{first_of, printable_within};
 
 /// Targets in a line, and characters of a name.
 const MOST_NAMED: usize = 4;
@@ -86,8 +86,5 @@ fn targets(inputs: &Inputs) -> Option<String> {
         TargetRecord::Endpoint { model, .. } => format!("{} ({})", view.target(index), short(model)),
         TargetRecord::Local { engine, .. } => format!("{} on {}", short(&engine.model), short(&engine.name)),
     });
-    let named: Vec<String> = named.take(MOST_NAMED).collect();
-    let more = view.receipt.targets.len().saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{}{more} under load", named.join(", ")))
+    Some(format!("{} under load", first_of(&named.collect::<Vec<String>>(), MOST_NAMED, ", ")))
 }

@@ -121,7 +121,8 @@ fn most_users(view: &View<'_>, scenario: usize, limits: &str) -> String {
     let most = tried.iter().map(|(users, _)| *users).max().unwrap_or_default();
     let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max();
     let missed = judged.iter().filter(|(_, met)| *met == Some(false)).map(|(users, _)| *users).min();
-    let beyond = missed.map_or_else(|| ", and no more were shown to".to_owned(), |missed| format!(" ({missed} do not)"));
+    let beyond =
+        missed.map_or_else(|| ", and no more were shown to".to_owned(), |missed| format!(" ({missed} do not)"));
     match (next_step(&tried, most), met, missed) {
         (Step::Found(Some(found)), ..) => format!("most users that meet {limits}, shown in two runs: {found}{beyond}"),
         (_, Some(met), Some(missed)) if missed <= met => {

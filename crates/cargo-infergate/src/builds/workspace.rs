@@ -1,0 +1,86 @@
+//! What `cargo metadata` says of the packages around a folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::bench_target;
+use crate::config::BenchTarget;
+
+#[derive(Deserialize)]
+pub struct Package {
+    pub id: String,
+    pub name: String,
+    pub manifest_path: PathBuf,
+    pub targets: Vec<Target>,
+    pub dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+pub struct Target {
+    pub name: String,
+    kind: Vec<String>,
+    /// Nobody asks for it in a message on what was built.
+    #[serde(default)]
+    pub src_path: PathBuf,
+}
+
+#[derive(Deserialize)]
+pub struct Dependency {
+    pub name: String,
+    /// In the manifest, where it is another one.
+    pub rename: Option<String>,
+    /// `dev` or `build`; `None` for those of the package itself.
+    pub kind: Option<String>,
+    /// The platform that alone needs it.
+    pub target: Option<String>,
+    /// The version that is asked for; `*` where none is.
+    pub req: String,
+    pub source: Option<String>,
+    pub registry: Option<String>,
+    pub path: Option<PathBuf>,
+    pub uses_default_features: bool,
+    pub features: Vec<String>,
+}
+
+impl Package {
+    /// Whether the bench target may be of this package.
+    pub fn is_asked_for(&self, target: &BenchTarget) -> bool {
+        target.package.as_ref().is_none_or(|name| self.name == *name)
+    }
+
+    pub fn benches(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| target.is("bench"))
+    }
+
+    pub fn bench(&self, name: &str) -> Option<&Target> {
+        self.benches().find(|bench| bench.name == name)
+    }
+}
+
+impl Target {
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind.first().is_some_and(|first| first == kind)
+    }
+}
+
+/// `None` where cargo cannot tell: it says why when it builds.
+pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
+    let metadata = bench_target::metadata(folder)?;
+    Ok(Deserialize::deserialize(&metadata["packages"]).unwrap_or_default())
+}
+
+/// The packages that have a bench target of this name.
+pub fn with_bench(bench: &str, folder: &Path) -> Result<Vec<Package>> {
+    let mut packages = packages(folder)?.unwrap_or_default();
+    packages.retain(|package| package.bench(bench).is_some());
+    Ok(packages)
+}
+
+/// Those that the bench target may be of.
+pub fn of_bench(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
+    let mut packages = with_bench(&target.target, folder)?;
+    packages.retain(|package| package.is_asked_for(target));
+    Ok(packages)
+}
