@@ -42,7 +42,9 @@ macro_rules! settings {
                 $(#[$doc])*
                 #[must_use]
                 pub fn $name(mut self, $argument: $type) -> Self {
-                    self.settings.push(Box::new(move |group| drop(group.$name($argument.clone()))));
+                    self.settings.push(Box::new(move |group| {
+                        group.$name($argument.clone());
+                    }));
                     self
                 }
             )*

@@ -1,7 +1,10 @@
 //! What another process writes for people, shown line by line and made harmless: a worker, a build.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,18 +15,40 @@ const MOST_LINE_BYTES: u64 = 16 << 10;
 /// The words of a process that ended are waited for so long. One that it started may hold the pipe for ever.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// So many lines of all workers are shown: a gate starts dozens of processes, and each may write the same.
+const MOST_SHOWN: usize = 200;
+/// The last lines that are kept of a process beyond those, for when it fails.
+const KEPT: usize = 30;
+
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
+
 /// Reads a pipe in a thread of its own until its end, so that nobody who writes into it has to wait.
 #[derive(Debug)]
 pub struct Relay {
     ended: Receiver<()>,
+    kept: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Relay {
-    /// Shows each line of `pipe` on stderr: one line, in which neither a terminal nor a CI finds a command.
+    /// Shows each line of `pipe` on stderr: one line, in which neither a terminal nor a CI finds a command. The lines of all workers
+    /// together are limited; beyond that the last ones of a process are shown where it [`finish`](Self::finish)es.
     pub fn to_stderr(pipe: impl Read + Send + 'static) -> Self {
-        Self::start(pipe, |line| {
-            let _ = writeln!(std::io::stderr(), "{}", printable_line(line));
-        })
+        let kept = Arc::<Mutex<VecDeque<String>>>::default();
+        let last = Arc::clone(&kept);
+        let relay = Self::start(pipe, move |line| match SHOWN.fetch_add(1, Relaxed) {
+            before if before < MOST_SHOWN => say(line),
+            before => {
+                if before == MOST_SHOWN {
+                    say("more of what the programs write is not shown, but for the last lines of one that fails");
+                }
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                if last.len() == KEPT {
+                    last.pop_front();
+                }
+                last.push_back(line.to_owned());
+            }
+        });
+        Self { kept, ..relay }
     }
 
     /// Hands each line of `pipe` to `show`, which makes it harmless.
@@ -36,13 +61,23 @@ impl Relay {
             }
             drop(at_the_end);
         });
-        Self { ended }
+        Self { ended, kept: Arc::default() }
     }
 
-    /// Waits until all is shown that the process wrote, which has ended.
-    pub fn finish(&self) {
+    /// Waits until all is read that the process wrote, which has ended.
+    pub fn wait(&self) {
         let _ = self.ended.recv_timeout(PATIENCE);
     }
+
+    /// The same of one that failed: its last lines are shown where they were not.
+    pub fn finish(&self) {
+        self.wait();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(|line| say(&line));
+    }
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", printable_line(line));
 }
 
 /// The next line without its end, or as much of it as is read at once; `None` at the end of the pipe.

@@ -83,7 +83,9 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
     let slower: Vec<String> =
         seen.iter().filter(|one| one.is_slower()).map(|one| format!("{} {}", one.case, glanced(one))).collect();
     let most = seen.iter().map(|glance| glance.high).fold(f64::NAN, f64::max);
-    let said = if !changed.is_empty() {
+    let said = if let Some(first) = receipt.invalid.first() {
+        format!("look closer: {first}")
+    } else if !changed.is_empty() {
         format!("look closer: another output of {}", named(&changed))
     } else if !slower.is_empty() {
         format!("look closer: {}", named(&slower))
@@ -93,7 +95,9 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
         "base and head are the same machine code: nothing was timed".to_owned()
     };
     let table = if seen.is_empty() { String::new() } else { terminal::table(&table) };
-    format!("\n{table}\n{}\n", printable(&format!("quick look, no verdict: {said}")))
+    let notes = receipt.invalid.iter().skip(1).cloned().chain(receipt.notes.iter().map(words::note));
+    let notes: String = notes.map(|note| format!("{}\n", printable(&note))).collect();
+    format!("\n{table}{notes}\n{}\n", printable(&format!("quick look, no verdict: {said}")))
 }
 
 fn glanced(glance: &Glance) -> String {

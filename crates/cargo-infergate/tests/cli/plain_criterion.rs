@@ -71,6 +71,7 @@ fn benches_are_gated_as_they_are() {
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
     several_bench_targets_are_one_suite(&sandbox);
     shares_of_several_machines_are_judged_together(&sandbox);
+    what_is_wrong_with_one_bench_costs_the_others_nothing(&sandbox);
     benches_of_divan_are_gated_too(&sandbox);
     the_function_that_takes_the_time_is_named(&sandbox);
     allocations_are_counted_in_a_build_of_its_own(&sandbox);
@@ -94,6 +95,57 @@ fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(sandbox: &
     let said = gate(sandbox, &["--cases=parse/short"]).success();
     assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
     assert!(!stdout(&said).contains(cut), "{}", stdout(&said));
+}
+
+/// Benches of which some cannot be measured.
+const ODD: &str = r#"
+use criterion::{criterion_group, criterion_main, Benchmark, Criterion, ParameterizedBenchmark};
+use std::time::Duration;
+
+fn odd(c: &mut Criterion) {
+    c.bench_function("fine", |b| b.iter_custom(|iterations| Duration::from_nanos(iterations / 2)));
+    c.bench_function("panics", |b| b.iter(|| if parser::STEP_NS > 0 { panic!("as it has to") }));
+    c.bench_function("breaks", |b| b.iter(|| assert!(parser::STEP_NS < 2_000)));
+    c.bench_function("prints", |b| b.iter(|| println!("{}", "line ".repeat(200))));
+    c.bench_function("no loop", |_| ());
+    // As criterion 0.3 had it.
+    let old = ParameterizedBenchmark::new("old", |b, step: &u64| { let step = *step; b.iter_custom(move |n| Duration::from_nanos(n / step)) }, vec![2, 3]);
+    c.bench("old", old.sample_size(20));
+    c.bench("older", Benchmark::new("one", |b| b.iter_custom(|n| Duration::from_nanos(n / 2))));
+}
+
+criterion_group!(benches, odd);
+criterion_main!(benches);
+"#;
+
+fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
+    let manifest = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let own = |name: &str| format!("\n[[bench]]\nname = '{name}'\nharness = false\n");
+    // A file beside them that others include is no bench target of its own.
+    sandbox.write("benches/shared.rs", "use criterion::Criterion;\n");
+    sandbox.write("benches/broken.rs", "use criterion::nothing;\n");
+    sandbox.write("benches/odd.rs", ODD);
+    let library = std::fs::read_to_string(sandbox.path("src/lib.rs")).expect("a library");
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
+    commit(sandbox, "Cargo.toml", &format!("{manifest}{}{}", own("odd"), own("broken")), "odd benches");
+    let said = gate(sandbox, &["--bench-target=*", "--quick", "--time-same-code"]).success();
+    let (out, err) = (stdout(&said), stderr(&said));
+    for name in ["odd/fine", "odd/breaks", "odd/old/2", "odd/old/3", "odd/older/one", "parse/parse/short"] {
+        assert!(out.lines().any(|line| line.starts_with(name)), "{name}: {out}\n{err}");
+    }
+    for name in ["odd/panics: not compared, it fails: ", "odd/no loop: not compared, it fails: "] {
+        assert!(out.lines().any(|line| line.contains(name)), "{name}: {out}\n{err}");
+    }
+    assert!(out.contains("look closer: bench target 'broken' is not compared: "), "{out}");
+    assert!(!out.contains("shared") && err.matches("line line").count() <= 300, "{out}\n{err}");
+
+    // What fails in head alone is no pass.
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 2_000;\n");
+    let said = gate(sandbox, &["--bench-target=odd", "--cases=f*,b*,pan*", "--time-same-code"]).code(3);
+    assert!(stdout(&said).contains("breaks fails in head alone: "), "{}", stdout(&said));
+    assert!(stdout(&said).lines().any(|line| line.starts_with("fine ")), "{}", stdout(&said));
+    sandbox.write("src/lib.rs", &library);
+    commit(sandbox, "Cargo.toml", &manifest, "none of them");
 }
 
 fn several_bench_targets_are_one_suite(sandbox: &Sandbox) {

@@ -249,6 +249,7 @@ impl<'a> Client<'a> {
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
         self.end();
+        self.hear_out();
         WorkerError::Hung(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
             self.name,
@@ -262,7 +263,9 @@ impl<'a> Client<'a> {
             self.process.ask_to_end(END);
         }
         let _ = self.process.end();
-        self.hear_out();
+        if let Some(words) = &self.words {
+            words.wait();
+        }
     }
 
     /// Its last words come before what is said about it.
