@@ -89,7 +89,13 @@ pub fn visit<M: Measurement>(
     measurement: &M,
     bench: &mut Closure<'_, M>,
 ) {
-    let Some(mut director) = DIRECTOR.take() else { return };
+    let Some(mut director) = DIRECTOR.take() else {
+        eprintln!(
+            "error: the bench '{}' is not run by criterion_main!, or on another thread; let main be that macro's",
+            printable(id)
+        );
+        std::process::exit(2);
+    };
     if let Err(error) = director.visit(id, throughput, measurement, bench) {
         eprintln!("error: {}", printable(&format!("{error:#}")));
         std::process::exit(2);

@@ -98,7 +98,7 @@ pub fn put(folder: &Path) -> Result<()> {
             write(folder, &manifest, &manifest_table)?;
         }
     }
-    resolve(folder).context("criterion cannot be replaced by infergate's front")
+    resolve(folder, "").context("criterion cannot be replaced by infergate's front")
 }
 
 /// Whether there was something to rename.

@@ -114,7 +114,7 @@ impl Swap {
         table.insert("patch".into(), Value::Table(patch));
         write(folder, &manifest, &table)?;
         // What is locked is kept otherwise.
-        cargo(folder, &["update", "--package", &self.spec]).with_context(|| self.cannot())
+        cargo(folder, &["update", "--package", &self.spec], TOGETHER).with_context(|| self.cannot())
     }
 }
 
@@ -160,7 +160,7 @@ fn put(swaps: &[Swap], folder: &Path) -> Result<(Table, Table)> {
     }
     turn(swaps, folder, &lock)?;
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
-    resolve(folder).with_context(all)?;
+    resolve(folder, TOGETHER).with_context(all)?;
     Ok((was, read(&lock)?))
 }
 
@@ -182,7 +182,7 @@ fn turn(swaps: &[Swap], folder: &Path, lock: &Path) -> Result<()> {
         for &(swap, version) in &open {
             let update = ["update", "--package", &swap.spec, "--precise", version];
             // Of vendored packages cargo takes no version by this command, and says nothing.
-            let turned = cargo(folder, &update).is_ok() && is_locked(&read(lock)?, swap.name(), version);
+            let turned = cargo(folder, &update, TOGETHER).is_ok() && is_locked(&read(lock)?, swap.name(), version);
             if !turned && !swap.ask_all(version, folder, lock)? {
                 unnamed.push((swap, version));
             }
@@ -257,15 +257,18 @@ pub fn write(folder: &Path, manifest: &Path, table: &Table) -> Result<()> {
     checkout_folder::write(Path::new(&files), manifest, &table.to_string())
 }
 
-/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is.
-pub fn resolve(folder: &Path) -> Result<()> {
-    cargo(folder, &["metadata", "--format-version", "1"])
+/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is. What is new there, this compiler can
+/// build. `hint` stands behind a conflict of versions.
+pub fn resolve(folder: &Path, hint: &str) -> Result<()> {
+    cargo(folder, &["metadata", "--format-version", "1"], hint)
 }
 
-/// cargo's first error, where it fails.
-fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
+const TOGETHER: &str = "; crates that need each other's versions are swapped together, with a --swap each";
+
+/// cargo's first error, and what caused it, where it fails.
+fn cargo(folder: &Path, arguments: &[&str], hint: &str) -> Result<()> {
     let mut cargo = bench_target::cargo(folder);
-    cargo.args(arguments);
+    cargo.args(arguments).env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
     let output = asked::output(cargo)?;
     if output.status.success() {
         return Ok(());
@@ -275,10 +278,12 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
     // Of a package of the repository cargo names the folder.
     let others = |line: &&str| !line.contains('(');
     match said.lines().filter_map(|line| line.split("required by package ").nth(1)).find(others) {
-        Some(package) => bail!(
-            "{} It is required by {package}; crates that need each other's versions are swapped together, with a --swap each",
-            error.trim_end()
-        ),
-        None => bail!("{error}"),
+        Some(package) => bail!("{} It is required by {package}{hint}", error.trim_end()),
+        None => {
+            let cause = said
+                .rsplit_once("Caused by:")
+                .and_then(|(_, cause)| cause.lines().map(str::trim).find(|line| !line.is_empty()));
+            bail!("{error}{}", cause.map_or_else(String::new, |cause| format!(" ({cause})")))
+        }
     }
 }
