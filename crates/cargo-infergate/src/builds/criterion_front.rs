@@ -111,10 +111,13 @@ fn rename(manifest: &mut Table) -> bool {
         let mut dependency = value.as_table().cloned().unwrap_or_default();
         PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
         dependency.insert("package".into(), Toml::from(front));
-        match own_folder(front) {
-            Some(folder) => dependency.insert("path".into(), Toml::from(folder.to_string_lossy().into_owned())),
-            None => dependency.insert("version".into(), Toml::from(concat!("=", env!("CARGO_PKG_VERSION")))),
+        // Of a command that came as a file alone: of the commit that it was built from, or of its release.
+        let place = match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
+            (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
+            (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
+            (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
         };
+        dependency.extend(place.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
         *value = Toml::Table(dependency);
         found = true;
     }

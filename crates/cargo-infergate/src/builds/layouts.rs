@@ -14,7 +14,7 @@ use super::bench_target::{self, Built, Place};
 use super::relink::Linker;
 use super::{criterion_front, output, progress};
 use crate::config::{BenchTarget, Config};
-use crate::gate::paired::{layout_of, layouts_wanted};
+use crate::gate::paired::{layout_of, layouts_wanted, unknown_tau};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
 use crate::receipt::{Calibration, PairedReceipt};
 use infergate_core::case::Case;
@@ -307,14 +307,14 @@ impl<'a> Chooser<'a> {
 fn wanted(receipt: &PairedReceipt, calibration: Option<&Calibration>) -> (usize, String) {
     let timed: Vec<_> = receipt.cases.iter().filter(|case| case.timed).collect();
     let tau = |case: Case| calibration.and_then(|calibration| layout_of(calibration, case)).map(|layout| layout.tau);
-    let known: Vec<(f64, Option<f64>)> = timed.iter().map(|case| (case.threshold.ln(), tau(case.id))).collect();
-    let is_bench = timed.iter().any(|case| matches!(case.id, Case::Bench(_)));
-    // Benches of short functions moved by as much as their limit. An engine spends its time in a few long loops.
-    let unknown = |limit: f64| if is_bench { limit } else { 0.0 };
-    let count = layouts_wanted(known.iter().map(|&(limit, tau)| (limit, tau.unwrap_or_else(|| unknown(limit)))));
-    let most = known.iter().filter_map(|(_, tau)| *tau).fold(0.0, f64::max);
-    let why = if known.iter().any(|(_, tau)| tau.is_none()) {
-        "how much layouts differ here was not measured (`calibrate` does; for GPT-2 it is .5 % at most)".to_owned()
+    let known: Vec<Option<f64>> = timed.iter().map(|case| tau(case.id)).collect();
+    let count = layouts_wanted(timed.iter().zip(&known).map(|(case, tau)| {
+        let limit = case.threshold.ln();
+        (limit, tau.unwrap_or_else(|| unknown_tau(case.id, limit)))
+    }));
+    let most = known.iter().flatten().copied().fold(0.0, f64::max);
+    let why = if known.iter().any(Option::is_none) {
+        "how much layouts differ here was not measured (`calibrate` does; for GPT-2 at most .5 %, as a standard deviation)".to_owned()
     } else {
         format!("builds that differ in layout alone differ by {:.2} % here (standard deviation)", most * 100.0)
     };

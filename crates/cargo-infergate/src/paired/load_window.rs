@@ -37,8 +37,11 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
     for class in failed.filter(|class| *class != FailureClass::Cancelled) {
         *failures.entry(class).or_default() += 1;
     }
-    let completed = || records.iter().filter(|record| record.failure.is_none());
-    let ttft = |record: &RequestRecord| Some(first_ns(record)?.saturating_sub(record.scheduled_ns));
+    // One that failed, or has nothing yet, waits for ever as far as this window knows: to its end at least.
+    let ttft = |record: &RequestRecord| {
+        let first_ns = first_ns(record).filter(|_| record.failure.is_none());
+        first_ns.unwrap_or(record.ended_ns.max(to_ns)).saturating_sub(record.scheduled_ns)
+    };
     let gaps = || {
         let of_one = |record: &'_ RequestRecord| {
             let user = record.user;
@@ -64,7 +67,7 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
         failures,
         starved: records.iter().filter(|r| all_the_time(r) && first_ns(r).is_none_or(|ns| ns > to_ns)).count() as u64,
         unfinished: records.iter().filter(|r| started(r) && r.ended_ns > full_to_ns).count() as u64,
-        ttft_ns: completed().filter(|record| started(record) || waited(record)).filter_map(ttft).collect(),
+        ttft_ns: records.iter().filter(|record| started(record) || waited(record)).map(ttft).collect(),
         gaps: all.len() as u64,
         itl_p90_ns: quantile(&all, 0.9).map(|ns| ns.round() as u64),
         longest_gap_ns: longest.into_values().collect(),

@@ -3,12 +3,23 @@
 //! Where the linker put the code is luck that a build has for good: with one build a side, evidence about it only grows. When
 //! each block draws one of L builds of each side, what is left of it for the whole gate is tau / sqrt(L).
 
+use infergate_core::case::{Case, Phase};
+
 /// No more builds of a side are linked: with as many as a gate has blocks, chance alone is left, and few gates need 16 blocks.
 pub const MOST_LAYOUTS: usize = 16;
 
 /// The limit has to be this many times what layouts still differ by: then at most about 1 % of suites of unchanged cases are
 /// called for their layouts (simulated in `tests/rules/gate_looks/layouts.rs`, and its table in docs/GATE.md).
 const LIMIT_BY_LEFT: f64 = 3.5;
+
+/// GPT-2's tau, the largest of its cases (docs/NOISE.md).
+const TAU_OF_ENGINES: f64 = 0.005;
+
+/// What tau is taken for of a case of this limit (ln) whose layouts were never compared. Benches of short functions moved by as much as
+/// their limit; an engine spends its time in a few long loops.
+pub fn unknown_tau(case: Case, limit: f64) -> f64 {
+    if case.phase() == Phase::Bench { limit } else { TAU_OF_ENGINES }
+}
 
 /// Builds of each side for a suite of cases, each with its limit (ln) and tau, the standard deviation of the ln ratio between
 /// two builds that do the same: the fewest L for which every limit is at least 3.5 tau / sqrt(L), up to [`MOST_LAYOUTS`].

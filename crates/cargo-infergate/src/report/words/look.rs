@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use infergate_core::printable::printable_within;
 
-use crate::gate::paired::design_level;
+use crate::gate::paired::{design_level, layouts_wanted, unknown_tau};
 use crate::receipt::{
     Build, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict,
     VerdictRow,
@@ -60,13 +60,25 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
              sides within each block, and its interval rests on how much the pairs of servers differ.{level}"
         );
     }
-    let luck = if paired.layouts.is_some() { "" } else { ", but for the luck of where the linker put the code" };
+    let luck = if has_layouts_enough(paired) { "" } else { ", but for the luck of where the linker put the code" };
     let notes = verdict.map_or(paired.notes.as_slice(), |verdict| verdict.notes.as_slice());
     format!(
         "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} {}",
         errors_said(notes, luck)
     )
+}
+
+/// Whether as many builds of each side were measured as it takes for layouts to be noise that the level holds for. Of a bench whose
+/// layouts were never compared it is what they are known to differ by in the worst.
+fn has_layouts_enough(paired: &PairedReceipt) -> bool {
+    let Some(files) = &paired.layouts else { return false };
+    let timed = paired.cases.iter().filter(|case| case.timed);
+    let suite = timed.map(|case| {
+        let limit = case.threshold.ln();
+        (limit, case.layout_std.unwrap_or_else(|| unknown_tau(case.id, limit)))
+    });
+    files.base.len().min(files.head.len()) >= layouts_wanted(suite)
 }
 
 fn stored_words(verdict: &Verdict) -> Option<String> {

@@ -5,7 +5,7 @@ use crate::report::model::Missing;
 pub fn reason(missing: Missing) -> String {
     match missing {
         Missing::AmongFailed { failed, requests } => {
-            format!("above the time-out: {failed} of {requests} requests failed")
+            format!("among the requests that failed, {failed} of {requests}")
         }
         Missing::TooFewSamples { needed, samples } => format!("takes {needed} samples, there are {samples}"),
         Missing::TooFewRequests { needed, requests } => {

@@ -1,4 +1,4 @@
-//! Requests that failed, by class: they are in no latency, and beside every one.
+//! Requests that failed, by class. In a percentile they count as slower than all others.
 
 use std::collections::BTreeMap;
 

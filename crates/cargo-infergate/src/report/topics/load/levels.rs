@@ -10,7 +10,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let own = vec![
         Column::numbers("issued", "sent"),
         Column::numbers("completed", "completed"),
-        Column::numbers("failed", "failed").about("they are in no latency"),
+        Column::numbers("failed", "failed").about("in a percentile they count as slower than all others"),
         Column::numbers("cancelled", "given up").about("when the measured ones had ended, or the run was"),
         Column::numbers("measured", "measured").about("started at full load, which was kept until they had completed"),
         Column::numbers("window", "steady window")

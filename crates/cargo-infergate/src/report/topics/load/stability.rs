@@ -32,8 +32,13 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         for (at, metric) in FOLLOWED.iter().enumerate() {
             let mut cells = view.cells(point);
             cells.push(Cell::text(format!("{} P50", metric.short())));
-            let median =
-                |quarter: &Quarter| Cell::number(quarter.p50[at], Unit::of(*metric), few(quarter.requests[at]));
+            let median = |quarter: &Quarter| {
+                let (failed, requests) = (quarter.failed, quarter.requests[at]);
+                let is_few = requests < needed();
+                let why =
+                    if is_few { few(requests) } else { Missing::AmongFailed { failed, requests: requests + failed } };
+                Cell::number(quarter.p50[at], Unit::of(*metric), why)
+            };
             cells.extend(point.quarters.iter().map(median));
             let change = change(point, at);
             cells.push(Cell::number(change, Unit::Change, no_change(point, at)));

@@ -44,6 +44,9 @@ fn no_p99(view: &View<'_>) -> Option<String> {
     }
     let most = view.digest.points.iter().map(|point| point.measured).max()?;
     let needed = samples_needed(Rank::P99.share())?;
+    if most >= needed {
+        return Some("No P99 is printed: it lies among the requests that failed.".into());
+    }
     Some(format!(
         "No P99 is printed: it takes {needed} requests and no level has more than {most}; measure longer for one."
     ))
