@@ -36,6 +36,10 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         return Ok(vec![target.clone()]);
     }
     let found = found(target, folder)?;
+    if found.is_empty() && !is_list {
+        // Base may have one. Where it has none either, the error says so.
+        return Ok(vec![target.clone()]);
+    }
     let usable: Vec<&BenchTarget> = found.iter().filter(|one| one.lacks.is_none()).map(|one| &one.bench).collect();
     let patterns = if is_list { target.target.as_str() } else { "*" };
     let mut chosen: Vec<BenchTarget> = Vec::new();
@@ -43,7 +47,12 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         let glob = WildMatch::new(pattern);
         let mut named = usable.iter().filter(|bench| glob.matches(&bench.target)).peekable();
         if named.peek().is_none() {
-            return Err(WorkerError::NotComparable(none_of(pattern, is_list, &found)).into());
+            let why = none_of(pattern, is_list, &found);
+            // What a flag mends is a slip.
+            if is_list || found.iter().any(|one| one.lacks.as_deref().is_some_and(is_feature)) {
+                bail!(why);
+            }
+            return Err(WorkerError::NotComparable(why).into());
         }
         for bench in named {
             if !chosen.contains(bench) {
@@ -69,7 +78,7 @@ fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
     let there = match (usable.is_empty(), lacking.is_empty()) {
         (false, _) => format!("there are {usable}"),
         (true, false) => format!("there is {lacking}"),
-        (true, true) => "there is none here; add one, or the command `init` does".to_owned(),
+        (true, true) => "there is none here".to_owned(),
     };
     let asked = if is_list { format!("--bench-target: '{pattern}' names") } else { "there is".to_owned() };
     format!("{asked} no bench target that can be gated; {there}")
@@ -119,7 +128,7 @@ fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
             let lacks = if !is_ours || !NAMED.iter().any(|name| text.contains(name)) {
-                Some("uses neither criterion nor divan".to_owned())
+                Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !own.contains(&name) {
                 Some("has no 'harness = false' in Cargo.toml".to_owned())
             } else {

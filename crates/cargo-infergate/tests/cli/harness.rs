@@ -151,8 +151,8 @@ fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
     let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
-    let both =
-        "has no bench target 'inference'; neither has the working tree; name one with --bench-target: there are main";
+    let both = "there is no bench target that can be gated; there is main, which uses neither criterion nor divan \
+                (an engine's own is named with --bench-target)";
     assert!(line.ends_with(both), "{line}");
 }
 
