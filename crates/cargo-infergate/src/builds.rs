@@ -17,6 +17,7 @@ pub mod features;
 pub mod git;
 pub mod harness;
 pub mod layouts;
+pub mod lfs;
 pub mod lock_file;
 pub mod outside_paths;
 pub mod relink;

@@ -63,16 +63,19 @@ fn built_here(built: Built) -> Program {
     built.program(commit, dirty)
 }
 
+#[derive(Clone)]
 pub struct Built {
     /// The executable.
     pub path: PathBuf,
     /// The folder of its package.
     pub package: Option<PathBuf>,
+    /// Folders of libraries that build scripts made.
+    pub libraries: Vec<PathBuf>,
 }
 
 impl Built {
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
-        Program { package: self.package, ..Program::new(self.path, commit, dirty) }
+        Program { package: self.package, libraries: self.libraries, ..Program::new(self.path, commit, dirty) }
     }
 }
 
@@ -262,20 +265,44 @@ struct Artifact {
     executable: Option<PathBuf>,
 }
 
+/// The same of one that a build script ran.
+#[derive(Deserialize)]
+struct BuildScript {
+    linked_paths: Vec<String>,
+    out_dir: PathBuf,
+}
+
+impl BuildScript {
+    /// Folders of libraries within what cargo builds: those it lets a bench find, and no others.
+    fn own_folders(self) -> impl Iterator<Item = PathBuf> {
+        let all = self.out_dir.ancestors().nth(3).map(Path::to_owned);
+        // `native=/folder`, or the folder alone.
+        let folder = |path: String| PathBuf::from(path.split_once('=').map_or(path.as_str(), |(_, folder)| folder));
+        self.linked_paths
+            .into_iter()
+            .map(folder)
+            .filter(move |folder| all.as_ref().is_some_and(|all| folder.starts_with(all)))
+    }
+}
+
 /// The executable of the bench target `name`, from cargo's messages. Among them macros write what they want: a line that is no
 /// message is passed over, and a longer one than any message comes in pieces that are none.
 fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
     let (mut messages, mut line, mut executable) = (BufReader::new(messages), Vec::new(), None);
+    let mut libraries = Vec::new();
     loop {
         line.clear();
         let read = messages.by_ref().take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line);
         if read.context("cargo's messages cannot be read")? == 0 {
-            return Ok(executable);
+            return Ok(executable.map(|built| Built { libraries, ..built }));
+        }
+        if let Ok(script) = serde_json::from_slice::<BuildScript>(&line) {
+            libraries.extend(script.own_folders());
         }
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
         if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
-            executable = built.executable.map(|path| Built { path, package }).or(executable);
+            executable = built.executable.map(|path| Built { path, package, libraries: Vec::new() }).or(executable);
         }
     }
 }

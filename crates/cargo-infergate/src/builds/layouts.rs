@@ -152,7 +152,7 @@ fn made_of(plain: &WorkerFile, count: usize) -> String {
 /// # Errors
 /// As [`Source::link`].
 pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
-    let program = Program { package: plain.package.clone(), ..Program::new(plain.path.clone(), None, None) };
+    let program = plain.clone().program(None, None);
     let (source, built) = (Source::here(config), program.open()?);
     let mut builds = Vec::new();
     if shuffled > 0 {

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
-    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lock_file, output,
-    outside_paths, working_tree,
+    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
+    output, outside_paths, working_tree,
 };
 use crate::config::Config;
 use crate::paired::Program;
@@ -173,6 +173,7 @@ impl Tree {
     /// Lays into this checkout what lies outside it and what `[bench]` carries, and prepares it.
     fn furnish(&self, config: &Config) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
+        lfs::say_pointers(&self.files, &self.revision);
         let bench = &config.bench;
         if bench.carry.is_empty() && bench.prepare.is_empty() {
             return Ok(());

@@ -17,7 +17,10 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let tables = words::accept::tables(receipt, verdict);
     let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
     let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };
-    let sides = look::sides(&receipt.base.build, &receipt.head.build);
+    let mut sides = look::sides(&receipt.base.build, &receipt.head.build);
+    if let Some(work) = look::timed_work(receipt) {
+        sides += &format!("; {work}");
+    }
     terminal::verdict_and(
         verdict,
         &format!("{subject}\n{sides}"),

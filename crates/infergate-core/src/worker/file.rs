@@ -1,5 +1,6 @@
 //! The worker's file, which must stay the same from the first process to the last.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -15,6 +16,9 @@ use crate::sha256;
 
 /// The variable by which cargo tells a bench target where its package is.
 pub const PACKAGE_FOLDER: &str = "CARGO_MANIFEST_DIR";
+
+/// The variable by which the system finds libraries.
+const LIBRARIES: &str = if cfg!(target_os = "macos") { "DYLD_FALLBACK_LIBRARY_PATH" } else { "LD_LIBRARY_PATH" };
 
 /// A bench binary by its bytes. It is measured where it lies, because an engine may find its libraries beside it and a
 /// profiler its symbols; so it is looked at again around each start.
@@ -38,6 +42,8 @@ pub struct Program {
     pub launcher: Option<Launcher>,
     /// The folder of the package whose bench target it is, where it was built here.
     pub package: Option<PathBuf>,
+    /// Folders of libraries that build scripts of its dependencies made, which it needs to start.
+    pub libraries: Vec<PathBuf>,
     /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
     /// block starts a process.
     pub servers: Vec<Launcher>,
@@ -48,7 +54,29 @@ pub struct Program {
 impl Program {
     /// A bench binary.
     pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, launcher: None, package: None, servers: Vec::new(), bench_prefix: None }
+        Self {
+            path,
+            commit,
+            dirty,
+            launcher: None,
+            package: None,
+            libraries: Vec::new(),
+            servers: Vec::new(),
+            bench_prefix: None,
+        }
+    }
+
+    /// Lets `command` find the libraries, as `cargo bench` does.
+    fn set_libraries(&self, command: &mut Command) {
+        if self.libraries.is_empty() {
+            return;
+        }
+        let given = env::var_os(LIBRARIES).unwrap_or_default();
+        let folders = self.libraries.iter().cloned().chain(env::split_paths(&given));
+        // A folder with a colon in its name is one that cargo cannot name either.
+        if let Ok(folders) = env::join_paths(folders) {
+            command.env(LIBRARIES, folders);
+        }
     }
 
     /// Reads the file once, for its SHA-256.
@@ -135,9 +163,11 @@ impl WorkerFile {
                 Some(folder) => command.env(PACKAGE_FOLDER, folder),
                 None => command.env_remove(PACKAGE_FOLDER),
             };
+            self.program.set_libraries(&mut command);
             return command;
         };
         let mut command = Command::new(program);
+        self.program.set_libraries(&mut command);
         command.args(arguments).current_dir(folder);
         command
     }
