@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use candle_core::{DType, Device, Tensor};
 use infergate::clock::VirtualClock;
 use infergate::engine::{Engine, EngineFactory, EngineInfo, FakeEngine, LoadRequest, TokenId};
-use infergate::worker::WORKER_ARGUMENT;
 use infergate_candle::Candle;
+use infergate_core::worker::WORKER_ARGUMENT;
 
 #[global_allocator]
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;

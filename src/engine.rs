@@ -3,6 +3,8 @@
 //! Three methods are enough: say who you are, start a sequence, give the next token. Everything else has a default that
 //! says "I cannot", and whatever depends on it is then reported as missing (`None`), never guessed.
 //!
+//! Errors are [`anyhow::Error`]: they come from any library, `?` takes them as they are, and nothing here does more than show them.
+//!
 //! An engine that serves several requests at once is a [`Scheduler`]; any engine that can [`fork`](Engine::fork) is one
 //! already, by taking turns.
 //!

@@ -5,5 +5,5 @@ mod drive;
 mod level;
 
 pub use drive::{Ask, Driven, Load, drive};
-pub use infergate_core::load::*;
+pub(crate) use infergate_core::load::*;
 pub use level::run_level;

@@ -3,5 +3,5 @@
 mod serve;
 pub(crate) mod standard_streams;
 
-pub use infergate_core::worker::*;
+pub(crate) use infergate_core::worker::*;
 pub use serve::{serve, serve_here};

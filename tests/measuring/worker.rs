@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use infergate::engine::LoadRequest;
-use infergate::worker::{Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks};
 use infergate_core::case::Case;
+use infergate_core::worker::{
+    Awake, Capability, Client, Hello, Patience, WorkerError, WorkerFile, trust_virtual_clocks,
+};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 

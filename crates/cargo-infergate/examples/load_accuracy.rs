@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use infergate::load::Arrivals;
+use infergate_core::load::Arrivals;
 use infergate_core::stats::quantile;
 use infergate_load::client::audit::drive;
 use infergate_load::client::cpu::raise_connection_limit;

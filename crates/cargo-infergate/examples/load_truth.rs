@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use infergate::load::Arrivals;
+use infergate_core::load::Arrivals;
 use infergate_load::client::audit::drive;
 use infergate_load::client::script_server::Script;
 use infergate_load::summary::summarise;

@@ -10,8 +10,8 @@ use cargo_infergate::receipt::{
     Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, VerdictRow, read,
 };
 use infergate::engine::LoadRequest;
-use infergate::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
 use infergate_core::case::Case;
+use infergate_core::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
 
 use crate::revisions::{repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, error, stdout};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use infergate::engine::LoadRequest;
-use infergate::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 use infergate_core::case::Case;
+use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};

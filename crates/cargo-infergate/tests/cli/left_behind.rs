@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 
 use infergate::engine::LoadRequest;
-use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
 use infergate_core::process::Group;
+use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::revisions::{commit, empty_repository};

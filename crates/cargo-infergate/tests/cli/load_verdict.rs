@@ -3,7 +3,7 @@
 use std::fs;
 
 use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
-use infergate::load::{Failure, FailureClass};
+use infergate_core::load::{Failure, FailureClass};
 use serde_json::{Value, json};
 
 use crate::load_runs::run;

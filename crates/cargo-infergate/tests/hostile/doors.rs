@@ -7,14 +7,14 @@ use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read,
     read_llama_bench, read_vllm,
 };
-use infergate::load::{LoadLevel, LoadWindow, RequestRecord};
-use infergate::worker::{
-    Answer, CountedTokens, Hello, Loaded, MemoryState, PreparedReply, SampleReply, TextReply, TurnReply, Wire,
-};
 use infergate_core::config::keys::commented_file;
 use infergate_core::config::{MAX_FILE_BYTES, Settings as _};
 use infergate_core::json;
+use infergate_core::load::{LoadLevel, LoadWindow, RequestRecord};
 use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, RULES, TtftParts};
+use infergate_core::worker::{
+    Answer, CountedTokens, Hello, Loaded, MemoryState, PreparedReply, SampleReply, TextReply, TurnReply, Wire,
+};
 use infergate_load::api::stream::Completion;
 use infergate_load::plan::dataset::Dataset;
 use serde::de::DeserializeOwned;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cargo_infergate::receipt::Receipt;
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
-use infergate::worker;
 use infergate_core::progress::Progress;
+use infergate_core::worker;
 use infergate_core::worker::Program;
 
 fn request(worker: &str, model: &str) -> SuiteRequest {

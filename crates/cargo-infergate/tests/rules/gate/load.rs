@@ -6,7 +6,7 @@ use cargo_infergate::receipt::{
     Evidence, LoadBaseline, LoadReceipt, Metric, Note, Outcome, Reason, ShardRecord, Shown, TargetRecord, Verdict,
     VerdictRow,
 };
-use infergate::load::{Arrivals, Failure, FailureClass, Spacing};
+use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing};
 
 use crate::gate::load_runs::run;
 

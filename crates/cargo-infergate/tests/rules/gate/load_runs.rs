@@ -2,7 +2,7 @@
 
 use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, TargetRecord};
-use infergate::load::{Arrivals, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, RequestRecord, Stop};
 
 const US: u64 = 1_000;
 const USERS: u32 = 2;

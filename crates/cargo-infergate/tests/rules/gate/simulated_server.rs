@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use infergate::load::RequestRecord;
+use infergate_core::load::RequestRecord;
 
 const MS: f64 = 1e6;
 
@@ -103,8 +103,8 @@ impl Server {
                 record.output_tokens = Some(TOKENS as u64);
                 let is_unlucky = self.refused_one_in < usize::MAX && random.usize(..self.refused_one_in) == 0;
                 if is_unlucky || done.len() >= self.refused_from {
-                    record.failure = Some(infergate::load::Failure {
-                        class: infergate::load::FailureClass::Status5xx,
+                    record.failure = Some(infergate_core::load::Failure {
+                        class: infergate_core::load::FailureClass::Status5xx,
                         status: Some(500),
                         detail: "500".into(),
                     });

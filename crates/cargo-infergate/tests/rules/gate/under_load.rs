@@ -6,8 +6,8 @@ use cargo_infergate::receipt::window::{METRICS, case_name, of_case_name};
 use cargo_infergate::receipt::{
     BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
 };
-use infergate::load::RequestRecord;
 use infergate_core::case::{BenchName, Case};
+use infergate_core::load::RequestRecord;
 
 use crate::gate::paired::measured;
 use crate::gate::simulated_server::Server;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use infergate::load::Arrivals;
+use infergate_core::load::Arrivals;
 use infergate_load::client::audit::{audit, compare};
 use infergate_load::client::script_server::{Log, Script};
 use infergate_load::target::live::Live;
@@ -59,7 +59,7 @@ fn every_token_of_the_scripted_server_is_seen_and_none_before_it_was_written() {
     let live = Arc::new(Live::default());
     for arrivals in [
         Arrivals::Closed { users: 20 },
-        Arrivals::Open { requests_per_s: 40.0, spacing: infergate::load::Spacing::Poisson },
+        Arrivals::Open { requests_per_s: 40.0, spacing: infergate_core::load::Spacing::Poisson },
     ] {
         let record = audit(program, arrivals, 1, &live).expect("an audit").expect("a clock in common");
         assert_eq!(record.wrong_requests, 0);

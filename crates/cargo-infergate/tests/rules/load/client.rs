@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::client::connection::Connection;
 use infergate_load::client::request::Limits;
 use infergate_load::client::stamped::RunClock;

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 
 use cargo_infergate::receipt::{LoadReceipt, read};
-use infergate::load::FailureClass;
+use infergate_core::load::FailureClass;
 use tempfile::TempDir;
 
 use crate::load::faults::{answer, next_request, server};

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use cargo_infergate::receipt::Scenario;
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 use infergate_load::api::body::Api;
 use infergate_load::client::connection::Http;
 use infergate_load::client::dial::Network;

@@ -13,7 +13,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::TokioIo;
-use infergate::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_load::api::body::Api;
 use infergate_load::client::connection::Http;
 use infergate_load::client::dial::{Dial, Dialling, Stream};

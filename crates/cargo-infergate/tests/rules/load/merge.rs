@@ -2,7 +2,7 @@
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, ShardRecord};
 use cargo_infergate::report;
-use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_load::merge::merge;
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, counted_requests, steady_window, summarise};

@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use cargo_infergate::receipt::{LoadReceipt, ShardRecord, write_json};
-use infergate::load::Stop;
+use infergate_core::load::Stop;
 use infergate_load::plan::shard::Shard;
 
 use crate::load::command::{Place, polite};

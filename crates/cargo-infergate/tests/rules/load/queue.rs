@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use infergate::load::{Arrivals, RequestRecord};
+use infergate_core::load::{Arrivals, RequestRecord};
 
 use cargo_infergate::receipt::LevelRecord;
 
@@ -63,7 +63,7 @@ impl Queue {
     pub fn level(&mut self, requests: usize) -> LevelRecord {
         let arrivals = match self.load {
             Load::Closed(users) => Arrivals::Closed { users },
-            Load::Open(_) => Arrivals::Open { requests_per_s: 1.0, spacing: infergate::load::Spacing::Poisson },
+            Load::Open(_) => Arrivals::Open { requests_per_s: 1.0, spacing: infergate_core::load::Spacing::Poisson },
         };
         let records: Vec<RequestRecord> = self.by_ref().take(requests).collect();
         // The queue goes on behind them: each ran under its load to the end.

@@ -1,7 +1,7 @@
 //! A level that begins slowly: who starts when, and that none of it is in the steady window.
 
 use cargo_infergate::receipt::LevelRecord;
-use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::plan::LevelPlan;
 use infergate_load::plan::ramp::{ramped_ns, user_start_ns};

@@ -7,7 +7,7 @@ use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
 };
 use cargo_infergate::report;
-use infergate::load::{Arrivals, Failure, FailureClass, Spacing};
+use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing};
 use serde_json::{Value, json, to_value};
 use tempfile::TempDir;
 

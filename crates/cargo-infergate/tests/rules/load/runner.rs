@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cargo_infergate::receipt::Scenario;
-use infergate::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::{Ran, run_level};
 use infergate_load::client::stamped::RunClock;
@@ -147,7 +147,7 @@ fn what_is_in_flight_when_a_run_is_interrupted_is_cancelled_and_counted() {
     {
         let script = Script::new([endless.clone()]);
         let (ran, live) = run(&script, plan(arrivals, Stop::Requests { count: 1_000 }), Some(Duration::from_secs(1)));
-        let cancelled = |record: &infergate::load::RequestRecord| {
+        let cancelled = |record: &infergate_core::load::RequestRecord| {
             record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
         };
         assert!(!ran.records.is_empty() && ran.records.iter().all(cancelled));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use infergate::load::{Arrivals, RequestRecord, Spacing, Stop};
+use infergate_core::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};

@@ -2,7 +2,7 @@
 
 use cargo_infergate::receipt::{Limit, LoadReceipt};
 use cargo_infergate::report;
-use infergate::load::{Failure, FailureClass};
+use infergate_core::load::{Failure, FailureClass};
 use infergate_load::summary::slo::{goodput, meets};
 use infergate_load::summary::summarise;
 

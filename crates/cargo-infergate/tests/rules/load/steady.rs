@@ -3,7 +3,7 @@
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use cargo_infergate::report;
-use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::judge;
 use infergate_load::plan::LevelPlan;

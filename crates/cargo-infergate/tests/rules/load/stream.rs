@@ -1,6 +1,6 @@
 //! What a completion's events become: pieces with their times, counts, reasons.
 
-use infergate::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_load::api::stream::Completion;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Every number is derived from the records, and none from too few.
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
-use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_load::judge;
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
 

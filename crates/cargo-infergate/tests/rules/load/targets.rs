@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cargo_infergate::receipt::LevelRecord;
 use cargo_infergate::receipt::Scenario;
 use cargo_infergate::report;
-use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;

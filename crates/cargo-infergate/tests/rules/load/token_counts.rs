@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cargo_infergate::receipt::LoadReceipt;
 use cargo_infergate::report;
-use infergate::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::api::text::{AnswerText, Pieces, Room};
 use infergate_load::client::request::Limits;
 use infergate_load::client::stamped::RunClock;
@@ -197,7 +197,7 @@ mod scripts {
     use std::sync::atomic::AtomicBool;
 
     use infergate::engine::LoadRequest;
-    use infergate::worker::{Client, Patience, WorkerError, WorkerFile};
+    use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
     use tempfile::TempDir;
 
     use super::{SMALL, without_usage};

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, FakeEngine};
-use infergate::load::{Arrivals, Ask, Driven, FailureClass, Load, RequestRecord, Spacing, Stop, drive};
+use infergate::load::{Ask, Driven, Load, drive};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::receipt::output_sha256;
 
 use crate::local_load::engines::{Batch, MS, NEVER, ask, script};

@@ -6,7 +6,8 @@ use anyhow::Result;
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, Event, FakeEngine, RequestId, Scheduler, TokenId};
-use infergate::load::{Arrivals, Ask, LevelPlan, RequestShape, Stop};
+use infergate::load::Ask;
+use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 
 pub const MS: u64 = 1_000_000;
 

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, FakeEngine};
-use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, run_level};
+use infergate::load::run_level;
 use infergate::measure::InvariantBroken;
+use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop};
 
 use crate::local_load::engines::{BatchEngine, MS, plan, script};
 
@@ -115,7 +116,7 @@ fn a_level_by_time_ends_before_its_answer_is_too_long() {
     let level = run(&mut FakeEngine::new(fast, clock.clone()), &clock, &plan).expect("runs");
     assert!(level.cut_short.as_deref().is_some_and(|why| why.contains("15 MiB")), "{:?}", level.cut_short);
     let bytes = serde_json::to_string(&level).expect("JSON").len() as u64;
-    assert!(bytes < infergate::load::MOST_ANSWER_BYTES, "{bytes}");
+    assert!(bytes < infergate_core::load::MOST_ANSWER_BYTES, "{bytes}");
     assert!(level.records.len() > 500);
 }
 

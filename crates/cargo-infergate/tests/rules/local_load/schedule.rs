@@ -1,6 +1,6 @@
 //! The starts of an open loop, against what is known of their distributions.
 
-use infergate::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing, Stop};
 
 const GAPS: usize = 100_000;
 

@@ -2,7 +2,8 @@
 //! that a token takes as long as there are others, the truth is known.
 
 use infergate::clock::VirtualClock;
-use infergate::load::{Arrivals, Ask, Driven, FailureClass, Load, RequestRecord, Spacing, Stop, drive};
+use infergate::load::{Ask, Driven, Load, drive};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::stats::median;
 
 use crate::local_load::engines::{Batch, MS, NEVER, ask};

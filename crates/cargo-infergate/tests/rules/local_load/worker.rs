@@ -12,8 +12,9 @@ use cargo_infergate::receipt::{
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
-use infergate::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, Window, run_level};
-use infergate::worker::{Client, Patience, Request, WorkerError, WorkerFile};
+use infergate::load::run_level;
+use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, Window};
+use infergate_core::worker::{Client, Patience, Request, WorkerError, WorkerFile};
 
 use crate::local_load::engines::{NEVER, plan};
 use crate::support;

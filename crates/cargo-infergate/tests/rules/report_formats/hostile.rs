@@ -5,7 +5,7 @@ use cargo_infergate::receipt::{
 };
 use cargo_infergate::report::export::File;
 use cargo_infergate::report::inputs::Inputs;
-use infergate::load::{Failure, FailureClass};
+use infergate_core::load::{Failure, FailureClass};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 

@@ -5,7 +5,7 @@ use cargo_infergate::report::export::chosen;
 use cargo_infergate::report::model::{Block, Cell, Finding, Report, Table, Tone};
 use cargo_infergate::report::svg;
 use cargo_infergate::report::topics::report;
-use infergate::load::{Arrivals, FailureClass, Spacing};
+use infergate_core::load::{Arrivals, FailureClass, Spacing};
 
 use crate::report_formats::runs::{self, Answers, MS, fail, level, receipt, server};
 use crate::report_formats::support::{all, load};

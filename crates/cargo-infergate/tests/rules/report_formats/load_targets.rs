@@ -1,7 +1,7 @@
 //! Several targets in one report: beside each other, who wins, and where nothing is shown.
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
-use infergate::load::{Arrivals, FailureClass};
+use infergate_core::load::{Arrivals, FailureClass};
 
 use crate::report_formats::load::{cell, finding, number, of, table};
 use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};

@@ -4,7 +4,7 @@ use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, Price, TargetRecord,
 };
-use infergate::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
 
 pub const MS: u64 = 1_000_000;
 
