@@ -58,7 +58,8 @@ pub fn of_benches(
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..config.clone() };
-        match Part::build(gate, &config, asked, is_alone, cancelled) {
+        let prefix = (!is_alone).then(|| prefix(bench, benches));
+        match Part::build(gate, &config, asked, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
             Err(error) => lost(bench, error, parts.is_empty() && at + 1 == benches.len(), broken)?,
         }
@@ -165,7 +166,14 @@ fn listed(request: &PairedRequest, cancelled: &AtomicBool) -> Result<Vec<Case>> 
 }
 
 impl Part {
-    fn build(gate: &Gate, config: &Config, asked: &Asked, is_alone: bool, cancelled: &AtomicBool) -> Result<Self> {
+    /// `prefix` stands before its benches' names, where it is one of several.
+    fn build(
+        gate: &Gate,
+        config: &Config,
+        asked: &Asked,
+        prefix: Option<&str>,
+        cancelled: &AtomicBool,
+    ) -> Result<Self> {
         let built = sides::build(gate, config);
         ensure_not(cancelled)?;
         let built = built?;
@@ -179,7 +187,8 @@ impl Part {
         let asked = Asked { code: looked.code, memory: follows, ..asked.clone() };
         let request = request(&config, base, head, anchor, &asked)?;
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
-        let counts = config.measured.memory.runs > 0 && !asked.quick && !is_same;
+        let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
+        let counts = config.measured.memory.runs > 0 && !asked.quick && !is_same && is_meant;
         let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
         ensure_not(cancelled)?;
         Ok(Self {
@@ -191,8 +200,8 @@ impl Part {
             base_memory,
             head_memory,
             notes: [notes, looked.notes].concat(),
-            is_alone,
-            _trees: if is_alone { trees } else { Vec::new() },
+            is_alone: prefix.is_none(),
+            _trees: if prefix.is_none() { trees } else { Vec::new() },
         })
     }
 
@@ -279,6 +288,17 @@ impl Part {
         }
         Ok(receipt)
     }
+}
+
+/// Whether one of these names and globs can be of a bench whose name begins so; none names all.
+fn may_name(patterns: &[String], prefix: &str) -> bool {
+    let literal =
+        |pattern: &String| pattern.split(['*', '?']).next().unwrap_or_default().trim_start_matches("bench:").to_owned();
+    let fits = |pattern: &String| {
+        let literal = literal(pattern);
+        literal.starts_with(prefix) || prefix.starts_with(&literal)
+    };
+    patterns.is_empty() || patterns.iter().any(fits)
 }
 
 /// `paired.parse.json` beside `paired.json`.
