@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, fewest_to_pass};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
-use infergate_core::case::Case;
+use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
@@ -189,6 +189,13 @@ impl<'a> PairedRun<'a> {
                     self.receipt.invalid.push(broken);
                     return Ok(self.receipt);
                 }
+                // A bench that worked before. What was measured is shown.
+                Err(WorkerError::Died(broken) | WorkerError::Hung(broken))
+                    if self.is_of_benches() && !self.receipt.blocks.is_empty() =>
+                {
+                    self.receipt.invalid.push(broken);
+                    return Ok(self.receipt);
+                }
                 Err(error) => {
                     let interrupted = matches!(error, WorkerError::Interrupted(_));
                     if !interrupted && !self.cancelled.load(Ordering::Relaxed) {
@@ -233,7 +240,10 @@ impl<'a> PairedRun<'a> {
         for (at, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
             progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), at, cases.len()));
             let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
-            record.cases.push(pair.measure(&case, ran_first, done % 3, &self.turn_tokens)?);
+            let measured = pair.measure(&case, ran_first, done % 3, &self.turn_tokens);
+            let is_bench = case.id.phase() == Phase::Bench;
+            let named = |error: WorkerError| if is_bench { error.of(&case.id.to_string()) } else { error };
+            record.cases.push(measured.map_err(named)?);
         }
         record.cases.iter().for_each(|block| self.pairs.note(block));
         for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
@@ -266,6 +276,12 @@ impl<'a> PairedRun<'a> {
             record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, done as u64, &self.turn_tokens)?);
         }
         Ok(record)
+    }
+
+    /// Whether these are benches of a bench target.
+    fn is_of_benches(&self) -> bool {
+        let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
+        is_bench(&self.request.head) && self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench)
     }
 
     /// Blocks until the first that can decide; behind it any may be the last, up to these.

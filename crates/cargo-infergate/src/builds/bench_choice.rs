@@ -5,16 +5,18 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
-use toml::Value as Toml;
+use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
 use super::criterion_front::{source, takes_criterion, takes_infergate};
-use super::{bench_target, output, swap};
+use super::{bench_target, git, output, swap};
 use crate::config::BenchTarget;
 use infergate_core::worker::WorkerError;
 
 /// What a bench that can be measured has in its text.
 const NAMED: [&str; 2] = ["criterion", "divan"];
+/// No file of a bench is larger.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Bench targets that a line names.
 const MOST_NAMED: usize = 5;
 
@@ -97,22 +99,75 @@ fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
     format!("{}{more}", said[..shown].join(gap))
 }
 
+/// Bench targets that the revision `base` has and that are asked for, but are none of those `chosen`, each in a sentence. Nothing where
+/// one was named.
+pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &Path) -> Result<Vec<String>> {
+    let is_list = target.target.contains([',', '*', '?']);
+    if !is_list && chosen.iter().all(|chosen| chosen.target == target.target) {
+        return Ok(Vec::new());
+    }
+    let asked: Vec<WildMatch> = if is_list {
+        target.target.split(',').map(|pattern| WildMatch::new(pattern.trim())).collect()
+    } else {
+        vec![WildMatch::new("*")]
+    };
+    let (Ok(root), Ok(base)) = (git::git(folder, &["rev-parse", "--show-toplevel"]), git::commit_of(folder, base))
+    else {
+        return Ok(Vec::new());
+    };
+    let found = found(target, folder)?;
+    let text_of = |path: &Path| {
+        let path = path.to_str()?;
+        git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
+    };
+    let mut said = Vec::new();
+    for package in packages(target, folder)? {
+        let Some(manifest) =
+            package["manifest_path"].as_str().and_then(|path| Path::new(path).strip_prefix(&root).ok())
+        else {
+            continue;
+        };
+        let below = manifest.parent().unwrap_or(Path::new(""));
+        let Some(was) = text_of(manifest).and_then(|text| text.parse::<Table>().ok()) else { continue };
+        for (name, path) in with_main(&was) {
+            let is_gated = |bench: &BenchTarget| {
+                bench.target == name && bench.package.as_ref().is_none_or(|own| package["name"] == **own)
+            };
+            let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text));
+            if chosen.iter().any(is_gated) || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
+                continue;
+            }
+            let lacks = found.iter().find(|one| is_gated(&one.bench)).and_then(|one| one.lacks.as_ref());
+            let why = lacks.map_or_else(
+                || "head has none of this name any more".to_owned(),
+                |lacks| format!("in head it {lacks}"),
+            );
+            said.push(format!("bench target '{name}': not compared, {why}"));
+        }
+    }
+    Ok(said)
+}
+
 /// All bench targets: of the package that is asked for, else of the one in this folder, else of the workspace. A root package without a
 /// bench that can be gated is none that was meant.
 fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
+    Ok(of_packages(target, &packages(target, folder)?))
+}
+
+fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
     let metadata = bench_target::metadata(folder)?;
     let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
     let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
     let is_own = |package: &Value| package["manifest_path"].as_str().map(Path::new) == Some(&own);
     if let Some(name) = &target.package {
         packages.retain(|package| package["name"] == **name);
-    } else if let Some(package) = packages.iter().find(|package| is_own(package)) {
-        let of_own = of_packages(target, std::slice::from_ref(package));
-        if of_own.iter().any(|one| one.lacks.is_none()) || packages.len() == 1 {
-            return Ok(of_own);
+    } else if let Some(package) = packages.iter().find(|package| is_own(package)).cloned() {
+        let of_own = of_packages(target, std::slice::from_ref(&package));
+        if of_own.iter().any(|one| one.lacks.is_none()) {
+            return Ok(vec![package]);
         }
     }
-    Ok(of_packages(target, &packages))
+    Ok(packages)
 }
 
 fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
@@ -127,7 +182,7 @@ fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
             let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
-            let lacks = if !is_ours || !NAMED.iter().any(|name| text.contains(name)) {
+            let lacks = if !is_ours || !uses_ours(&text) {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !own.contains(&name) {
                 Some("has no 'harness = false' in Cargo.toml".to_owned())
@@ -148,12 +203,26 @@ fn is_feature(lacks: &str) -> bool {
     lacks.starts_with(TAKES_FEATURES)
 }
 
-/// The bench targets with a `main` of their own. Of others cargo makes tests, and does not say so.
+/// Whether a bench's text speaks of criterion or divan. What it includes may.
+fn uses_ours(text: &str) -> bool {
+    NAMED.iter().any(|name| text.contains(name)) || text.contains("include!(")
+}
+
 fn own_harness(package: &Value) -> BTreeSet<String> {
     let manifest = package["manifest_path"].as_str().and_then(|path| swap::table(Path::new(path)).ok());
-    let benches = manifest.as_ref().and_then(|table| table.get("bench")?.as_array());
-    let own = benches.into_iter().flatten().filter(|bench| bench.get("harness").and_then(Toml::as_bool) == Some(false));
-    own.filter_map(|bench| bench.get("name")?.as_str().map(str::to_owned)).collect()
+    manifest.as_ref().map(with_main).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+}
+
+/// The bench targets with a `main` of their own, and their files. Of others cargo makes tests, and does not say so.
+fn with_main(manifest: &Table) -> Vec<(String, String)> {
+    let benches = manifest.get("bench").and_then(Toml::as_array).into_iter().flatten();
+    let own = benches.filter(|bench| bench.get("harness").and_then(Toml::as_bool) == Some(false));
+    let named = |bench: &Toml| {
+        let name = bench.get("name")?.as_str()?.to_owned();
+        let path = bench.get("path").and_then(Toml::as_str).map_or_else(|| format!("benches/{name}.rs"), str::to_owned);
+        Some((name, path))
+    };
+    own.filter_map(named).collect()
 }
 
 /// The features that are asked for, those of the default, and what they enable of the package's own.

@@ -62,7 +62,7 @@ impl Source {
     pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Program> {
         let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
         let feature = criterion_front::counting(&self.target, folder)?;
-        let feature = feature.context("its package takes criterion from somewhere else than infergate-criterion")?;
+        let feature = feature.context("only benches on infergate-criterion are")?;
         let mut target = self.target.clone();
         target.features.push(feature);
         let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;

@@ -21,7 +21,7 @@ use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{PairedPolicy, glances, join, merge};
 use crate::paired::{AnchorRequest, PairedRequest, Program, Shard};
-use crate::receipt::{CodeRecord, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
+use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
 use crate::report::words::{self, command};
@@ -162,6 +162,10 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         true => bench_choice::benches(&agreed.config.bench, Path::new("."))?,
         false => vec![agreed.config.bench.clone()],
     };
+    let revision = flags.against.as_deref().filter(|_| is_of_benches);
+    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, &benches, revision, Path::new(".")));
+    let gone = gone.transpose()?.unwrap_or_default();
+    gone.iter().for_each(|said| output::line(said));
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
     ensure!(
         benches.len() == 1 || flags.resume.is_none(),
@@ -195,8 +199,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _turn = turn::take(&gate.wait)?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
-    let mut broken = Vec::new();
-    let parts = part::of_benches(gate, &config, &benches, &asked, &mut broken, &cancelled)?;
+    let mut lost = part::Lost::default();
+    let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count) = (Vec::new(), parts.len());
     for (at, mut part) in parts.into_iter().enumerate() {
         part.notes.splice(0..0, agreed.notes.clone());
@@ -204,7 +208,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         let receipt = match part.measure(&policy, &out, earlier.take(), &asked, &cancelled) {
             Ok(receipt) => receipt,
             Err(error) => {
-                part::lost(&bench, error, receipts.is_empty() && at + 1 == count, &mut broken)?;
+                lost.add(&bench, error, None, receipts.is_empty() && at + 1 == count)?;
                 continue;
             }
         };
@@ -216,7 +220,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let is_partial = receipts.len() < count && receipts.iter().any(|receipt| receipt.partial);
     let mut receipt = join(receipts)?;
-    receipt.invalid.extend(broken);
+    receipt.broken.extend(lost.in_head);
+    receipt.notes.extend(lost.in_base.into_iter().chain(gone).map(Note::from));
     if benches.len() > 1 {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();

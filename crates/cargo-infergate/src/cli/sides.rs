@@ -102,6 +102,23 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
+/// Whether a bench target builds in base, and in head: asked of one of which something did not. `None` where nothing is built.
+pub fn builds(gate: &Gate, config: &Config) -> Option<(bool, bool)> {
+    let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
+    let here = Path::new(".");
+    let build = |tree: Result<Tree>| {
+        let tree = tree?;
+        tree.take_lock_file(here)?;
+        tree.build(config)
+    };
+    let in_head = || match criterion_front::is_plain(&config.bench, here)? {
+        true => build(Tree::of_working_tree(config)),
+        false => bench_target::worker(&config.bench, None),
+    };
+    let in_base = build(Tree::checkout(revision, Slot::Base, config)).is_ok();
+    Some((in_base, in_head().is_ok()))
+}
+
 fn program(path: &Path) -> Program {
     Program::new(path.to_owned(), None, None)
 }

@@ -39,4 +39,4 @@ pub use looks::{
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
 pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown};
-pub use verdict::{PairedPolicy, block_difference, judge, series};
+pub use verdict::{PairedPolicy, block_difference, judge, not_compared, series};

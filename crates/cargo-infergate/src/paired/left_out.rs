@@ -37,15 +37,21 @@ impl From<anyhow::Error> for Ended {
 pub struct LeftOut {
     /// Which.
     pub case: Case,
-    /// It works in base.
-    only_in_head: bool,
+    fails: Fails,
     error: WorkerError,
 }
 
+/// Where a bench fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fails {
+    InHeadAlone,
+    InBaseAlone,
+    InBoth,
+}
+
 impl Ended {
-    /// A case failed by `error`, whose words name the side; `base_too` where base was asked as well, or is the side that failed. What is
-    /// no bench of a bench target ends the run, and so does what is no failure of its own.
-    pub fn of(request: &PairedRequest, case: Case, error: WorkerError, base_too: bool) -> Self {
+    /// A case failed by `error`. What is no bench of a bench target ends the run, and so does what is no failure of its own.
+    pub fn of(request: &PairedRequest, case: Case, error: WorkerError, fails: Fails) -> Self {
         let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
         let is_own = matches!(
             error,
@@ -58,7 +64,7 @@ impl Ended {
         );
         let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
         if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own && !is_named {
-            return Self::By(LeftOut { case, only_in_head: !base_too, error });
+            return Self::By(LeftOut { case, fails, error });
         }
         Self::Run(error)
     }
@@ -66,22 +72,26 @@ impl Ended {
     /// The same of a sample of both, by who it names.
     pub fn sampling(request: &PairedRequest, case: Case, error: WorkerError) -> Self {
         let is_heads = error.to_string().starts_with(Who::Head.name());
-        Self::of(request, case, error, !is_heads)
+        Self::of(request, case, error, if is_heads { Fails::InHeadAlone } else { Fails::InBaseAlone })
     }
 }
 
 /// Puts into the receipt why each was left out. What fails in head alone is no pass.
 pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedRequest) {
-    for LeftOut { case, only_in_head, error } in left {
+    for LeftOut { case, fails, error } in left {
         let mut why = error.to_string();
         for program in [&request.base, &request.head] {
             why = why.replace(&format!("{}: ", program.path.display()), "");
         }
         let why = printable_within(&why, MOST_CHARACTERS);
-        if *only_in_head {
-            receipt.invalid.push(format!("{case} fails in head alone: {why}"));
-        } else {
-            receipt.notes.push(Note::from(format!("{case}: not compared, it fails: {why}")));
+        match fails {
+            Fails::InHeadAlone => receipt.broken.push(format!("{case} fails in head alone: {why}")),
+            Fails::InBaseAlone => {
+                receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base: {why}")))
+            }
+            Fails::InBoth => {
+                receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base and head: {why}")));
+            }
         }
     }
 }

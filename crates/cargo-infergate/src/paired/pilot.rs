@@ -8,7 +8,7 @@ use anyhow::ensure;
 use super::benches::shared;
 use super::block::{Pair, Who};
 use super::iterations::divide;
-use super::left_out::{self, Ended, LeftOut};
+use super::left_out::{self, Ended, Fails, LeftOut};
 use super::pairs::{AIM, Pairs};
 use super::planning;
 use super::windows::Levels;
@@ -34,7 +34,7 @@ const PILOT_NS: f64 = 3e9;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const PILOT_PAIRS_OF_MANY: usize = 16;
 
-/// A bench that was never run may take so long, and never less than the least, whatever the budget.
+/// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
@@ -94,7 +94,10 @@ fn attempt(
     say("pilot: loading head");
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
-    let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches)?;
+    let cases = match fitting(&request.cases, request.memory_case, context_tokens, &head.benches) {
+        Ok(cases) => cases,
+        Err(error) => return Err(only_in_base(request, &head.benches, cancelled).unwrap_or(error.into()).into()),
+    };
     let count = request.only.as_ref().map_or(cases.len(), Vec::len);
     let suite_cases = count + request.elsewhere;
     let mut cases = of_shard(request.shard, cases)?;
@@ -121,15 +124,15 @@ fn attempt(
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
         let in_head = head.client.prepare(case, None).map_err(|error| {
-            let in_base = base.client.prepare(case, None).is_err();
-            Ended::of(request, case, error.of("head"), in_base)
+            let fails = if base.client.prepare(case, None).is_err() { Fails::InBoth } else { Fails::InHeadAlone };
+            Ended::of(request, case, error.of("head"), fails)
         })?;
         // All read the same text, so that their numbers can be compared at every position.
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
             let Some(other) = other else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
-            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, true))?);
+            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, Fails::InBaseAlone))?);
         }
         head.outputs.push(in_head);
     }
@@ -202,6 +205,7 @@ fn attempt(
         partial: false,
         out_of_time: false,
         invalid: Vec::new(),
+        broken: Vec::new(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine,
         base: base.record,
@@ -301,10 +305,24 @@ fn start<'a>(
     ))
 }
 
+/// Where base has a bench that was asked for by its name, and head has none: what cannot be compared.
+fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBool) -> Option<WorkerError> {
+    if in_head.is_empty() {
+        return None;
+    }
+    let (base, _) = start(request, Who::Base, &request.base, cancelled).ok()?;
+    let gone = |name: &&String| {
+        let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
+        base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))
+    };
+    let name = request.cases.iter().find(gone)?;
+    Some(WorkerError::NotComparable(format!("head has no bench '{name}' any more; leave it out of --cases")))
+}
+
 /// How long a bench may take that was never run. What is started behind a launcher may start something of its own first.
 fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration> {
     let is_bench = program.launcher.is_none() && program.servers.is_empty();
-    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| budget.clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
+    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
 }
 
 /// Another model is another question, however fast it is answered.

@@ -4,7 +4,7 @@ use super::model::{Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
-use crate::gate::paired::Glance;
+use crate::gate::paired::{Glance, not_compared};
 use crate::receipt::{Allocated, Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::{first_of, printable};
 
@@ -86,7 +86,8 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
     let slower: Vec<String> =
         seen.iter().filter(|one| one.is_slower()).map(|one| format!("{} {}", one.case, glanced(one))).collect();
     let most = seen.iter().map(|glance| glance.high).fold(f64::NAN, f64::max);
-    let said = if let Some(first) = receipt.invalid.first() {
+    let mut broken = receipt.invalid.iter().chain(&receipt.broken);
+    let said = if let Some(first) = broken.next() {
         format!("look closer: {first}")
     } else if !changed.is_empty() {
         format!("look closer: another output of {}", named(&changed))
@@ -98,7 +99,8 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
         "base and head are the same machine code: nothing was timed".to_owned()
     };
     let table = if seen.is_empty() { String::new() } else { terminal::table(&table) };
-    let notes = receipt.invalid.iter().skip(1).cloned().chain(receipt.notes.iter().map(words::note));
+    let others = not_compared(receipt);
+    let notes = broken.cloned().chain(receipt.notes.iter().chain(&others).map(words::note));
     let notes: String = notes.map(|note| format!("{}\n", printable(&note))).collect();
     format!("\n{table}{notes}\n{}\n", printable(&format!("quick look, no verdict: {said}")))
 }

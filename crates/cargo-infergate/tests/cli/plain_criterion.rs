@@ -133,18 +133,28 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     for name in ["odd/fine", "odd/breaks", "odd/old/2", "odd/old/3", "odd/older/one", "parse/parse/short"] {
         assert!(out.lines().any(|line| line.starts_with(name)), "{name}: {out}\n{err}");
     }
-    for name in ["odd/panics: not compared, it fails: ", "odd/no loop: not compared, it fails: "] {
+    for name in ["odd/panics: not compared, it fails in base and head: ", "odd/no loop: not compared, it fails in base"]
+    {
         assert!(out.lines().any(|line| line.contains(name)), "{name}: {out}\n{err}");
     }
-    assert!(out.contains("look closer: bench target 'broken' is not compared: "), "{out}");
+    assert!(out.contains("bench target 'broken' is not compared, it fails in base and head: "), "{out}");
     let printed = err.lines().filter(|line| line.starts_with("line line")).count();
     assert!(!out.contains("shared") && (1..=300).contains(&printed), "{printed}: {out}");
 
     // What fails in head alone is no pass.
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 2_000;\n");
     let said = gate(sandbox, &["--bench-target=odd", "--cases=f*,b*,pan*", "--time-same-code"]).code(3);
-    assert!(stdout(&said).contains("breaks fails in head alone: "), "{}", stdout(&said));
-    assert!(stdout(&said).lines().any(|line| line.starts_with("fine ")), "{}", stdout(&said));
+    assert!(decision(&said).contains("not all is judged: breaks fails in head alone: "), "{}", stdout(&said));
+    let fine = stdout(&said).lines().find(|line| line.starts_with("fine ")).map(str::to_owned);
+    assert!(fine.is_some_and(|row| row.ends_with("within limit")), "{}", stdout(&said));
+
+    // A bench target that head lacks is named.
+    sandbox.write("benches/odd.rs", "fn main() {}\n");
+    let said = gate(sandbox, &["--bench-target=parse,o*", "--quick", "--time-same-code"]);
+    assert!(stderr(&said.code(2)).contains("'o*' names no bench target that can be gated"));
+    let said = gate(sandbox, &["--bench-target=*", "--quick", "--cases=parse/*", "--time-same-code"]).success();
+    let gone = "bench target 'odd': not compared, in head it uses neither criterion nor divan";
+    assert!(stdout(&said).contains(gone), "{}", stdout(&said));
     sandbox.write("src/lib.rs", &library);
     commit(sandbox, "Cargo.toml", &manifest, "none of them");
 }

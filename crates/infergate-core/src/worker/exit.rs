@@ -20,6 +20,11 @@ pub fn reason(name: &str, process: &mut Group) -> WorkerError {
         return WorkerError::Died(format!("{name}: the worker closed its end without ending; answer every request"));
     }
     let how = match process.end() {
+        Ok(status) if status.success() => {
+            return WorkerError::Died(format!(
+                "{name}: the program ended before it answered (exit status: 0); main has to be criterion_main!, and no bench may end the process"
+            ));
+        }
         Ok(status) if interrupted(status) => return WorkerError::Interrupted(format!("{name}: interrupted")),
         Ok(status) => ending(status),
         Err(_) => "unknown status".into(),

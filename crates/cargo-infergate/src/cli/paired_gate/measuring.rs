@@ -14,6 +14,7 @@ use crate::gate::paired::{
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
 use crate::report::paired;
+use crate::report::words;
 
 /// What a run goes on with, and where it is kept.
 #[derive(Default)]
@@ -60,6 +61,10 @@ pub fn measure(
             }));
         }
     });
+    let (broken, notes) = (&run.receipt().broken, &run.receipt().notes);
+    for said in broken.iter().cloned().chain(notes.iter().map(words::note)) {
+        line.above(|| output::line(&said));
+    }
     if request.quick {
         let open = |receipt: &PairedReceipt| {
             let is_open = receipt.blocks.len() < GLANCE_BLOCKS;

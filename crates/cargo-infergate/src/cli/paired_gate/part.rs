@@ -42,7 +42,46 @@ pub struct Part {
     _trees: Vec<Tree>,
 }
 
-/// Builds all of them. Of several, those remain that have cases; what is wrong with one costs the others nothing, and is put to `broken`.
+/// What is wrong with bench targets, in sentences.
+#[derive(Default)]
+pub struct Lost {
+    /// They work in base, or nobody knows.
+    pub in_head: Vec<String>,
+    /// They do not work in base either.
+    pub in_base: Vec<String>,
+}
+
+impl Lost {
+    /// Says what is wrong with a bench target, and goes on with the others where there are some. `works` says whether it does in base and
+    /// in head, where that was asked.
+    pub fn add(
+        &mut self,
+        bench: &BenchTarget,
+        error: anyhow::Error,
+        works: Option<(bool, bool)>,
+        is_last: bool,
+    ) -> Result<()> {
+        if is_last || progress::is_cancelled() {
+            return Err(error);
+        }
+        let (list, whose) = match works {
+            Some((false, true)) => (&mut self.in_base, ", it fails in base"),
+            Some((false, false)) => (&mut self.in_base, ", it fails in base and head"),
+            Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
+            Some((true, true)) | None => (&mut self.in_head, ""),
+        };
+        let why = format!("bench target '{}' is not compared{whose}: {error:#}", bench.target);
+        output::line(&why);
+        list.push(why);
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.in_head.is_empty() && self.in_base.is_empty()
+    }
+}
+
+/// Builds all of them. Of several, those remain that have cases; what is wrong with one costs the others nothing, and is put to `lost`.
 ///
 /// # Errors
 /// What cannot be built, where nothing else is left; cases that none of them has.
@@ -51,7 +90,7 @@ pub fn of_benches(
     config: &Config,
     benches: &[BenchTarget],
     asked: &Asked,
-    broken: &mut Vec<String>,
+    lost: &mut Lost,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
@@ -61,34 +100,22 @@ pub fn of_benches(
         let prefix = (!is_alone).then(|| prefix(bench, benches));
         match Part::build(gate, &config, asked, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
-            Err(error) => lost(bench, error, parts.is_empty() && at + 1 == benches.len(), broken)?,
+            Err(error) => {
+                let is_last = parts.is_empty() && at + 1 == benches.len();
+                let works = if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config) };
+                lost.add(bench, error, works, is_last)?;
+            }
         }
     }
     if !is_alone {
-        share_out(&mut parts, benches, broken, cancelled)?;
+        share_out(&mut parts, benches, lost, cancelled)?;
     }
     Ok(parts)
 }
 
-/// Says what is wrong with a bench target, and goes on with the others where there are some.
-pub fn lost(bench: &BenchTarget, error: anyhow::Error, is_last: bool, broken: &mut Vec<String>) -> Result<()> {
-    if is_last || progress::is_cancelled() {
-        return Err(error);
-    }
-    let why = format!("bench target '{}' is not compared: {error:#}", bench.target);
-    output::line(&why);
-    broken.push(why);
-    Ok(())
-}
-
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the budget, and has names of its
 /// own.
-fn share_out(
-    parts: &mut Vec<Part>,
-    benches: &[BenchTarget],
-    broken: &mut Vec<String>,
-    cancelled: &AtomicBool,
-) -> Result<()> {
+fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, cancelled: &AtomicBool) -> Result<()> {
     for part in parts.iter_mut() {
         let prefix = Some(prefix(&part.config.bench, benches));
         let request = &mut part.request;
@@ -100,16 +127,20 @@ fn share_out(
     }
     let (mut cases, mut with_cases) = (Vec::new(), Vec::new());
     for part in std::mem::take(parts) {
-        match listed(&part.request, cancelled) {
+        match listed(&part.request.head, &part.request, "head", cancelled) {
             Ok(listed) => {
                 cases.push(listed);
                 with_cases.push(part);
             }
-            Err(error) => lost(&part.config.bench, error, false, broken)?,
+            Err(error) => {
+                let in_base = listed(&part.request.base, &part.request, "base", cancelled).is_ok();
+                lost.add(&part.config.bench, error, Some((in_base, false)), false)?;
+            }
         }
     }
     *parts = with_cases;
-    ensure!(!parts.is_empty(), "{}", broken.join("; "));
+    let all = lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>();
+    ensure!(!parts.is_empty() || lost.is_empty(), "{}", all.join("; "));
     let all: Vec<Case> = cases.iter().flatten().copied().collect();
     let Some(first) = parts.first() else { return Ok(()) };
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
@@ -151,12 +182,12 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
     }
 }
 
-/// The benches that head has.
-fn listed(request: &PairedRequest, cancelled: &AtomicBool) -> Result<Vec<Case>> {
-    let file = request.head.open().map_err(|error| error.of("head"))?;
+/// The benches that a side has.
+fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &AtomicBool) -> Result<Vec<Case>> {
+    let file = side.open().map_err(|error| error.of(name))?;
     let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
-    let (mut client, _) = spawned.map_err(|error| error.of("head"))?;
-    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| error.of("head"))?;
+    let (mut client, _) = spawned.map_err(|error| error.of(name))?;
+    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| error.of(name))?;
     ensure!(
         !loaded.benches.is_empty(),
         "{}: an engine's bench target is gated alone; name it with --bench-target",
@@ -274,6 +305,10 @@ impl Part {
                 receipt.partial = true;
             }
         }
+        // They were built before it was known whose names they carry.
+        let prefix = &request.head.bench_prefix;
+        let named = |program: Program| Program { bench_prefix: prefix.clone(), ..program };
+        let counting = counting.map(|built| built.map(|(base, head)| (named(base), named(head))));
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
             bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::new(), cancelled);

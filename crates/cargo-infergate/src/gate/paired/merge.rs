@@ -119,6 +119,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     merged.partial |= share.partial;
     merged.out_of_time |= share.out_of_time;
     merged.invalid.extend(share.invalid);
+    merged.broken.extend(share.broken);
     for note in share.notes {
         if !merged.notes.contains(&note) {
             merged.notes.push(note);

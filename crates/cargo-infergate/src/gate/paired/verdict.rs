@@ -119,7 +119,7 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
     let judged = Verdict::of(rows, [without_effect, notes(receipt)].concat());
-    match (receipt.invalid.is_empty(), receipt.partial) {
+    match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
@@ -130,7 +130,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     // First what the command found: whoever reads only one should read these.
     let mut notes = receipt.notes.clone();
-    notes.extend(receipt.invalid.iter().map(|what| Note::Broken { what: what.clone() }));
+    let broken = receipt.invalid.iter().chain(&receipt.broken);
+    notes.extend(broken.map(|what| Note::Broken { what: what.clone() }));
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }
@@ -149,8 +150,7 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
         notes.push(Note::BaseNotCounted);
     }
     notes.extend(receipt.code.as_ref().and_then(code));
-    notes.extend(unmatched(&receipt.head.unmatched, "base has none of this name yet"));
-    notes.extend(unmatched(&receipt.base.unmatched, "head has none of this name any more"));
+    notes.extend(not_compared(receipt));
     notes.extend(differences::of_builds(receipt));
     notes
 }
@@ -163,6 +163,13 @@ fn code(found: &CodeRecord) -> Option<Note> {
         }
         CodeRecord { changed: None, .. } => None,
     }
+}
+
+/// The benches that one side lacks.
+pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
+    let in_head = unmatched(&receipt.head.unmatched, "base has none of this name yet");
+    let in_base = unmatched(&receipt.base.unmatched, "head has none of this name any more");
+    in_head.into_iter().chain(in_base).collect()
 }
 
 /// Benches that were not compared. As many are named as a line has room for.

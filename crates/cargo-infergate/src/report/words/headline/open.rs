@@ -20,7 +20,9 @@ fn whole_run(verdict: &Verdict) -> Option<String> {
             let broken = |note: &Note| if let Note::Broken { what } = note { Some(what.clone()) } else { None };
             let mut broken = notes.filter_map(broken);
             let first = broken.next()?;
-            Some(format!("nothing is judged: {first}{}", and_more(broken.count())))
+            let is_judged = |row: &VerdictRow| row.time().is_some() && row.outcome != Outcome::Invalid;
+            let what = if verdict.rows.iter().any(is_judged) { "not all" } else { "nothing" };
+            Some(format!("{what} is judged: {first}{}", and_more(broken.count())))
         }
         Outcome::Partial => notes.find(|note| matches!(note, Note::CutShort { base: false })).map(words::note),
         _ => None,
