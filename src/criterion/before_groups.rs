@@ -9,6 +9,7 @@ use ::criterion::{PlotConfiguration, SamplingMode, Throughput};
 use super::{Bencher, BenchmarkGroup, BenchmarkId, Criterion};
 
 type Routine<T, M> = Box<dyn FnMut(&mut Bencher<'_, M>, &T)>;
+type ThroughputOf<T> = Box<dyn Fn(&T) -> Throughput>;
 type Setting<M> = Box<dyn Fn(&mut BenchmarkGroup<'_, M>)>;
 
 /// As criterion 0.3's `ParameterizedBenchmark`: functions, each called with each parameter.
@@ -16,7 +17,7 @@ pub struct ParameterizedBenchmark<T: Debug, M: Measurement + 'static = WallTime>
     settings: Vec<Setting<M>>,
     parameters: Vec<T>,
     routines: Vec<(String, Routine<T, M>)>,
-    throughput: Option<Box<dyn Fn(&T) -> Throughput>>,
+    throughput: Option<ThroughputOf<T>>,
 }
 
 /// As criterion 0.3's `Benchmark`: functions without a parameter.

@@ -44,9 +44,9 @@ pub struct LeftOut {
 /// Where a bench fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fails {
-    InHeadAlone,
-    InBaseAlone,
-    InBoth,
+    HeadAlone,
+    BaseAlone,
+    Both,
 }
 
 impl Ended {
@@ -72,7 +72,7 @@ impl Ended {
     /// The same of a sample of both, by who it names.
     pub fn sampling(request: &PairedRequest, case: Case, error: WorkerError) -> Self {
         let is_heads = error.to_string().starts_with(Who::Head.name());
-        Self::of(request, case, error, if is_heads { Fails::InHeadAlone } else { Fails::InBaseAlone })
+        Self::of(request, case, error, if is_heads { Fails::HeadAlone } else { Fails::BaseAlone })
     }
 }
 
@@ -85,11 +85,11 @@ pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedReque
         }
         let why = printable_within(&why, MOST_CHARACTERS);
         match fails {
-            Fails::InHeadAlone => receipt.broken.push(format!("{case} fails in head alone: {why}")),
-            Fails::InBaseAlone => {
+            Fails::HeadAlone => receipt.broken.push(format!("{case} fails in head alone: {why}")),
+            Fails::BaseAlone => {
                 receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base: {why}")))
             }
-            Fails::InBoth => {
+            Fails::Both => {
                 receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base and head: {why}")));
             }
         }

@@ -124,7 +124,7 @@ fn attempt(
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
         let in_head = head.client.prepare(case, None).map_err(|error| {
-            let fails = if base.client.prepare(case, None).is_err() { Fails::InBoth } else { Fails::InHeadAlone };
+            let fails = if base.client.prepare(case, None).is_err() { Fails::Both } else { Fails::HeadAlone };
             Ended::of(request, case, error.of("head"), fails)
         })?;
         // All read the same text, so that their numbers can be compared at every position.
@@ -132,7 +132,7 @@ fn attempt(
             let Some(other) = other else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
-            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, Fails::InBaseAlone))?);
+            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, Fails::BaseAlone))?);
         }
         head.outputs.push(in_head);
     }

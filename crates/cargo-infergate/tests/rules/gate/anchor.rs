@@ -51,6 +51,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         partial: false,
         out_of_time: false,
         invalid: Vec::new(),
+        broken: Vec::new(),
         tool: side.tool.clone(),
         machine: single.machine,
         base: side.clone(),

@@ -56,6 +56,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         partial: false,
         out_of_time: false,
         invalid: Vec::new(),
+        broken: Vec::new(),
         tool: side.tool.clone(),
         machine: receipt.machine,
         base: side.clone(),
