@@ -191,3 +191,16 @@ fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
     let verdict = judge(&receipt, &PairedPolicy::default());
     assert_eq!(verdict.rows.iter().filter_map(|row| row.time()).count(), 1, "not of some blocks alone");
 }
+
+/// A bench that panics in head alone is no pass, and no reason to say nothing of the others.
+#[test]
+fn what_is_broken_in_head_leaves_the_others_their_outcome() {
+    let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
+    receipt.broken.push("other fails in head alone: why".into());
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
+    let time = verdict.rows.iter().find(|row| row.time().is_some()).expect("a row");
+    assert_eq!(time.outcome, Outcome::WithinLimit);
+    let said = cargo_infergate::report::words::headline::of(&verdict);
+    assert!(said.contains("not all is judged: other fails in head alone"), "{said}");
+}
