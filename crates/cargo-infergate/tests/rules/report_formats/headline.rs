@@ -284,7 +284,10 @@ fn what_is_open_says_why_and_what_to_do() {
 
     let broken = |what: &str| Note::Broken { what: what.into() };
     let invalid = Verdict::of(vec![other.clone()], vec![broken("why"), broken("another")]).at_best(Outcome::Invalid);
-    assert_eq!(of(&invalid), "nothing is judged: why and 1 more");
+    assert_eq!(of(&invalid), "not all is judged: why and 1 more");
+    let none = VerdictRow { outcome: Outcome::Invalid, ..other.clone() };
+    let invalid = Verdict::of(vec![none], vec![broken("why")]);
+    assert_eq!(of(&invalid), "nothing is judged: why");
     let cut = Verdict::of(vec![other], vec![Note::CutShort { base: false }]).at_best(Outcome::Partial);
     assert!(of(&cut).starts_with("the run was cut short: "), "{}", of(&cut));
     assert_says(vec![], vec![], "nothing was compared");
