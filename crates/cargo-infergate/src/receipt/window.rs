@@ -92,7 +92,8 @@ pub struct WindowRecord {
     pub starved: u64,
     /// Requests that started within it and did not end while all users were busy: their end ran at less load.
     pub unfinished: u64,
-    /// Time to first token of each completed request that started within it or waited at its begin, nanoseconds.
+    /// Time to first token of each request that started within it or waited at its begin, nanoseconds; of one that failed, or
+    /// got none, to the window's end or its own.
     pub ttft_ns: Vec<u64>,
     /// Gaps between pieces that ended within it.
     pub gaps: u64,

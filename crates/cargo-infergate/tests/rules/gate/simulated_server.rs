@@ -19,20 +19,11 @@ pub struct Server {
     pub stall_ms: f64,
     /// Each request beyond so many is refused.
     pub refused_from: usize,
-    /// One request in so many is refused, by chance.
-    pub refused_one_in: usize,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self {
-            step_ms: 20.0,
-            row_ms: 0.0,
-            newest_first: false,
-            stall_ms: 0.0,
-            refused_from: usize::MAX,
-            refused_one_in: usize::MAX,
-        }
+        Self { step_ms: 20.0, row_ms: 0.0, newest_first: false, stall_ms: 0.0, refused_from: usize::MAX }
     }
 }
 
@@ -101,8 +92,7 @@ impl Server {
             for Running { mut record, .. } in ended {
                 record.ended_ns = now_ns;
                 record.output_tokens = Some(TOKENS as u64);
-                let is_unlucky = self.refused_one_in < usize::MAX && random.usize(..self.refused_one_in) == 0;
-                if is_unlucky || done.len() >= self.refused_from {
+                if done.len() >= self.refused_from {
                     record.failure = Some(infergate_core::load::Failure {
                         class: infergate_core::load::FailureClass::Status5xx,
                         status: Some(500),

@@ -1,13 +1,16 @@
 //! Two servers under load: what a window says, and what the gate makes of servers whose faults are known.
 
+use std::collections::BTreeMap;
+
 use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
 use cargo_infergate::paired::load_window::window;
 use cargo_infergate::receipt::window::{METRICS, case_name, of_case_name};
 use cargo_infergate::receipt::{
-    BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowTimes,
+    BlockCase, BlockRecord, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, WindowRecord,
+    WindowTimes,
 };
 use infergate_core::case::{BenchName, Case};
-use infergate_core::load::RequestRecord;
+use infergate_core::load::{FailureClass, RequestRecord};
 
 use crate::gate::paired::measured;
 use crate::gate::simulated_server::Server;
@@ -68,10 +71,6 @@ fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng)
 
 /// A whole gate: blocks until nothing is open any more.
 fn gate(head: Server, seed: u64) -> PairedReceipt {
-    gate_of([Server::default(), head], seed)
-}
-
-fn gate_of(servers: [Server; 2], seed: u64) -> PairedReceipt {
     let mut random = fastrand::Rng::with_seed(seed);
     let limits = [(1.05, 0.02), (1.10, 0.04), (1.10, 0.04), (1.5, 0.2)];
     let plan = METRICS.iter().zip(limits).map(|((metric, _), (limit, std))| planned(*metric, limit, std));
@@ -82,7 +81,7 @@ fn gate_of(servers: [Server; 2], seed: u64) -> PairedReceipt {
             break;
         }
         let cases: Vec<PairedCase> = receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect();
-        receipt.blocks.push(block(&cases, servers, &mut random));
+        receipt.blocks.push(block(&cases, [Server::default(), head], &mut random));
     }
     receipt.validate().expect("a receipt that can be read again");
     receipt
@@ -152,16 +151,81 @@ fn requests_that_fail_on_head_alone_are_called() {
     assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
 }
 
-/// Two servers that do the same and refuse a request now and then: one has the first ones.
-#[test]
-fn servers_that_fail_alike_are_not_called() {
-    let mut called = 0;
-    for seed in 0..6 {
-        let receipt = gate_of([Server { refused_one_in: 400, ..Server::default() }; 2], seed);
-        let verdict = judge(&receipt, &PairedPolicy::default());
-        called += usize::from(verdict.exit_code == 1);
+/// A block in which so many of 400 requests fail on each side.
+fn failing(base: u64, head: u64) -> BlockRecord {
+    let of_side = |side, failed| WindowRecord {
+        side,
+        scenario: "chat".into(),
+        users: USERS,
+        length_ns: 10 * S,
+        output_tokens: 1000,
+        in_flight: f64::from(USERS),
+        issued: 400,
+        failures: BTreeMap::from([(FailureClass::Status5xx, failed)]),
+        starved: 0,
+        unfinished: 0,
+        ttft_ns: Vec::new(),
+        gaps: 0,
+        itl_p90_ns: None,
+        longest_gap_ns: Vec::new(),
+    };
+    BlockRecord {
+        started_first: Side::Base,
+        ran_first: Side::Base,
+        anchor_place: None,
+        layouts: None,
+        cases: Vec::new(),
+        windows: vec![of_side(Side::Base, base), of_side(Side::Head, head)],
     }
-    assert_eq!(called, 0);
+}
+
+/// After how many of the blocks head is called for requests that fail, asked after each.
+fn called_after(blocks: &[(u64, u64)]) -> Option<usize> {
+    let mut receipt = PairedReceipt { cases: Vec::new(), ..measured("decode/p8", 1, &[]) };
+    blocks.iter().position(|(base, head)| {
+        receipt.blocks.push(failing(*base, *head));
+        let verdict = judge(&receipt, &PairedPolicy::default());
+        verdict.rows.iter().any(|row| row.outcome == Outcome::CounterRegressed)
+    })
+}
+
+/// Servers that do the same and fail now and then, alone or many at once: which share of gates of 12 blocks calls one worse, and what
+/// the rule did that called each first failure.
+///
+/// `cargo test -p cargo-infergate --test rules gate::under_load::servers -- --nocapture` prints it.
+#[test]
+fn servers_that_fail_alike_are_seldom_called() {
+    const GATES: usize = 1_000;
+    for at_once in [1, 20] {
+        for share in [0.02, 0.1, 0.3, 0.8] {
+            let mut random = fastrand::Rng::with_seed(3);
+            let mut drawn = || if random.f64() < share { at_once } else { 0 };
+            let (mut called, mut before) = (0, 0);
+            for _ in 0..GATES {
+                let blocks: Vec<(u64, u64)> = (0..12).map(|_| (drawn(), drawn())).collect();
+                called += usize::from(called_after(&blocks).is_some());
+                let first = blocks.iter().find(|(base, head)| base + head > 0);
+                before += usize::from(first.is_some_and(|(base, _)| *base == 0));
+            }
+            let percent = |gates: usize| 100.0 * gates as f64 / GATES as f64;
+            println!(
+                "{at_once} at once in {:.0} % of blocks: called in {:.1} % of gates, before in {:.1} %",
+                100.0 * share,
+                percent(called),
+                percent(before)
+            );
+            assert!(called <= GATES / 100, "{at_once}, {share}: {called}");
+        }
+    }
+}
+
+/// Requests that fail in head alone, in each block, need as many blocks as the level takes; one block is advisory, however many fail in it.
+#[test]
+fn requests_that_fail_in_each_block_of_head_are_called() {
+    assert_eq!(called_after(&[(0, 1); 12]), Some(7), "the eighth");
+    assert_eq!(called_after(&[(0, 200), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)]), None);
+    assert_eq!(called_after(&[(1, 1); 12]), None);
+    assert!(called_after(&[(2, 100); 12]).is_some_and(|block| block < 7), "both fail, and head far more");
 }
 
 fn record(user: u32, scheduled_ns: u64, chunk_ns: &[u64]) -> RequestRecord {
