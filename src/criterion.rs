@@ -31,6 +31,29 @@
 //! - `to_async` needs feature `async`. Executors are features of criterion itself: name it in Cargo.toml beside infergate, for
 //!   example with `features = ["async_tokio"]`.
 
+/// Criterion's settings of a bench, which mean nothing to a worker, and further ones: handed to the macro that makes them.
+macro_rules! settings_of_benches {
+    ($settings:ident { $($further:tt)* }) => {
+        $settings! {
+            /// Samples of a bench under `cargo bench`.
+            sample_size(samples: usize);
+            /// Warm-up of a bench under `cargo bench`.
+            warm_up_time(time: Duration);
+            /// Time for the samples of a bench under `cargo bench`.
+            measurement_time(time: Duration);
+            /// Resamples of criterion's bootstrap.
+            nresamples(resamples: usize);
+            /// Criterion's own threshold of noise.
+            noise_threshold(threshold: f64);
+            /// Criterion's own level of confidence.
+            confidence_level(level: f64);
+            /// Criterion's own level of significance.
+            significance_level(level: f64);
+            $($further)*
+        }
+    };
+}
+
 #[cfg(feature = "async")]
 mod async_bencher;
 mod at_bench;

@@ -63,26 +63,12 @@ macro_rules! settings {
     };
 }
 
-settings! {
-    /// Samples of a bench under `cargo bench`.
-    sample_size(samples: usize);
-    /// Warm-up of a bench under `cargo bench`.
-    warm_up_time(time: Duration);
-    /// Time for the samples of a bench under `cargo bench`.
-    measurement_time(time: Duration);
-    /// Resamples of criterion's bootstrap.
-    nresamples(resamples: usize);
-    /// Criterion's own threshold of noise.
-    noise_threshold(threshold: f64);
-    /// Criterion's own level of confidence.
-    confidence_level(level: f64);
-    /// Criterion's own level of significance.
-    significance_level(level: f64);
+settings_of_benches! { settings {
     /// How criterion draws its plots.
     plot_config(configuration: PlotConfiguration);
     /// How criterion spreads its samples.
     sampling_mode(mode: SamplingMode);
-}
+} }
 
 impl<T: Debug + 'static, M: Measurement + 'static> ParameterizedBenchmark<T, M> {
     /// One function, and its parameters.

@@ -43,21 +43,7 @@ macro_rules! settings {
     };
 }
 
-settings! {
-    /// Samples of a bench under `cargo bench`.
-    sample_size(samples: usize);
-    /// Warm-up of a bench under `cargo bench`.
-    warm_up_time(time: Duration);
-    /// Time for the samples of a bench under `cargo bench`.
-    measurement_time(time: Duration);
-    /// Resamples of criterion's bootstrap.
-    nresamples(resamples: usize);
-    /// Criterion's own threshold of noise.
-    noise_threshold(threshold: f64);
-    /// Criterion's own level of confidence.
-    confidence_level(level: f64);
-    /// Criterion's own level of significance.
-    significance_level(level: f64);
+settings_of_benches! { settings {
     /// What draws criterion's plots.
     plotting_backend(backend: PlottingBackend);
     /// Plots, if they can be drawn.
@@ -76,7 +62,7 @@ settings! {
     profile_time(time: Option<Duration>);
     /// The arguments of the command line. A macro of this module calls it; in a worker they are not criterion's.
     configure_from_args();
-}
+} }
 
 impl<M: Measurement> Criterion<M> {
     /// Another measurement. The gate judges wall time alone.
