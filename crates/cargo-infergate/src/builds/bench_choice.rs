@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::Value;
 use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
 use super::criterion_front::{source, takes_criterion, takes_infergate};
-use super::{bench_target, git, output, swap};
+use super::workspace::{self, Package};
+use super::{git, output, swap};
 use crate::config::BenchTarget;
 use infergate_core::worker::WorkerError;
 
@@ -34,7 +34,7 @@ struct Found {
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
     let is_list = target.target.contains([',', '*', '?']);
     let is_unnamed = target.target == BenchTarget::default().target;
-    if !is_list && (!is_unnamed || !bench_target::packages_of(target, folder)?.is_empty()) {
+    if !is_list && (!is_unnamed || !workspace::of_bench(target, folder)?.is_empty()) {
         return Ok(vec![target.clone()]);
     }
     let found = found(target, folder)?;
@@ -122,16 +122,12 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
     };
     let mut said = Vec::new();
     for package in packages(target, folder)? {
-        let Some(manifest) =
-            package["manifest_path"].as_str().and_then(|path| Path::new(path).strip_prefix(&root).ok())
-        else {
-            continue;
-        };
+        let Ok(manifest) = package.manifest_path.strip_prefix(&root) else { continue };
         let below = manifest.parent().unwrap_or(Path::new(""));
         let Some(was) = text_of(manifest).and_then(|text| text.parse::<Table>().ok()) else { continue };
         for (name, path) in with_main(&was) {
             let is_gated = |bench: &BenchTarget| {
-                bench.target == name && bench.package.as_ref().is_none_or(|own| package["name"] == **own)
+                bench.target == name && bench.package.as_ref().is_none_or(|own| package.name == *own)
             };
             let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text));
             if chosen.iter().any(is_gated) || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
@@ -154,31 +150,27 @@ fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
     Ok(of_packages(target, &packages(target, folder)?))
 }
 
-fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
-    let metadata = bench_target::metadata(folder)?;
-    let mut packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
+    let mut packages = workspace::packages(folder)?.unwrap_or_default();
     let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
-    let is_own = |package: &Value| package["manifest_path"].as_str().map(Path::new) == Some(&own);
-    if let Some(name) = &target.package {
-        packages.retain(|package| package["name"] == **name);
-    } else if let Some(package) = packages.iter().find(|package| is_own(package)).cloned() {
-        let of_own = of_packages(target, std::slice::from_ref(&package));
+    packages.retain(|package| package.is_asked_for(target));
+    if let Some(at) = packages.iter().position(|package| target.package.is_none() && package.manifest_path == own) {
+        let of_own = of_packages(target, &packages[at..=at]);
         if of_own.iter().any(|one| one.lacks.is_none()) {
-            return Ok(vec![package]);
+            return Ok(vec![packages.swap_remove(at)]);
         }
     }
     Ok(packages)
 }
 
-fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
+fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
     let is_named = packages.len() > 1;
-    let of_package = |package: &Value| -> Vec<Found> {
+    let of_package = |package: &Package| -> Vec<Found> {
         let enabled = enabled_features(package, target);
         let own = own_harness(package);
-        let benches = package["targets"].as_array().into_iter().flatten().filter(|built| built["kind"][0] == "bench");
-        let found = benches.filter_map(|built| {
-            let name = built["name"].as_str()?.to_owned();
-            let needed = built["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let found = package.benches().map(|built| {
+            let name = built.name.clone();
+            let needed = built.required_features.iter().map(String::as_str);
             let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
@@ -189,8 +181,8 @@ fn of_packages(target: &BenchTarget, packages: &[Value]) -> Vec<Found> {
             } else {
                 (!missing.is_empty()).then(|| format!("{TAKES_FEATURES}{}", missing.join(",")))
             };
-            let of = if is_named { package["name"].as_str().map(str::to_owned) } else { target.package.clone() };
-            Some(Found { bench: BenchTarget { package: of, target: name, ..target.clone() }, lacks })
+            let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
+            Found { bench: BenchTarget { package: of, target: name, ..target.clone() }, lacks }
         });
         found.collect()
     };
@@ -208,8 +200,8 @@ fn uses_ours(text: &str) -> bool {
     NAMED.iter().any(|name| text.contains(name)) || text.contains("include!(")
 }
 
-fn own_harness(package: &Value) -> BTreeSet<String> {
-    let manifest = package["manifest_path"].as_str().and_then(|path| swap::table(Path::new(path)).ok());
+fn own_harness(package: &Package) -> BTreeSet<String> {
+    let manifest = swap::table(&package.manifest_path).ok();
     manifest.as_ref().map(with_main).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }
 
@@ -226,13 +218,13 @@ fn with_main(manifest: &Table) -> Vec<(String, String)> {
 }
 
 /// The features that are asked for, those of the default, and what they enable of the package's own.
-fn enabled_features<'a>(package: &'a Value, target: &'a BenchTarget) -> BTreeSet<&'a str> {
+fn enabled_features<'a>(package: &'a Package, target: &'a BenchTarget) -> BTreeSet<&'a str> {
     let mut waiting: Vec<&str> = target.features.iter().map(String::as_str).collect();
     waiting.extend(target.default_features.then_some("default"));
     let mut enabled = BTreeSet::new();
     while let Some(feature) = waiting.pop() {
         if enabled.insert(feature) {
-            waiting.extend(package["features"][feature].as_array().into_iter().flatten().filter_map(Value::as_str));
+            waiting.extend(package.features.get(feature).into_iter().flatten().map(String::as_str));
         }
     }
     enabled

@@ -132,25 +132,10 @@ fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
     Ok(only.map(spec).or_else(|| target.package.clone()))
 }
 
-/// As [`workspace::of_bench`], in cargo's own words.
-pub fn packages_of(target: &BenchTarget, folder: &Path) -> Result<Vec<Value>> {
-    let metadata = metadata(folder)?;
-    let is_it = |package: &Package| package.bench(&target.target).is_some() && package.is_asked_for(target);
-    let all = metadata["packages"].as_array().into_iter().flatten();
-    Ok(all.filter(|package| Package::deserialize(*package).is_ok_and(|package| is_it(&package))).cloned().collect())
-}
-
 /// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
 /// it did not take as an argument.
 fn spec(Package { id, name, .. }: Package) -> String {
     if id.contains("://") && id.contains('#') && !id.contains(' ') { id } else { name }
-}
-
-/// What cargo says of the workspace around `folder`; null where it cannot tell.
-pub fn metadata(folder: &Path) -> Result<Value> {
-    let mut cargo = cargo(folder);
-    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
-    Ok(serde_json::from_slice(&asked::output(cargo)?.stdout).unwrap_or_default())
 }
 
 /// cargo in `folder`, by the toolchain that it names.
@@ -170,7 +155,7 @@ pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
 /// its one line was changed, and cannot be a worker. A package can have benches of both.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
-        Ok(packages_of(target, folder)?.iter().any(criterion_front::takes_infergate))
+        Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
     if !ours(Path::new("."))? {
         return Ok(false);

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 use toml::{Table, Value as Toml};
 
 use super::bench_target;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
+use super::workspace::{self, Package};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
@@ -35,14 +35,14 @@ const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "reg
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
 /// Whether a package, as cargo describes it, takes criterion from where everybody does.
-pub fn takes_criterion(package: &Value) -> bool {
+pub fn takes_criterion(package: &Package) -> bool {
     names(package).any(|name| front(name).is_some())
 }
 
 /// Whether it takes it from infergate, or is infergate.
-pub fn takes_infergate(package: &Value) -> bool {
+pub fn takes_infergate(package: &Package) -> bool {
     let is_own = |name: &str| name == "infergate" || name == PACKAGE || name == DIVAN;
-    package["name"].as_str().is_some_and(is_own) || names(package).any(is_own)
+    is_own(&package.name) || names(package).any(is_own)
 }
 
 /// The front that takes the place of a package.
@@ -50,8 +50,8 @@ fn front(package: &str) -> Option<&'static str> {
     FRONTS.into_iter().find(|(name, _)| *name == package).map(|(_, front)| front)
 }
 
-fn names(package: &Value) -> impl Iterator<Item = &str> {
-    package["dependencies"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str())
+fn names(package: &Package) -> impl Iterator<Item = &str> {
+    package.dependencies.iter().map(|one| one.name.as_str())
 }
 
 /// Whether the bench target in `folder` is one of plain criterion: it cannot be a worker before it has the front.
@@ -59,7 +59,7 @@ fn names(package: &Value) -> impl Iterator<Item = &str> {
 /// # Errors
 /// When cargo does not start.
 pub fn is_plain(target: &BenchTarget, folder: &Path) -> Result<bool> {
-    let packages = bench_target::packages_of(target, folder)?;
+    let packages = workspace::of_bench(target, folder)?;
     Ok(packages.iter().any(|package| {
         let names_infergate = || source(package, &target.target).is_some_and(|text| text.contains("infergate"));
         takes_criterion(package) && !(takes_infergate(package) && names_infergate())
@@ -67,10 +67,8 @@ pub fn is_plain(target: &BenchTarget, folder: &Path) -> Result<bool> {
 }
 
 /// The text of a package's bench target.
-pub fn source(package: &Value, bench: &str) -> Option<String> {
-    let mut targets = package["targets"].as_array()?.iter();
-    let built = targets.find(|built| built["kind"][0] == "bench" && built["name"] == bench)?;
-    read_text(Path::new(built["src_path"].as_str()?), MAX_SOURCE_BYTES).ok()
+pub fn source(package: &Package, bench: &str) -> Option<String> {
+    read_text(&package.bench(bench)?.src_path, MAX_SOURCE_BYTES).ok()
 }
 
 /// The feature of a bench target's dependency that counts its heap. `None` where it takes criterion from somewhere else than the front.
@@ -78,10 +76,10 @@ pub fn source(package: &Value, bench: &str) -> Option<String> {
 /// # Errors
 /// When cargo does not start.
 pub fn counting(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
-    let packages = bench_target::packages_of(target, folder)?;
-    let dependencies = packages.iter().filter_map(|package| package["dependencies"].as_array()).flatten();
-    let front = dependencies.into_iter().find(|dependency| dependency["name"] == PACKAGE);
-    let name = front.and_then(|front| front["rename"].as_str().or(front["name"].as_str()));
+    let packages = workspace::of_bench(target, folder)?;
+    let mut dependencies = packages.iter().flat_map(|package| &package.dependencies);
+    let front = dependencies.find(|dependency| dependency.name == PACKAGE);
+    let name = front.map(|front| front.rename.as_ref().unwrap_or(&front.name));
     Ok(name.map(|name| format!("{name}/counting")))
 }
 

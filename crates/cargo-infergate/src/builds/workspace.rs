@@ -1,12 +1,18 @@
 //! What `cargo metadata` says of the packages around a folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::bench_target;
+use super::{asked, bench_target};
 use crate::config::BenchTarget;
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
 
 #[derive(Deserialize)]
 pub struct Package {
@@ -15,6 +21,9 @@ pub struct Package {
     pub manifest_path: PathBuf,
     pub targets: Vec<Target>,
     pub dependencies: Vec<Dependency>,
+    /// Each with those that it enables.
+    #[serde(default)]
+    pub features: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -24,6 +33,8 @@ pub struct Target {
     /// Nobody asks for it in a message on what was built.
     #[serde(default)]
     pub src_path: PathBuf,
+    #[serde(default, rename = "required-features")]
+    pub required_features: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,8 +78,10 @@ impl Target {
 
 /// `None` where cargo cannot tell: it says why when it builds.
 pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
-    let metadata = bench_target::metadata(folder)?;
-    Ok(Deserialize::deserialize(&metadata["packages"]).unwrap_or_default())
+    let mut cargo = bench_target::cargo(folder);
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Option<Metadata> = serde_json::from_slice(&asked::output(cargo)?.stdout).ok();
+    Ok(metadata.map(|metadata| metadata.packages))
 }
 
 /// The packages that have a bench target of this name.
