@@ -2,7 +2,7 @@
 //!
 //! A block is a fresh process of each side, since a process carries its own luck: where its memory lies, which pages it was
 //! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of some
-//! 15 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
+//! 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
 //! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
 
 mod benches;

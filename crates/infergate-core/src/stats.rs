@@ -18,7 +18,7 @@ mod unkept;
 pub use beta::{beta_cdf, beta_quantile};
 pub use dependent::{Queue, Timed, batches, is_more_frequent, neighbours, percentile_interval, share_interval};
 pub use describe::{
-    MAD_TO_STD, coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation,
+    MAD_TO_STD, coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, median_error,
     robust_coefficient_of_variation, robust_std, sample_std,
 };
 pub use holm::holm_adjusted;

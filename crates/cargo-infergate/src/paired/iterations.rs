@@ -10,16 +10,17 @@ use infergate_core::stats::median;
 use infergate_core::worker::{Capability, WorkerError};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
-/// is short against the swings of the machine, and long against reading the clock and asking for it. In an hour with busy
-/// neighbours blocks of generations varied by 6.9 % in turns of 64 tokens, 2.0 of 16, 1.4 of 4 and 1.1 of 1; in a quiet one
-/// there was no difference (`scripts/noise.py WORKER turns`).
-const TURN_NS: f64 = 1.5e7;
-/// An iteration shorter than this is timed together with others; one longer than that is none that was interrupted.
+/// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
+/// pair of samples varies as much where they take 17 ms as where they take 0.6 ms (6 to 9 %, docs/NOISE.md), so short samples show the
+/// same in less time. In an hour with busy neighbours blocks of generations varied by 6.9 % in turns of 64 tokens, 2.0 of 16, 1.4 of 4
+/// and 1.1 of 1; in a quiet one there was no difference (`scripts/noise.py WORKER turns`).
+const TURN_NS: f64 = 2e6;
+/// An iteration shorter than this is timed together with others; one longer than the second is none that was interrupted.
 const SHORT_NS: f64 = TURN_NS / 4.0;
-const SURELY_LONG_NS: f64 = TURN_NS * 20.0;
-/// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. Criterion's own default
-/// is 50 ms. What is set up for a sample is in memory at once, or a part of it.
-const SAMPLE_NS: f64 = 4.0 * TURN_NS;
+const SURELY_LONG_NS: f64 = 3e8;
+/// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. What is set up for a sample is in
+/// memory at once, or a part of it.
+const SAMPLE_NS: f64 = 1.5e7;
 /// By so much the iterations of a bench grow at the most from one look to the next one, and so often: a look at few of them says
 /// little of one.
 const GROWTH: usize = 32;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::receipt::{BlockCase, PairedCase};
 use infergate_core::case::Case;
-use infergate_core::stats::{median, robust_std};
+use infergate_core::stats::{median, median_error, robust_std, sample_std};
 
 /// A case takes at most this long of a block while all are open.
 pub const BLOCK_NS: f64 = 5e9;
@@ -23,14 +23,16 @@ pub const AIM: f64 = 0.008;
 /// The fewest pairs of samples that each hold several iterations, where the time is short.
 const LEAST_PAIRS_IN_BUDGET: usize = 4;
 
-/// The error of a median of `pairs` normal values: 1.2533 std / sqrt(pairs).
-pub fn error(single_std: f64, pairs: usize) -> f64 {
-    1.2533 * single_std / (pairs as f64).sqrt()
-}
+/// The fewest where more add little.
+const LEAST_PAIRS: usize = 8;
 
-/// The pairs that make that error [`AIM`].
-pub fn wanted(single_std: f64) -> usize {
-    (1.2533 * single_std / AIM).powi(2).ceil() as usize
+/// Nor more than this share of what blocks vary by, where that is known from so many of them.
+const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
+const TELLING_BLOCKS: usize = 4;
+
+/// The pairs of such ratios whose median has the error `aim`.
+pub fn wanted(single_std: f64, aim: f64) -> usize {
+    (median_error(single_std, 1) / aim).powi(2).ceil() as usize
 }
 
 /// What the pairs of earlier blocks were like.
@@ -51,6 +53,8 @@ struct Seen {
     pair_ns: Vec<f64>,
     /// Standard deviation of one pair's ln ratio, by block.
     single_std: Vec<f64>,
+    /// The ln ratio of each block.
+    ratio: Vec<f64>,
 }
 
 impl Pairs {
@@ -79,7 +83,7 @@ impl Pairs {
             let least = if case.iterations_per_sample > 1 { LEAST_PAIRS_IN_BUDGET } else { 2 };
             let scaled = (case.pairs as f64 * room_ns.max(0.0) / all_ns) as usize / 2 * 2;
             case.pairs = scaled.max(least).min(case.pairs);
-            fitted.push((case.id, error(single_std, case.pairs)));
+            fitted.push((case.id, median_error(single_std, case.pairs)));
         }
         fitted
     }
@@ -99,18 +103,19 @@ impl Pairs {
         let pairs = block.base_ns.len() as f64;
         let sum_ns =
             block.base_ns.iter().chain(&block.head_ns).chain(&block.anchor_ns).map(|ns| *ns as f64).sum::<f64>();
-        let std = block.log_ratios().and_then(|ratios| robust_std(&ratios));
-        if let (Some(std), true) = (std, pairs > 0.0) {
+        let seen = block.log_ratios().and_then(|ratios| Some((robust_std(&ratios)?, median(&ratios)?)));
+        if let (Some((std, ratio)), true) = (seen, pairs > 0.0) {
             let cost = self.costs.get(&block.id).copied().unwrap_or(1.0);
             let seen = self.seen.entry(block.id).or_default();
             seen.pair_ns.push(sum_ns / pairs * cost);
             seen.single_std.push(std);
+            seen.ratio.push(ratio);
         }
     }
 
     /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
     /// so much, up to [`BLOCK_NS`] or an equal share of the time that the whole suite takes of a block; with a budget up to an equal
-    /// share of the time that a block may take.
+    /// share of the time that a block may take. Fewer where blocks vary by more than what pairs add to them.
     pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| -> Option<(f64, f64)> {
             let seen = self.seen.get(&case.id)?;
@@ -123,9 +128,25 @@ impl Pairs {
             None => of_each(suite_ns).max(BLOCK_NS),
         };
         let of_case = |case: &PairedCase| {
-            let more = known(case).map_or(0, |(pair_ns, std)| wanted(std).min((share_ns / pair_ns) as usize));
-            (case.id, more.max(case.pairs).next_multiple_of(2))
+            let aim = self.aim(case.id);
+            let enough = known(case).map(|(pair_ns, std)| (wanted(std, aim), (share_ns / pair_ns) as usize));
+            let pairs = match enough {
+                // Single iterations are all there is to see stalls by.
+                Some((enough, _)) if aim > AIM && case.iterations_per_sample > 1 => {
+                    enough.max(LEAST_PAIRS).min(case.pairs)
+                }
+                Some((enough, fitting)) => enough.min(fitting).max(case.pairs),
+                None => case.pairs,
+            };
+            (case.id, pairs.next_multiple_of(2))
         };
         all.iter().filter(|case| open.contains(&case.id)).map(of_case).collect()
+    }
+
+    /// What the pairs of a block may add to it.
+    fn aim(&self, case: Case) -> f64 {
+        let ratios = self.seen.get(&case).map_or(&[][..], |seen| &seen.ratio);
+        let spread = sample_std(ratios).filter(|_| ratios.len() >= TELLING_BLOCKS);
+        spread.map_or(AIM, |spread| AIM.max(spread * SHARE_OF_BLOCKS))
     }
 }

@@ -162,6 +162,7 @@ fn attempt(
         let mut plan = PairedCase {
             id: case,
             threshold: median_threshold(request.threshold, None),
+            threshold_by_noise: request.threshold.is_none(),
             pairs: 0,
             iterations_per_sample: 1,
             base_output: was.clone(),

@@ -3,23 +3,24 @@
 use std::time::Duration;
 
 use super::PairedRequest;
-use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, error, wanted};
+use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, wanted};
 use super::pilot::pair_times_ns;
 use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
-use infergate_core::stats::{log_ratio, median, robust_std, sample_std};
+use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
 
-/// A case takes at least this long of a block and at most [`BLOCK_NS`], and at most so many pairs: a pilot can be lucky, and
+/// A case takes at least this long of a block, or so many pairs, and at most [`BLOCK_NS`], or so many: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
 /// 96 by .9 to 1.1.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
-const MOST_PAIRS: usize = 48;
+const ENOUGH_PAIRS: usize = 48;
+const MOST_PAIRS: usize = 128;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
 const LEAST_PAIRS: usize = 4;
 
-/// Samples of several iterations vary little, and a block of 48 took 1.5 s where 8 show as much: a suite has many such benches.
+/// Samples of several iterations may vary little: then fewer show as much, and a suite has many such benches.
 const LEAST_PAIRS_OF_MANY: usize = 8;
 
 /// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
@@ -35,17 +36,17 @@ pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &Pair
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
     let single_std = robust_std(&ratios).unwrap_or(AIM);
-    let within = |ns: f64| ((ns / pair_ns) as usize).clamp(2, MOST_PAIRS);
     // An even number: each side runs first equally often.
+    let within = |ns: f64, most: usize| ((ns / pair_ns) as usize).clamp(2, most);
     let of_many = plan.iterations_per_sample > 1;
-    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS).max(LEAST_PAIRS) };
+    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(LEAST_PAIRS) };
     let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
-    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS });
-    plan.pairs = wanted(single_std).max(least).min(most).next_multiple_of(2);
+    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS }, MOST_PAIRS);
+    plan.pairs = wanted(single_std, AIM).max(least).min(most).next_multiple_of(2);
     let process_std = process_std(plan.id);
     let mean_error = mean_error(&seen.base_ns, plan.pairs);
     let known = Known {
-        std: process_std.hypot(error(single_std, plan.pairs)),
+        std: process_std.hypot(median_error(single_std, plan.pairs)),
         mean_std: mean_error.map(|error| process_std.hypot(error)),
         layout_std: None,
     };
@@ -87,6 +88,7 @@ fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
 pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
     plan.expected_std = Some(known.std);
     plan.threshold = median_threshold(request.threshold, plan.expected_std);
+    plan.threshold_by_noise = request.threshold.is_none();
     plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
     plan.layout_std = known.layout_std;
 }

@@ -15,6 +15,9 @@ pub struct PairedCase {
     pub id: Case,
     /// The ratio head / base from which on a slowdown fails, for example 1.02.
     pub threshold: f64,
+    /// Whether nobody asked for that threshold. Then a bench whose builds are seen to differ by too much for it is judged by a wider one.
+    #[serde(default)]
+    pub threshold_by_noise: bool,
     /// Pairs of samples in a block, chosen from the pilot.
     pub pairs: usize,
     /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.

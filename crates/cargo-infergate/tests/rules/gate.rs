@@ -17,7 +17,7 @@ pub mod load_runs;
 mod memory;
 mod merge;
 mod output;
-mod paired;
+pub mod paired;
 mod pairs;
 mod properties;
 mod servers;

@@ -4,6 +4,7 @@ mod layouts;
 mod level;
 mod literal;
 mod stalls;
+mod wide;
 
 use cargo_infergate::gate::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite, outcome_beside,

@@ -4,6 +4,8 @@ use super::{finite, quantile, sorted};
 
 /// Makes the median absolute deviation of a normal sample an estimate of its standard deviation: 1 / Phi^-1(3/4).
 pub const MAD_TO_STD: f64 = 1.4826;
+/// sqrt(pi / 2): the standard error of a median of many normal values by that of their mean.
+const MEDIAN_TO_MEAN_ERROR: f64 = 1.253_314;
 
 /// The arithmetic mean. `None` without values, or when one is not finite.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -46,6 +48,11 @@ pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
 /// not finite.
 pub fn robust_std(values: &[f64]) -> Option<f64> {
     Some(MAD_TO_STD * median_absolute_deviation(values)?)
+}
+
+/// The standard error of a median of `count` normal values that deviate by `std`: 1.2533 std / sqrt(count).
+pub fn median_error(std: f64, count: usize) -> f64 {
+    MEDIAN_TO_MEAN_ERROR * std / (count as f64).sqrt()
 }
 
 /// MAD: the median absolute deviation from the median. `None` without values, or when one is not finite.

@@ -4,13 +4,33 @@
 use infergate_core::case::select;
 
 use super::mean::mean_test;
-use crate::receipt::{Metric, Note, PairedCase, PairedReceipt};
+use super::verdict::block_difference;
+use crate::receipt::{BlockCase, BlockRecord, Metric, Note, PairedCase, PairedReceipt};
+use infergate_core::case::Phase;
+use infergate_core::stats::{median, median_error, robust_std, sample_std};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
 pub const QUIET_THRESHOLD: f64 = 1.02;
 const NOISY_THRESHOLD: f64 = 1.03;
 /// Blocks that vary more than this get the wider threshold.
 const QUIET_STD: f64 = 0.02;
+
+/// After each so many blocks it is looked at what builds and processes of a bench differ by.
+const TELLING_BLOCKS: usize = 8;
+
+/// The standard deviation of 8 normal values by that of the 7 nearest to their median (1.28); of more it is less.
+const WITHOUT_FARTHEST: f64 = 1.3;
+
+/// Blocks that vary by more than so many times what their pairs do have a spread of their own.
+const SURELY_MORE: f64 = 1.5;
+
+/// A limit of so many times that spread is decided within 20 blocks or so. Beside 13 builds of each side it is 3.5 tau / sqrt(13), too,
+/// below which the luck of layouts is called a regression (`layouts.rs`; both simulated in `tests/rules/gate_looks/wide.rs`).
+const LIMIT_BY_SPREAD: f64 = 1.0;
+
+/// What the limit of such a bench may become.
+const WIDER_THRESHOLDS: [f64; 7] = [1.03, 1.05, 1.07, 1.10, 1.15, 1.20, 1.30];
+const WIDEST_THRESHOLD: f64 = 1.50;
 
 /// Ratios from which on a slowdown fails; `None`: by the noise of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +53,45 @@ pub struct Limits {
 pub fn median_threshold(asked: Option<f64>, expected_std: Option<f64>) -> f64 {
     let usual = if expected_std.is_some_and(|std| std > QUIET_STD) { NOISY_THRESHOLD } else { QUIET_THRESHOLD };
     asked.unwrap_or(usual)
+}
+
+/// The ratio of a case's median from which on a slowdown fails, once `blocks` were measured.
+///
+/// Some benches of few nanoseconds differ by 10 % from one build or process to the next, although nothing changed. No quieter machine and
+/// no number of blocks tells a slowdown of 2 % from that. So where nobody asked for a limit it is the smallest that this spread lets be
+/// decided. What pairs within a process vary by, the machine's own noise, widens nothing.
+pub fn threshold_in(case: &PairedCase, blocks: &[BlockRecord]) -> f64 {
+    let is_bench = case.id.phase() == Phase::Bench && case.load.is_none();
+    if !(case.threshold_by_noise && is_bench) {
+        return case.threshold;
+    }
+    let of_case = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
+    let all: Vec<&BlockCase> = of_case.collect();
+    let first = &all[..all.len() / TELLING_BLOCKS * TELLING_BLOCKS];
+    let wanted = own_spread(first).unwrap_or(0.0) * LIMIT_BY_SPREAD;
+    if wanted <= case.threshold.ln() {
+        return case.threshold;
+    }
+    case.threshold.max(WIDER_THRESHOLDS.into_iter().find(|wider| wider.ln() >= wanted).unwrap_or(WIDEST_THRESHOLD))
+}
+
+/// What blocks vary by beyond what their own pairs do, without the one that lies farthest off. `None` of fewer than [`TELLING_BLOCKS`].
+fn own_spread(blocks: &[&BlockCase]) -> Option<f64> {
+    if blocks.len() < TELLING_BLOCKS {
+        return None;
+    }
+    let mut differences: Vec<f64> = blocks.iter().filter_map(|block| block_difference(block)).collect();
+    let centre = median(&differences)?;
+    differences.sort_by(|a, b| (a - centre).abs().total_cmp(&(b - centre).abs()));
+    differences.pop();
+    let spread = sample_std(&differences)? * WITHOUT_FARTHEST;
+    let of_pairs = |block: &&BlockCase| {
+        let ratios = block.log_ratios()?;
+        Some(median_error(robust_std(&ratios)?, ratios.len()))
+    };
+    let within = median(&blocks.iter().filter_map(of_pairs).collect::<Vec<_>>())?;
+    // Of less it could be chance that blocks vary by more than their pairs do.
+    (spread > SURELY_MORE * within).then(|| (spread.powi(2) - within.powi(2)).sqrt())
 }
 
 impl Limits {
@@ -61,6 +120,7 @@ impl Limits {
             return;
         }
         case.threshold = median_threshold(self.threshold, case.expected_std);
+        case.threshold_by_noise = self.threshold.is_none();
         // A receipt without the second test had none to fail.
         let expected_std = case.mean.and_then(|mean| mean.expected_std);
         case.mean = Some(mean_test(self.mean_threshold, case.threshold, expected_std));

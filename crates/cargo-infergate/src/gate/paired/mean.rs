@@ -49,10 +49,12 @@ fn difference(base_ns: &[u64], head_ns: &[u64]) -> Option<f64> {
     infergate_core::stats::log_ratio(mean_ns(base_ns)?, mean_ns(head_ns)?)
 }
 
-/// The blocks of a case's means; none where its file is older than such tests.
-pub(super) fn mean_series(case: &PairedCase, blocks: &[BlockRecord]) -> Option<Box<Series>> {
+/// The blocks of a case's means, whose median has the limit `limit`; none where its file is older than such tests.
+pub(super) fn mean_series(case: &PairedCase, limit: f64, blocks: &[BlockRecord]) -> Option<Box<Series>> {
     let test = case.mean?;
-    Some(of_blocks(case, blocks, test.threshold, test.expected_std, block_mean_difference))
+    // Of a limit that was asked for nothing is asked beside it.
+    let threshold = if limit > case.threshold { at_least(test.threshold, limit) } else { test.threshold };
+    Some(of_blocks(case, blocks, threshold, test.expected_std, block_mean_difference))
 }
 
 /// The same against the anchor, whose median has the limit `limit`.

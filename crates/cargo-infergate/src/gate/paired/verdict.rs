@@ -2,6 +2,7 @@
 
 use super::accept;
 use super::anchor::anchor_series;
+use super::limits::threshold_in;
 use super::looks::{Series, stand};
 use super::mean::mean_series;
 use super::{coverage, further, load, times};
@@ -13,6 +14,7 @@ use crate::receipt::{
     PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use infergate_core::case::Case;
+use infergate_core::printable::first_of;
 use infergate_core::stats::median;
 
 /// What may differ.
@@ -75,8 +77,9 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
         let differences = found.filter_map(block_difference).collect();
-        let mean = mean_series(case, blocks);
-        (case.id, Series { limit: case.threshold.ln(), expected_std: case.expected_std, differences, mean })
+        let threshold = threshold_in(case, blocks);
+        let mean = mean_series(case, threshold, blocks);
+        (case.id, Series { limit: threshold.ln(), expected_std: case.expected_std, differences, mean })
     };
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
@@ -151,6 +154,7 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     }
     notes.extend(receipt.code.as_ref().and_then(code));
     notes.extend(not_compared(receipt));
+    notes.extend(wider_limits(receipt));
     notes.extend(differences::of_builds(receipt));
     notes
 }
@@ -165,6 +169,15 @@ fn code(found: &CodeRecord) -> Option<Note> {
     }
 }
 
+/// The benches that are judged by a wider limit than they began with.
+fn wider_limits(receipt: &PairedReceipt) -> Option<Note> {
+    let wider = receipt.cases.iter().filter(|case| threshold_in(case, &receipt.blocks) > case.threshold);
+    let named = few(&wider.map(|case| case.id).collect::<Vec<_>>())?;
+    Some(Note::from(format!(
+        "{named}: equal builds and processes differ by so much that smaller slowdowns cannot be told; they fail from a wider limit"
+    )))
+}
+
 /// The benches that one side lacks.
 pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
     let in_head = unmatched(&receipt.head.unmatched, "base has none of this name yet");
@@ -172,12 +185,15 @@ pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
     in_head.into_iter().chain(in_base).collect()
 }
 
-/// Benches that were not compared. As many are named as a line has room for.
 fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
+    Some(Note::from(format!("{}: not compared, {why}", few(benches)?)))
+}
+
+/// As many names as a line has room for; `None` of none.
+fn few(cases: &[Case]) -> Option<String> {
     const NAMED: usize = 8;
-    let named: Vec<String> = benches.iter().take(NAMED).map(ToString::to_string).collect();
-    let more = if benches.len() > NAMED { format!(", and {} more", benches.len() - NAMED) } else { String::new() };
-    (!benches.is_empty()).then(|| Note::from(format!("{}{more}: not compared, {why}", named.join(", "))))
+    let named: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    (!cases.is_empty()).then(|| first_of(&named, NAMED, ", "))
 }
 
 /// A row for each time that was not taken because nothing could have changed it.

@@ -2,9 +2,9 @@
 //! times of base and head of one that does not pass: drift of the machine moves both, a change moves one.
 
 use super::verdict::MOST_SUBJECTS;
-use crate::gate::paired::block_difference;
+use crate::gate::paired::{block_difference, threshold_in};
 use crate::receipt::{
-    Against, BlockCase, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+    Against, BlockCase, BlockRecord, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
@@ -30,18 +30,18 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let mut table = Table::new("blocks", "", columns);
     for case in &paired.cases {
         let blocks = paired.blocks.iter().filter(|block| block.cases.iter().any(|found| found.id == case.id)).count();
-        table.row(row(case, blocks));
+        table.row(row(case, blocks, threshold_in(case, &paired.blocks)));
     }
     Some(Section::new("blocks", "Blocks of base and head").with([table]).with(charts(inputs, paired)))
 }
 
-fn row(case: &PairedCase, blocks: usize) -> Vec<Cell> {
+fn row(case: &PairedCase, blocks: usize, threshold: f64) -> Vec<Cell> {
     vec![
         Cell::text(case.id.to_string()),
         Cell::count(blocks),
         Cell::count(case.pairs),
         Cell::number(case.expected_std, Unit::Fraction, Missing::NotMeasured),
-        Cell::number(Some(case.threshold - 1.0), Unit::Change, Missing::NotGiven),
+        Cell::number(Some(threshold - 1.0), Unit::Change, Missing::NotGiven),
     ]
 }
 
@@ -106,7 +106,7 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
         // The first case stands on top.
         let y = (lines - 1 - at) as f64;
         let found = test_of(verdict, case);
-        layers.push(fails_from(case, y));
+        layers.push(fails_from(case, &paired.blocks, y));
         layers.push(of_blocks(paired, case, y));
         layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
     }
@@ -179,8 +179,8 @@ fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) ->
     interval.into_iter().chain([Layer::Points { name: outcome.words().into(), points, look }]).collect()
 }
 
-fn fails_from(case: &PairedCase, y: f64) -> Layer {
-    let x = case.threshold - 1.0;
+fn fails_from(case: &PairedCase, blocks: &[BlockRecord], y: f64) -> Layer {
+    let x = threshold_in(case, blocks) - 1.0;
     let hover = format!("{} fails from {}", case.id, Unit::Change.show(x));
     Layer::Limit { name: "limit".into(), x, y: Some(y), hover, look: Look::ink() }
 }

@@ -27,6 +27,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
     let planned = |record: &cargo_infergate::receipt::CaseRecord| PairedCase {
         id: record.id,
         threshold: 1.02,
+        threshold_by_noise: false,
         pairs: 2,
         iterations_per_sample: 1,
         base_output: record.output.clone(),

@@ -24,6 +24,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let suite = PairedCase {
         id: case(id),
         threshold: 1.02,
+        threshold_by_noise: false,
         pairs: 1,
         iterations_per_sample: 1,
         base_output: said.clone(),

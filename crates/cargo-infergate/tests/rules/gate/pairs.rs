@@ -18,6 +18,7 @@ fn planned(id: Case) -> PairedCase {
     PairedCase {
         id,
         threshold: 1.02,
+        threshold_by_noise: false,
         pairs: 4,
         iterations_per_sample: 1,
         base_output: output.clone(),

@@ -1,0 +1,88 @@
+//! Benches whose builds differ by more than the limit: the limit that they get, and what it leaves of level and power.
+
+use cargo_infergate::gate::paired::{MAX_BLOCKS, mean_test, outcomes, series, threshold_in};
+use cargo_infergate::paired::layouts::draw;
+use cargo_infergate::receipt::{BlockCase, BlockRecord, Outcome, PairedCase};
+use infergate_core::case::{BenchName, Case};
+use infergate_core::stats::normal;
+
+use crate::gate::paired::measured;
+
+const PAIRS: usize = 16;
+
+/// A bench whose limit nobody asked for.
+fn bench() -> PairedCase {
+    let decode = measured("decode/p8", 1, &[]).cases[0].clone();
+    let id = Case::Bench(BenchName::new("format/short").expect("a name"));
+    let mean = Some(mean_test(None, decode.threshold, Some(0.02)));
+    PairedCase { id, threshold_by_noise: true, expected_std: Some(0.01), mean, ..decode }
+}
+
+/// Blocks of 13 builds a side that differ by `tau`, whose pairs vary by `pairs` besides; head takes `slower` times as long.
+fn blocks(tau: f64, pairs: f64, slower: f64, seed: u64) -> Vec<BlockRecord> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut side = |by: f64| (0..13).map(|_| by.ln() + tau / 2.0_f64.sqrt() * normal(&mut random)).collect::<Vec<_>>();
+    let (base, head) = (side(1.0), side(slower));
+    let block = |at| {
+        let mut times = |build: f64| -> Vec<u64> {
+            let of_pair = |_| ((14.5 + build + pairs / 2.0_f64.sqrt() * normal(&mut random)).exp()) as u64;
+            (0..PAIRS).map(of_pair).collect()
+        };
+        let base_ns = times(base[draw(seed * 2, at, 13)]);
+        let head_ns = times(head[draw(seed * 2 + 1, at, 13)]);
+        let case = BlockCase::new(bench().id, base_ns, head_ns);
+        BlockRecord { cases: vec![case], ..measured("decode/p8", 1, &[0.0]).blocks[0].clone() }
+    };
+    (0..MAX_BLOCKS).map(block).collect()
+}
+
+/// Of `suites` suites of five such benches: the share of benches that pass, and that of suites in which one is called slower.
+fn judged(suites: u64, tau: f64, slower: f64) -> (f64, f64) {
+    let (mut passed, mut called) = (0, 0);
+    for suite in 0..suites {
+        let alone = |at: u64| {
+            let blocks = blocks(tau, 0.025, slower, suite * 5 + at);
+            series(&[bench()], &blocks).remove(0).1
+        };
+        let found = outcomes(&(0..5).map(alone).collect::<Vec<_>>(), 0);
+        passed += found.iter().flatten().filter(|outcome| outcome.exit_code() == 0).count();
+        called += usize::from(found.contains(&Some(Outcome::Regressed)));
+    }
+    (passed as f64 / suites as f64 / 5.0, called as f64 / suites as f64)
+}
+
+#[test]
+fn a_bench_whose_builds_differ_by_more_than_its_limit_passes_and_is_not_called() {
+    println!(
+        "| tau | unchanged: benches that pass | suites called | 1.5 times as slow: suites called |\n|---|---|---|---|"
+    );
+    for tau in [0.0, 0.02, 0.05, 0.10, 0.20] {
+        let (passed, falsely) = judged(60, tau, 1.0);
+        let (_, found) = judged(20, tau, 1.5);
+        println!(
+            "| {:.0} % | {:.0} % | {:.1} % | {:.0} % |",
+            tau * 100.0,
+            passed * 100.0,
+            falsely * 100.0,
+            found * 100.0
+        );
+        assert!(passed >= 0.95, "tau {tau}: {passed} of the benches pass");
+        assert!(falsely <= 0.03, "tau {tau}: {falsely} of the suites are called");
+        assert!(found >= 0.95, "tau {tau}: {found} of slow suites are called");
+    }
+}
+
+#[test]
+fn only_what_builds_differ_by_widens_a_limit_and_only_where_none_was_asked_for() {
+    let widened = |case: &PairedCase, tau, pairs| threshold_in(case, &blocks(tau, pairs, 1.0, 3)) > case.threshold;
+    let asked = PairedCase { threshold_by_noise: false, ..bench() };
+    let decode = PairedCase { threshold_by_noise: true, ..measured("decode/p8", 1, &[]).cases[0].clone() };
+    assert!(widened(&bench(), 0.10, 0.01));
+    assert!(!widened(&bench(), 0.0, 0.20), "noisy pairs are the machine's");
+    assert!(!widened(&asked, 0.10, 0.01), "a limit that was asked for stands");
+    assert!(!widened(&decode, 0.10, 0.01), "an engine's cases are not widened");
+    let wide = threshold_in(&bench(), &blocks(0.9, 0.01, 1.0, 3));
+    assert!(wide <= 1.5, "beyond half a bench is unstable: {wide}");
+    let few = &blocks(0.10, 0.01, 1.0, 3)[..7];
+    assert!(threshold_in(&bench(), few) <= bench().threshold, "seven blocks do not tell");
+}
