@@ -15,7 +15,7 @@ use infergate_load::api::body::Api;
 
 use crate::gate::Policy;
 use crate::gate::paired::Limits;
-use crate::receipt::{Accept, Target};
+use crate::receipt::{Accept, BuiltWith, Target};
 use keys::{Key, Value};
 
 settings! {
@@ -184,6 +184,14 @@ impl Settings for Config {
             }
         }
         ensure_path(&self.server.ready)
+    }
+}
+
+impl BenchTarget {
+    /// What cargo is told beside the target's name.
+    pub fn built_with(&self) -> BuiltWith {
+        let Self { package, features, default_features, profile, .. } = self.clone();
+        BuiltWith { package, features, no_default_features: !default_features, profile }
     }
 }
 

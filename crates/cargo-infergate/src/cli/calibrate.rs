@@ -209,6 +209,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         // Builds that do the same are what it measures.
         code: None,
         terms: None,
+        built_with: config.bench.built_with(),
         budget: None,
         under_load: None,
     })

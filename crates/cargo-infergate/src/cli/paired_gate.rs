@@ -350,6 +350,7 @@ pub fn request(
         allow_output_change: asked.allow_output_change,
         code: asked.code.clone(),
         terms: asked.terms.clone(),
+        built_with: config.bench.built_with(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
     })

@@ -219,6 +219,7 @@ fn attempt(
         layouts: None,
         code: request.code.clone(),
         terms: request.terms.clone(),
+        built_with: request.built_with.clone(),
         notes: Vec::new(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::windows::UnderLoad;
-use crate::receipt::{Accept, CodeRecord, OUTPUT, ShareRecord, Terms};
+use crate::receipt::{Accept, BuiltWith, CodeRecord, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::worker::Program;
@@ -40,6 +40,8 @@ pub struct PairedRequest {
     pub allow_output_change: bool,
     /// By whose settings, and what head declares as intended; `None` where head is compared with no revision.
     pub terms: Option<Terms>,
+    /// How its bench target is built.
+    pub built_with: BuiltWith,
     /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
     pub code: Option<CodeRecord>,
     /// No block is begun that would not end within this time from the start of the pilot.

@@ -78,6 +78,9 @@ pub struct PairedReceipt {
     /// By whose settings it is judged, and what head declares as intended; `null` where head was compared with no revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
+    /// How the bench target was chosen and built, beside its name.
+    #[serde(default, skip_serializing_if = "BuiltWith::is_nothing")]
+    pub built_with: BuiltWith,
     /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -93,6 +96,26 @@ pub struct PairedReceipt {
     /// Where cases allocate that make more allocations, or larger ones; empty where none does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<Allocated>,
+}
+
+/// What cargo was told of a bench target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BuiltWith {
+    /// Its package; `null`: that of the folder.
+    pub package: Option<String>,
+    /// Features of the package.
+    pub features: Vec<String>,
+    /// Whether its default features were left out.
+    pub no_default_features: bool,
+    /// The profile; `null`: cargo's own for benches.
+    pub profile: Option<String>,
+}
+
+impl BuiltWith {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The older revision that head is compared with beside base.

@@ -153,6 +153,7 @@ fn planned_iterations(word: &str) -> usize {
         quick: false,
         code: None,
         terms: None,
+        built_with: cargo_infergate::receipt::BuiltWith::default(),
         base: program.clone(),
         head: program,
         anchor: None,

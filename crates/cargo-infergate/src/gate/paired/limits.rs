@@ -3,9 +3,9 @@
 
 use infergate_core::case::select;
 
-use super::mean::mean_test;
+use super::mean::{block_mean_difference, mean_test};
 use super::verdict::block_difference;
-use crate::receipt::{BlockCase, BlockRecord, Metric, Note, PairedCase, PairedReceipt};
+use crate::receipt::{BlockCase, BlockRecord, MeanTest, Metric, Note, PairedCase, PairedReceipt};
 use infergate_core::case::Phase;
 use infergate_core::stats::{median, median_error, robust_std, sample_std};
 
@@ -15,18 +15,20 @@ const NOISY_THRESHOLD: f64 = 1.03;
 /// Blocks that vary more than this get the wider threshold.
 const QUIET_STD: f64 = 0.02;
 
-/// After each so many blocks it is looked at what builds and processes of a bench differ by.
+/// After each so many blocks it is looked at what the blocks of a bench vary by.
 const TELLING_BLOCKS: usize = 8;
 
 /// The standard deviation of 8 normal values by that of the 7 nearest to their median (1.28); of more it is less.
 const WITHOUT_FARTHEST: f64 = 1.3;
 
-/// Blocks that vary by more than so many times what their pairs do have a spread of their own.
+/// Blocks that vary by more than so many times what their pairs do have a spread of their own: equal builds and processes differ.
 const SURELY_MORE: f64 = 1.5;
 
-/// A limit of so many times that spread is decided within 20 blocks or so. Beside 13 builds of each side it is 3.5 tau / sqrt(13), too,
-/// below which the luck of layouts is called a regression (`layouts.rs`; both simulated in `tests/rules/gate_looks/wide.rs`).
-const LIMIT_BY_SPREAD: f64 = 1.0;
+/// A limit of so many times what blocks vary by is decided within 20 blocks or so; of so many times their own spread it is, beside 13
+/// builds of each side, 3.5 tau / sqrt(13), too, below which the luck of layouts is called a regression (`layouts.rs`). Both are simulated
+/// in `tests/rules/gate_looks/wide.rs`.
+const LIMIT_BY_SPREAD: f64 = 0.75;
+const LIMIT_BY_OWN_SPREAD: f64 = 1.0;
 
 /// What the limit of such a bench may become.
 const WIDER_THRESHOLDS: [f64; 7] = [1.03, 1.05, 1.07, 1.10, 1.15, 1.20, 1.30];
@@ -57,41 +59,63 @@ pub fn median_threshold(asked: Option<f64>, expected_std: Option<f64>) -> f64 {
 
 /// The ratio of a case's median from which on a slowdown fails, once `blocks` were measured.
 ///
-/// Some benches of few nanoseconds differ by 10 % from one build or process to the next, although nothing changed. No quieter machine and
-/// no number of blocks tells a slowdown of 2 % from that. So where nobody asked for a limit it is the smallest that this spread lets be
-/// decided. What pairs within a process vary by, the machine's own noise, widens nothing.
+/// Some benches of few nanoseconds differ by 10 % from one build or process to the next, although nothing changed, and others vary by as
+/// much from one iteration to the next. No number of blocks that a gate has tells a slowdown of 2 % from that. So where nobody asked for a
+/// limit it is the smallest that this spread lets be decided.
 pub fn threshold_in(case: &PairedCase, blocks: &[BlockRecord]) -> f64 {
-    let is_bench = case.id.phase() == Phase::Bench && case.load.is_none();
-    if !(case.threshold_by_noise && is_bench) {
+    if !follows_noise(case) {
         return case.threshold;
     }
-    let of_case = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-    let all: Vec<&BlockCase> = of_case.collect();
-    let first = &all[..all.len() / TELLING_BLOCKS * TELLING_BLOCKS];
-    let wanted = own_spread(first).unwrap_or(0.0) * LIMIT_BY_SPREAD;
-    if wanted <= case.threshold.ln() {
-        return case.threshold;
-    }
-    case.threshold.max(WIDER_THRESHOLDS.into_iter().find(|wider| wider.ln() >= wanted).unwrap_or(WIDEST_THRESHOLD))
-}
-
-/// What blocks vary by beyond what their own pairs do, without the one that lies farthest off. `None` of fewer than [`TELLING_BLOCKS`].
-fn own_spread(blocks: &[&BlockCase]) -> Option<f64> {
-    if blocks.len() < TELLING_BLOCKS {
-        return None;
-    }
-    let mut differences: Vec<f64> = blocks.iter().filter_map(|block| block_difference(block)).collect();
-    let centre = median(&differences)?;
-    differences.sort_by(|a, b| (a - centre).abs().total_cmp(&(b - centre).abs()));
-    differences.pop();
-    let spread = sample_std(&differences)? * WITHOUT_FARTHEST;
+    let seen = telling(case, blocks);
+    let Some(spread) = spread(seen.iter().filter_map(|block| block_difference(block))) else { return case.threshold };
     let of_pairs = |block: &&BlockCase| {
         let ratios = block.log_ratios()?;
         Some(median_error(robust_std(&ratios)?, ratios.len()))
     };
-    let within = median(&blocks.iter().filter_map(of_pairs).collect::<Vec<_>>())?;
-    // Of less it could be chance that blocks vary by more than their pairs do.
-    (spread > SURELY_MORE * within).then(|| (spread.powi(2) - within.powi(2)).sqrt())
+    let within = median(&seen.iter().filter_map(of_pairs).collect::<Vec<_>>()).unwrap_or(0.0);
+    let own = if spread > SURELY_MORE * within { (spread.powi(2) - within.powi(2)).sqrt() } else { 0.0 };
+    wider(case.threshold, (spread * LIMIT_BY_SPREAD).max(own * LIMIT_BY_OWN_SPREAD))
+}
+
+/// The same of its mean, beside a median of this limit; `None` where there is no such test.
+pub fn mean_threshold_in(case: &PairedCase, median_threshold: f64, blocks: &[BlockRecord]) -> Option<f64> {
+    let MeanTest { threshold, expected_std } = case.mean?;
+    let is_usual = threshold == mean_test(None, case.threshold, expected_std).threshold;
+    if !(follows_noise(case) && is_usual) {
+        return Some(threshold);
+    }
+    let beside = mean_test(None, median_threshold, expected_std).threshold;
+    let spread = spread(telling(case, blocks).into_iter().filter_map(block_mean_difference));
+    Some(spread.map_or(beside, |spread| wider(beside, spread * LIMIT_BY_OWN_SPREAD)))
+}
+
+fn follows_noise(case: &PairedCase) -> bool {
+    case.threshold_by_noise && case.id.phase() == Phase::Bench && case.load.is_none()
+}
+
+/// As many of a case's blocks as were looked at; none before there are [`TELLING_BLOCKS`].
+fn telling<'a>(case: &PairedCase, blocks: &'a [BlockRecord]) -> Vec<&'a BlockCase> {
+    let mut seen: Vec<&BlockCase> =
+        blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id).collect();
+    seen.truncate(seen.len() / TELLING_BLOCKS * TELLING_BLOCKS);
+    seen
+}
+
+/// What blocks vary by, without the one that lies farthest off.
+fn spread(differences: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut differences: Vec<f64> = differences.collect();
+    let centre = median(&differences)?;
+    differences.sort_by(|a, b| (a - centre).abs().total_cmp(&(b - centre).abs()));
+    differences.pop();
+    Some(sample_std(&differences)? * WITHOUT_FARTHEST)
+}
+
+/// `threshold`, or the smallest wider one whose logarithm is at least `wanted`.
+fn wider(threshold: f64, wanted: f64) -> f64 {
+    if wanted <= threshold.ln() {
+        return threshold;
+    }
+    threshold.max(WIDER_THRESHOLDS.into_iter().find(|wider| wider.ln() >= wanted).unwrap_or(WIDEST_THRESHOLD))
 }
 
 impl Limits {

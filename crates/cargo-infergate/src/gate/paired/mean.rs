@@ -5,6 +5,7 @@
 //! mean of base) of a block, with a limit of its own. Bursts of the machine move a mean too, and hit base as often as head:
 //! a block is as symmetric about the change as before, and noisier, so the limit is wider.
 
+use super::limits::mean_threshold_in;
 use super::looks::Series;
 use crate::receipt::{BlockCase, BlockRecord, MeanTest, PairedCase};
 use infergate_core::stats::mean;
@@ -51,10 +52,8 @@ fn difference(base_ns: &[u64], head_ns: &[u64]) -> Option<f64> {
 
 /// The blocks of a case's means, whose median has the limit `limit`; none where its file is older than such tests.
 pub(super) fn mean_series(case: &PairedCase, limit: f64, blocks: &[BlockRecord]) -> Option<Box<Series>> {
-    let test = case.mean?;
-    // Of a limit that was asked for nothing is asked beside it.
-    let threshold = if limit > case.threshold { at_least(test.threshold, limit) } else { test.threshold };
-    Some(of_blocks(case, blocks, threshold, test.expected_std, block_mean_difference))
+    let threshold = mean_threshold_in(case, limit, blocks)?;
+    Some(of_blocks(case, blocks, threshold, case.mean?.expected_std, block_mean_difference))
 }
 
 /// The same against the anchor, whose median has the limit `limit`.

@@ -174,7 +174,7 @@ fn wider_limits(receipt: &PairedReceipt) -> Option<Note> {
     let wider = receipt.cases.iter().filter(|case| threshold_in(case, &receipt.blocks) > case.threshold);
     let named = few(&wider.map(|case| case.id).collect::<Vec<_>>())?;
     Some(Note::from(format!(
-        "{named}: equal builds and processes differ by so much that smaller slowdowns cannot be told; they fail from a wider limit"
+        "{named}: they vary by so much that smaller slowdowns cannot be told, and fail from a wider limit than usual"
     )))
 }
 

@@ -6,8 +6,8 @@ use infergate_core::printable::printable_within;
 
 use crate::gate::paired::{design_level, layouts_wanted, unknown_tau};
 use crate::receipt::{
-    Build, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence, Verdict,
-    VerdictRow,
+    Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence,
+    Verdict, VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
 use crate::report::units::MISSING;
@@ -231,11 +231,23 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{cases}"))
 }
 
-/// The flag that names the bench target of criterion benches; nothing for engines, whose target has the usual name. `None` where the
-/// name cannot stand in a command.
+/// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
+/// latter. `None` where a name cannot stand in a command.
 fn bench_target(paired: &PairedReceipt) -> Option<String> {
     let engine = &paired.head.engine;
-    if engine.is_of_benches() { flag("bench-target", &engine.model) } else { Some(String::new()) }
+    let target = if engine.is_of_benches() { flag("bench-target", &engine.model)? } else { String::new() };
+    Some(target + &built_with(&paired.built_with)?)
+}
+
+fn built_with(built: &BuiltWith) -> Option<String> {
+    let optional =
+        |name: &str, value: &Option<String>| value.as_ref().map_or(Some(String::new()), |value| flag(name, value));
+    let features: Option<String> =
+        built.features.iter().map(|feature| one_of_many("bench-features", feature)).collect();
+    let default = if built.no_default_features { " --bench-default-features false" } else { "" };
+    Some(
+        optional("bench-package", &built.package)? + &features? + default + &optional("bench-profile", &built.profile)?,
+    )
 }
 
 /// One value of a flag that takes several with commas between them.
@@ -264,7 +276,7 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
             let mut targets = paired.head.engine.model.split(',');
             let own = targets.find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
             let (target, own) = own?;
-            (flag("bench-target", target)?, flag("case", &format!("bench:{own}"))?)
+            (flag("bench-target", target)? + &built_with(&paired.built_with)?, flag("case", &format!("bench:{own}"))?)
         }
         _ => (bench_target(paired)?, flag("case", &case.id())?),
     };

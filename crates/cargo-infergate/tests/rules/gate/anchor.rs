@@ -42,6 +42,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
     PairedReceipt {
         code: None,
         terms: None,
+        built_with: cargo_infergate::receipt::BuiltWith::default(),
         notes: Vec::new(),
         share: None,
         resumed: Vec::new(),

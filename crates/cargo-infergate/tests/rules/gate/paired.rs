@@ -47,6 +47,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     PairedReceipt {
         code: None,
         terms: None,
+        built_with: cargo_infergate::receipt::BuiltWith::default(),
         notes: Vec::new(),
         share: None,
         resumed: Vec::new(),
