@@ -11,11 +11,12 @@ use crate::receipt::{BlockCase, PairedCase};
 use infergate_core::case::Case;
 use infergate_core::stats::{median, median_error, robust_std, sample_std};
 
-/// A case takes at most this long of a block while all are open.
-pub const BLOCK_NS: f64 = 5e9;
+/// A case takes at most this long of a block while all are open, and all of them no longer than the second.
+const CASE_NS: f64 = 5e9;
+const BLOCK_NS: f64 = 25e9;
 
 /// The same where a pair costs more than is measured of it: a server's start takes seconds of each block, and is to be worth it.
-pub const BLOCK_OF_REQUESTS_NS: f64 = 4.0 * BLOCK_NS;
+pub const CASE_OF_REQUESTS_NS: f64 = 4.0 * CASE_NS;
 
 /// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
 pub const AIM: f64 = 0.008;
@@ -29,6 +30,11 @@ const LEAST_PAIRS: usize = 8;
 /// Nor more than this share of what blocks vary by, where that is known from so many of them.
 const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
 const TELLING_BLOCKS: usize = 4;
+
+/// The most that each of so many open cases takes of a block, nanoseconds.
+pub fn most_ns(open: usize) -> f64 {
+    CASE_NS.min(BLOCK_NS / open.max(1) as f64)
+}
 
 /// The pairs of such ratios whose median has the error `aim`.
 pub fn wanted(single_std: f64, aim: f64) -> usize {
@@ -114,7 +120,7 @@ impl Pairs {
     }
 
     /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
-    /// so much, up to [`BLOCK_NS`] or an equal share of the time that the whole suite takes of a block; with a budget up to an equal
+    /// so much, up to [`most_ns`] or an equal share of the time that the whole suite takes of a block; with a budget up to an equal
     /// share of the time that a block may take. Fewer where blocks vary by more than what pairs add to them.
     pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| -> Option<(f64, f64)> {
@@ -125,7 +131,7 @@ impl Pairs {
         let of_each = |block_ns: f64| block_ns / open.len().max(1) as f64;
         let share_ns = match self.room_ns {
             Some(room_ns) => of_each(room_ns),
-            None => of_each(suite_ns).max(BLOCK_NS),
+            None => of_each(suite_ns).max(most_ns(open.len())),
         };
         let of_case = |case: &PairedCase| {
             let aim = self.aim(case.id);

@@ -26,11 +26,12 @@ use infergate_core::receipt::limits::MAX_PAIRED_CASES;
 use infergate_core::stats::{median, robust_std};
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
-/// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`], but never fewer than the least: two say nothing
+/// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`] and a share of the second, but never fewer than the least: two say nothing
 /// of how much pairs vary.
 const PILOT_PAIRS: usize = 64;
 const LEAST_PILOT_PAIRS: usize = 4;
 const PILOT_NS: f64 = 3e9;
+const PILOT_OF_ALL_NS: f64 = 3e10;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const PILOT_PAIRS_OF_MANY: usize = 16;
 
@@ -178,12 +179,12 @@ fn attempt(
             sampling_ns += cost_ns;
         } else if timed {
             let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)
-                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise));
+                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise, cases.len()));
             let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
             pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
-            sampling_ns += planning::decide(&mut plan, &seen, cost, request);
+            sampling_ns += planning::decide(&mut plan, &seen, cost, cases.len(), request);
         }
         planned.push(plan);
     }
@@ -360,6 +361,7 @@ fn sample(
     plan: &PairedCase,
     turn_tokens: &TurnTokens,
     stepwise: bool,
+    cases: usize,
 ) -> Result<(BlockCase, f64), WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
@@ -383,7 +385,9 @@ fn sample(
     };
     let had = before.map_or(one.pairs, &mut add);
     let most = if plan.iterations_per_sample > 1 { PILOT_PAIRS_OF_MANY } else { PILOT_PAIRS };
-    one.pairs = ((PILOT_NS / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, most).saturating_sub(had);
+    one.pairs = ((PILOT_NS.min(PILOT_OF_ALL_NS / cases as f64) / pair_ns) as usize)
+        .clamp(LEAST_PILOT_PAIRS, most)
+        .saturating_sub(had);
     if one.pairs > 0 {
         add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
     }

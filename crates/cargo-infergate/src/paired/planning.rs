@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::PairedRequest;
-use super::pairs::{AIM, BLOCK_NS, BLOCK_OF_REQUESTS_NS, Pairs, wanted};
+use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
 use super::pilot::pair_times_ns;
 use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
 
-/// A case takes at least this long of a block, or so many pairs, and at most [`BLOCK_NS`], or so many: a pilot can be lucky, and
+/// A case takes at least this long of a block, or so many pairs, and at most [`most_ns`], or so many: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
 /// 96 by .9 to 1.1.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
@@ -31,8 +31,8 @@ const BLOCKS_TO_SPARE: usize = 4;
 const PROCESS_STD: f64 = 0.005;
 const PREFILL_STD: f64 = 0.01;
 
-/// Pairs a block and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
-pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &PairedRequest) -> f64 {
+/// Pairs a block of one of `cases` and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
+pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, cases: usize, request: &PairedRequest) -> f64 {
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
     let single_std = robust_std(&ratios).unwrap_or(AIM);
@@ -41,7 +41,7 @@ pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, request: &Pair
     let of_many = plan.iterations_per_sample > 1;
     let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(LEAST_PAIRS) };
     let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
-    let most = within(if is_request { BLOCK_OF_REQUESTS_NS } else { BLOCK_NS }, MOST_PAIRS);
+    let most = within(if is_request { CASE_OF_REQUESTS_NS } else { most_ns(cases) }, MOST_PAIRS);
     plan.pairs = wanted(single_std, AIM).max(least).min(most).next_multiple_of(2);
     let process_std = process_std(plan.id);
     let mean_error = mean_error(&seen.base_ns, plan.pairs);

@@ -1,6 +1,6 @@
 //! How many pairs a block takes.
 
-use cargo_infergate::paired::pairs::{BLOCK_NS, Pairs};
+use cargo_infergate::paired::pairs::{Pairs, most_ns};
 use cargo_infergate::receipt::{BlockCase, Output, PairedCase};
 use infergate_core::case::Case;
 
@@ -50,7 +50,7 @@ fn pairs_that_cost_more_than_is_measured_of_them_are_fewer() {
     assert_eq!(next(Some(1.0)), cheap);
     // A gap between tokens of a server costs a whole request.
     let dear = next(Some(100.0));
-    let most = (BLOCK_NS / (100.0 * 2.0 * SAMPLE_NS as f64)) as usize + 2;
+    let most = (most_ns(1) / (100.0 * 2.0 * SAMPLE_NS as f64)) as usize + 2;
     assert!(dear < cheap && dear <= most.max(4), "{dear} pairs, at most {most} fit a block");
 }
 
