@@ -2,12 +2,12 @@
 # Runs infergate against a server that nobody here wrote: llama-cpp-python's, built from PyPI, with the SmolLM2 GGUF, on loopback.
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
-#   gate       two servers of the same setting through the paired gate, then two of different settings
+#   gate       two commits whose servers have the same setting through the paired gate with four users, then two of different settings
 #   endpoints  this server and serve_candle with the model as it is and as f32, side by side: target/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
 # the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
-# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (5m) the time of each gate.
+# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (10m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -75,18 +75,33 @@ step_load() {
     "$python" scripts/llama_cpp_check.py compare "$results/load.json" "$results/prompts.jsonl" "$url"
 }
 
-# The gate on the servers $base and $1, which is to end with the exit code $2.
+# A repository in which serve.sh starts the server, with the settings $1, as its newest commit.
+commit() {
+    cat > "$repository/serve.sh" <<SH
+exec "$python" -m llama_cpp.server --model "$(realpath "$model")" --model_alias smollm2 --host 127.0.0.1 --port "\$1" --interrupt_requests false \
+    --logits_all false --verbose false --n_ctx 2048 --n_threads 1 --n_threads_batch 1 $1
+SH
+    git -C "$repository" add --all
+    git -C "$repository" -c user.name=somebody -c user.email=somebody@localhost commit --quiet --allow-empty --message "with '$1'"
+}
+
+# The gate of the newest commit against the one before, under load, which is to end with the exit code $1.
 gate() {
     local code=0
-    (cd "$results" && "${command[@]}" gate --base-url "$base" --head-url "$1" --budget "${BUDGET:-5m}") || code=$?
-    if [ $code -ne "$2" ]; then
-        echo "error: exit $code, where $2 was expected; a busy machine can leave a gate undecided (3)" >&2
+    (cd "$repository" && "${command[@]}" gate --against HEAD~1 --server --users 4 --memory-runs 0 --budget "${BUDGET:-10m}") || code=$?
+    if [ $code -ne "$1" ]; then
+        echo "error: exit $code, where $1 was expected; a busy machine can leave a gate undecided (3)" >&2
         wrong=1
     fi
 }
 step_gate() {
-    cat > "$results/infergate.toml" <<'TOML'
+    repository=$results/repository
+    rm -rf "$repository"
+    git init --quiet "$repository"
+    cat > "$repository/infergate.toml" <<'TOML'
 [server]
+command = ["bash", "serve.sh", "{port}"]
+ready = "/v1/models"
 model = "smollm2"
 api = "completions"
 min_tokens = true
@@ -96,14 +111,13 @@ name = "chat"
 input_tokens = 32
 output_tokens = 16
 TOML
-    llama --n_threads 1 --n_threads_batch 1
-    base=$url
-    llama --n_threads 1 --n_threads_batch 1
+    commit "--n_batch 512"
+    commit "--n_batch 512"
     echo "the same setting twice:"
-    gate "$url" 0
-    llama --n_threads 1 --n_threads_batch 1 --n_batch 8
+    gate 0
+    commit "--n_batch 8"
     echo "n_batch 512 (its default) against 8:"
-    gate "$url" 1
+    gate 1
 }
 
 # Starts serve_candle with the settings in "$@" on one thread, and puts its URL into $url and its model's name into $served.

@@ -19,7 +19,7 @@ const BLOCK_NS: f64 = 25e9;
 pub const CASE_OF_REQUESTS_NS: f64 = 4.0 * CASE_NS;
 
 /// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
-pub const AIM: f64 = 0.008;
+pub const AIM: f64 = 0.01;
 
 /// The fewest pairs of samples that each hold several iterations, where the time is short.
 const LEAST_PAIRS_IN_BUDGET: usize = 4;

@@ -10,6 +10,7 @@ use super::super::{calibrate, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{
     GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_pass, known, open, own_errors, smallest_slowdown,
+    threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
@@ -97,7 +98,7 @@ pub fn measure(
 fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
     let timed: Vec<_> = run.receipt().cases.iter().filter(|case| case.timed && case.load.is_none()).collect();
     let needed = |case: &PairedCase| {
-        blocks_to_pass(case.threshold.ln(), case.expected_std.unwrap_or(0.0), case.layout_std.unwrap_or(0.0))
+        blocks_to_pass(threshold_expected(case).ln(), case.expected_std.unwrap_or(0.0), case.layout_std.unwrap_or(0.0))
     };
     let all: Vec<Option<usize>> = timed.iter().map(|case| needed(case)).collect();
     let is_too_few = |needed: &Option<usize>| needed.is_none_or(|needed| needed > blocks);

@@ -7,7 +7,7 @@ use super::mean::{block_mean_difference, mean_test};
 use super::verdict::block_difference;
 use crate::receipt::{BlockCase, BlockRecord, MeanTest, Metric, Note, PairedCase, PairedReceipt};
 use infergate_core::case::Phase;
-use infergate_core::stats::{median, median_error, robust_std, sample_std};
+use infergate_core::stats::{mean, median, median_error, robust_std, sample_std};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
 pub const QUIET_THRESHOLD: f64 = 1.02;
@@ -23,6 +23,9 @@ const WITHOUT_FARTHEST: f64 = 1.3;
 
 /// Blocks that vary by more than so many times what their pairs do have a spread of their own: equal builds and processes differ.
 const SURELY_MORE: f64 = 1.5;
+
+/// Of two sides that vary alike one is seen to vary by so many times what the other does in a twentieth of cases (8 blocks).
+const SURELY_MORE_THAN_BASE: f64 = 2.0;
 
 /// A limit of so many times what blocks vary by is decided within 20 blocks or so; of so many times their own spread it is, beside 13
 /// builds of each side, 3.5 tau / sqrt(13), too, below which the luck of layouts is called a regression (`layouts.rs`). Both are simulated
@@ -74,7 +77,28 @@ pub fn threshold_in(case: &PairedCase, blocks: &[BlockRecord]) -> f64 {
     };
     let within = median(&seen.iter().filter_map(of_pairs).collect::<Vec<_>>()).unwrap_or(0.0);
     let own = if spread > SURELY_MORE * within { (spread.powi(2) - within.powi(2)).sqrt() } else { 0.0 };
-    wider(case.threshold, (spread * LIMIT_BY_SPREAD).max(own * LIMIT_BY_OWN_SPREAD))
+    wider(case.threshold, (spread * LIMIT_BY_SPREAD).max(own * LIMIT_BY_OWN_SPREAD) * share_of_base(&seen, median))
+}
+
+/// What head varies by must not widen the limit that it is held to: where it varies by surely more than base, a difference of two
+/// that vary like base would vary by so much of what is seen; else 1.
+fn share_of_base(blocks: &[&BlockCase], number: fn(&[f64]) -> Option<f64>) -> f64 {
+    let of_side = |times: fn(&BlockCase) -> &[u64]| {
+        let number_ns = |block: &&BlockCase| number(&times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        spread(blocks.iter().filter_map(number_ns).filter(|ns| *ns > 0.0).map(f64::ln))
+    };
+    match of_side(|block| &block.base_ns).zip(of_side(|block| &block.head_ns)) {
+        Some((base, head)) if head > SURELY_MORE_THAN_BASE * base => {
+            (2.0 * base.powi(2) / (base.powi(2) + head.powi(2))).sqrt()
+        }
+        _ => 1.0,
+    }
+}
+
+/// The same before the first block, by what blocks are expected to vary by.
+pub fn threshold_expected(case: &PairedCase) -> f64 {
+    let expected = case.expected_std.filter(|_| follows_noise(case)).unwrap_or(0.0);
+    wider(case.threshold, expected * LIMIT_BY_SPREAD)
 }
 
 /// The same of its mean, beside a median of this limit; `None` where there is no such test.
@@ -85,8 +109,9 @@ pub fn mean_threshold_in(case: &PairedCase, median_threshold: f64, blocks: &[Blo
         return Some(threshold);
     }
     let beside = mean_test(None, median_threshold, expected_std).threshold;
-    let spread = spread(telling(case, blocks).into_iter().filter_map(block_mean_difference));
-    Some(spread.map_or(beside, |spread| wider(beside, spread * LIMIT_BY_OWN_SPREAD)))
+    let seen = telling(case, blocks);
+    let spread = spread(seen.iter().filter_map(|block| block_mean_difference(block)));
+    Some(spread.map_or(beside, |spread| wider(beside, spread * LIMIT_BY_OWN_SPREAD * share_of_base(&seen, mean))))
 }
 
 fn follows_noise(case: &PairedCase) -> bool {

@@ -8,7 +8,7 @@ use infergate_core::stats::normal;
 
 use crate::gate::paired::measured;
 
-const PAIRS: usize = 16;
+const PAIRS: usize = 48;
 
 /// A bench whose limit nobody asked for.
 fn bench() -> PairedCase {
@@ -73,6 +73,38 @@ fn a_bench_that_varies_by_more_than_its_limit_passes_and_is_not_called() {
         assert!(passed >= 0.95, "tau {tau}, pairs {pairs}: {passed} of the benches pass");
         assert!(falsely <= 0.03, "tau {tau}, pairs {pairs}: {falsely} of the suites are called");
         assert!(found >= 0.95, "tau {tau}, pairs {pairs}: {found} of slow suites are called");
+    }
+}
+
+/// Half of head's processes take 1.4 times as long.
+#[test]
+fn what_head_varies_by_does_not_widen_the_limit_it_is_held_to() {
+    let judged = |seed| {
+        let mut blocks = blocks(0.02, 0.03, 1.0, seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        for case in blocks.iter_mut().flat_map(|block| &mut block.cases).filter(|_| random.bool()) {
+            case.head_ns.iter_mut().for_each(|ns| *ns = *ns * 14 / 10);
+        }
+        outcomes(&[series(&[bench()], &blocks).remove(0).1], 0)[0]
+    };
+    let called = (0..20).filter(|seed| judged(*seed) == Some(Outcome::Regressed)).count();
+    assert!(called >= 19, "{called} of 20");
+}
+
+/// 2 % of head's samples take six times as long, 10 % three times, a quarter twice.
+#[test]
+fn stalls_of_head_alone_do_not_widen_the_limit_of_its_mean() {
+    for (share, times) in [(0.02, 6), (0.1, 3), (0.25, 2)] {
+        let judged = |seed| {
+            let mut blocks = blocks(0.0, 0.03, 1.0, seed);
+            let mut random = fastrand::Rng::with_seed(seed);
+            for case in blocks.iter_mut().flat_map(|block| &mut block.cases) {
+                case.head_ns.iter_mut().filter(|_| random.f64() < share).for_each(|ns| *ns *= times);
+            }
+            outcomes(&[series(&[bench()], &blocks).remove(0).1], 0)[0]
+        };
+        let called = (0..20).filter(|seed| judged(*seed) == Some(Outcome::Regressed)).count();
+        assert!(called >= 19, "{share} of samples {times} times as slow: {called} of 20");
     }
 }
 
