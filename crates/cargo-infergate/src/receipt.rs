@@ -57,7 +57,9 @@ pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, BuiltWith, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord};
+pub use paired::{
+    AnchorRecord, BlockCase, BlockRecord, BuiltWith, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord, log_ratios,
+};
 pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

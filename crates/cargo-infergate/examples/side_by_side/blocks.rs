@@ -64,8 +64,13 @@ impl Blocks {
     /// How this gate ends a suite drawn from `rows`.
     fn replay(&self, rows: &[usize], random: &mut fastrand::Rng) -> Vec<Option<(Outcome, usize)>> {
         let drawn: Vec<usize> = (0..MAX_BLOCKS).map(|_| rows[random.usize(..rows.len())]).collect();
-        let series =
-            |limit: f64, expected_std, differences| Series { limit: limit.ln(), expected_std, differences, mean: None };
+        let series = |limit: f64, expected_std, differences| Series {
+            wider: Vec::new(),
+            limit: limit.ln(),
+            expected_std,
+            differences,
+            mean: None,
+        };
         let of_case = |(at, limit): (usize, &Limit)| {
             let of =
                 |number: fn(&(f64, f64)) -> f64| drawn.iter().map(|&row| number(&self.differences[row][at])).collect();

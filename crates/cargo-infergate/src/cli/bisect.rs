@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, judge};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{
-    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, VerdictRow,
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, Statistic, VerdictRow,
 };
 use crate::report::paired::bisection;
 use crate::why::Difference;
@@ -148,6 +148,8 @@ struct Search<'a> {
     steps: Vec<BisectionStep>,
     /// What was slower, by its name: the case as it was measured, and how much slower.
     slow: BTreeMap<String, (PairedCase, Difference)>,
+    /// The ratio from which on the first was slower.
+    limit: Option<f64>,
     /// Whether what is found is explained.
     explains: bool,
     explained: Option<Explained>,
@@ -162,7 +164,7 @@ impl<'a> Search<'a> {
         cancelled: &'a AtomicBool,
     ) -> Self {
         let (steps, slow) = (Vec::new(), BTreeMap::new());
-        Self { config, good, budget, cancelled, steps, slow, explains, explained: None }
+        Self { config, good, budget, cancelled, steps, slow, limit: None, explains, explained: None }
     }
 
     /// Which functions take the time of what `name` is; the tree stands at it.
@@ -253,7 +255,9 @@ impl<'a> Search<'a> {
             code: None,
             terms: None,
         };
-        let request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
+        let mut request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
+        // All are held to the limit of the first.
+        request.threshold = request.threshold.or(self.limit);
         let bar = progress::Line::new();
         let measured =
             paired_gate::measure(&request, self.config, false, None, Course::default(), &bar, self.cancelled);
@@ -278,6 +282,8 @@ impl<'a> Search<'a> {
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
             _ => Tried::Skipped,
         };
+        let median = |row: &&VerdictRow| row.time().is_some_and(|time| time.statistic == Statistic::Median);
+        self.limit = self.limit.or_else(|| row.as_ref().filter(median)?.time()?.threshold);
         let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
         if let (Tried::Bad, Some(case), Some(ratio)) = (tried, receipt.cases.first(), ratio) {
             let difference = explain::difference(&receipt, case.id, ratio, true);

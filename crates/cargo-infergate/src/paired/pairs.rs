@@ -138,9 +138,10 @@ impl Pairs {
             let enough = known(case).map(|(pair_ns, std)| (wanted(std, aim), (share_ns / pair_ns) as usize));
             let pairs = match enough {
                 // Single iterations are all there is to see stalls by.
-                Some((enough, _)) if aim > AIM && case.iterations_per_sample > 1 => {
-                    enough.max(LEAST_PAIRS).min(case.pairs)
+                Some((enough, _)) if enough < case.pairs && aim > AIM && case.iterations_per_sample > 1 => {
+                    enough.max(LEAST_PAIRS)
                 }
+
                 Some((enough, fitting)) => enough.min(fitting).max(case.pairs),
                 None => case.pairs,
             };

@@ -41,7 +41,10 @@ pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, cases: usize, 
     let of_many = plan.iterations_per_sample > 1;
     let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(LEAST_PAIRS) };
     let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
-    let most = within(if is_request { CASE_OF_REQUESTS_NS } else { most_ns(cases) }, MOST_PAIRS);
+    let most = match is_request {
+        true => within(CASE_OF_REQUESTS_NS, MOST_PAIRS),
+        false => within(most_ns(cases), MOST_PAIRS).max(LEAST_PAIRS.min(within(most_ns(1), MOST_PAIRS))),
+    };
     plan.pairs = wanted(single_std, AIM).max(least).min(most).next_multiple_of(2);
     let process_std = process_std(plan.id);
     let mean_error = mean_error(&seen.base_ns, plan.pairs);
@@ -97,9 +100,9 @@ pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
 pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &PairedRequest) {
     for (id, error) in pairs.fit(cases, room_ns) {
         let Some(case) = cases.iter_mut().find(|case| case.id == id) else { continue };
-        let mean = case.mean;
+        let mean_std = case.mean.and_then(|mean| mean.expected_std);
         expect(case, Known { std: process_std(id).hypot(error), mean_std: None, layout_std: None }, request);
         // What the pilot saw of single times holds as it is.
-        case.mean = mean;
+        case.mean = Some(mean_test(request.mean_threshold, case.threshold, mean_std));
     }
 }

@@ -94,10 +94,10 @@ fn has_asked_limits(case: &PairedCase, request: &PairedRequest) -> bool {
         let asked = request.under_load.as_ref().map(|under_load| under_load.limits.under_load(load.metric));
         return asked == Some(case.threshold);
     }
-    let is_mean = |mean: MeanTest| {
-        mean_test(request.mean_threshold, case.threshold, mean.expected_std).threshold == mean.threshold
-    };
-    case.threshold == median_threshold(request.threshold, case.expected_std) && case.mean.is_none_or(is_mean)
+    let is_mean = |mean: MeanTest| mean_test(request.mean_threshold, case.threshold, mean.expected_std) == mean;
+    case.threshold_by_noise == request.threshold.is_none()
+        && case.threshold == median_threshold(request.threshold, case.expected_std)
+        && case.mean.is_none_or(is_mean)
 }
 
 /// What is not the same of one side's build.

@@ -247,7 +247,8 @@ impl BlockCase {
     }
 }
 
-pub(super) fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
+/// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of times.
+pub fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
     if base_ns.is_empty() || base_ns.len() != head_ns.len() {
         return None;
     }
@@ -277,6 +278,7 @@ impl PairedReceipt {
         ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
+        at_most(self.built_with.features.len(), MAX_NOTES, "features")?;
         self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
         let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;

@@ -15,7 +15,7 @@ pub struct PairedCase {
     pub id: Case,
     /// The ratio head / base from which on a slowdown fails, for example 1.02.
     pub threshold: f64,
-    /// Whether nobody asked for that threshold. Then a bench whose builds are seen to differ by too much for it is judged by a wider one.
+    /// Whether nobody asked for that threshold. Then a bench whose blocks vary by too much for it is judged by a wider one.
     #[serde(default)]
     pub threshold_by_noise: bool,
     /// Pairs of samples in a block, chosen from the pilot.
@@ -60,6 +60,9 @@ impl PairedCase {
 pub struct MeanTest {
     /// The ratio of the means from which on a slowdown fails, for example 1.05.
     pub threshold: f64,
+    /// Whether nobody asked for that threshold. Then it is wider for a bench whose means vary by too much for it.
+    #[serde(default)]
+    pub by_noise: bool,
     /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
     /// known.
     pub expected_std: Option<f64>,

@@ -22,7 +22,13 @@ fn limit() -> f64 {
 }
 
 fn series(differences: &[f64]) -> Series {
-    Series { limit: limit(), expected_std: Some(0.01), differences: differences.to_vec(), mean: None }
+    Series {
+        wider: Vec::new(),
+        limit: limit(),
+        expected_std: Some(0.01),
+        differences: differences.to_vec(),
+        mean: None,
+    }
 }
 
 /// `blocks` differences, spread evenly around `centre` by up to `half_width` in an order without a trend.

@@ -6,30 +6,33 @@
 
 use super::load;
 use super::looks::{Series, outcomes};
-use super::mean::anchor_mean_series;
-use super::verdict::{block_difference, series};
+use super::mean::at_least;
+use super::series::series_of;
+use super::verdict::series;
 use crate::receipt::{BlockCase, PairedCase, PairedReceipt};
 use infergate_core::case::Case;
-use infergate_core::stats::median;
 
-/// d of one block: the median over its samples of ln(head / anchor); base's times where base is the anchor.
-fn difference(receipt: &PairedReceipt, block: &BlockCase) -> Option<f64> {
-    match receipt.anchor.as_ref()?.side {
-        Some(_) => median(&block.anchor_log_ratios()?),
-        None => block_difference(block),
-    }
-}
-
-/// The blocks of each timed case against the anchor, in suite order; none without an anchor.
+/// The blocks of each timed case against the anchor, or base's times where base is the anchor, in suite order; none without an anchor.
 pub fn anchor_series(receipt: &PairedReceipt) -> Vec<(Case, Series)> {
     let Some(anchor) = &receipt.anchor else { return Vec::new() };
     let of_case = |case: &PairedCase| {
         let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        let differences = blocks.filter_map(|block| difference(receipt, block)).collect();
-        let mean = anchor_mean_series(case, &receipt.blocks, anchor.limit, anchor.side.is_some());
-        (case.id, Series { limit: anchor.limit.ln(), expected_std: case.expected_std, differences, mean })
+        let mean_limit = case.mean.map(|mean| at_least(mean.threshold, anchor.limit).ln());
+        (
+            case.id,
+            series_of(
+                case,
+                anchor.limit.ln(),
+                mean_limit,
+                &blocks.map(|block| of_anchor(block, anchor.side.is_some())).collect::<Vec<_>>(),
+            ),
+        )
     };
     receipt.cases.iter().filter(|case| case.timed).map(of_case).collect()
+}
+
+fn of_anchor(block: &BlockCase, apart: bool) -> (&[u64], &[u64]) {
+    (if apart { &block.anchor_ns } else { &block.base_ns }, &block.head_ns)
 }
 
 /// The cases that more blocks may settle: against base, or against the anchor. None once a load has shown that head is worse:

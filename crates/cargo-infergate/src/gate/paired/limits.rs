@@ -1,12 +1,10 @@
 //! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
 //! a pull request does, sets them anew, so that none rests on what the receipt says.
 
-use infergate_core::case::select;
-
-use super::mean::{block_mean_difference, mean_test};
-use super::verdict::block_difference;
-use crate::receipt::{BlockCase, BlockRecord, MeanTest, Metric, Note, PairedCase, PairedReceipt};
-use infergate_core::case::Phase;
+use super::looks::MAX_BLOCKS;
+use super::mean::mean_test;
+use crate::receipt::{MeanTest, Metric, Note, PairedCase, PairedReceipt, log_ratios};
+use infergate_core::case::{Phase, select};
 use infergate_core::stats::{mean, median, median_error, robust_std, sample_std};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
@@ -27,6 +25,9 @@ const SURELY_MORE: f64 = 1.5;
 /// Of two sides that vary alike one is seen to vary by so many times what the other does in a twentieth of cases (8 blocks).
 const SURELY_MORE_THAN_BASE: f64 = 2.0;
 
+/// No side has less of what both vary by.
+const LEAST_SHARE: f64 = 0.02;
+
 /// A limit of so many times what blocks vary by is decided within 20 blocks or so; of so many times their own spread it is, beside 13
 /// builds of each side, 3.5 tau / sqrt(13), too, below which the luck of layouts is called a regression (`layouts.rs`). Both are simulated
 /// in `tests/rules/gate_looks/wide.rs`.
@@ -34,8 +35,8 @@ const LIMIT_BY_SPREAD: f64 = 0.75;
 const LIMIT_BY_OWN_SPREAD: f64 = 1.0;
 
 /// What the limit of such a bench may become.
-const WIDER_THRESHOLDS: [f64; 7] = [1.03, 1.05, 1.07, 1.10, 1.15, 1.20, 1.30];
-const WIDEST_THRESHOLD: f64 = 1.50;
+const WIDER_THRESHOLDS: [f64; 6] = [1.03, 1.05, 1.07, 1.10, 1.15, 1.20];
+const WIDEST_THRESHOLD: f64 = 1.30;
 
 /// Ratios from which on a slowdown fails; `None`: by the noise of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,70 +61,88 @@ pub fn median_threshold(asked: Option<f64>, expected_std: Option<f64>) -> f64 {
     asked.unwrap_or(usual)
 }
 
-/// The ratio of a case's median from which on a slowdown fails, once `blocks` were measured.
+/// What a limit follows of a block: the ln ratio of its medians or of its means, what its own pairs leave of error in it, and ln of each
+/// side's median or mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    difference: f64,
+    error: f64,
+    base: f64,
+    head: f64,
+}
+
+impl Seen {
+    /// `None` for times that are no times.
+    pub fn of_medians(base_ns: &[u64], head_ns: &[u64]) -> Option<Self> {
+        let ratios = log_ratios(base_ns, head_ns)?;
+        let error = median_error(robust_std(&ratios)?, ratios.len());
+        let of_side = |times: &[u64]| median(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        Some(Self { difference: median(&ratios)?, error, base: of_side(base_ns)?.ln(), head: of_side(head_ns)?.ln() })
+    }
+
+    /// Likewise.
+    pub fn of_means(base_ns: &[u64], head_ns: &[u64]) -> Option<Self> {
+        let of_side =
+            |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>()).filter(|ns| *ns > 0.0);
+        let (base, head) = (of_side(base_ns)?.ln(), of_side(head_ns)?.ln());
+        Some(Self { difference: head - base, error: 0.0, base, head })
+    }
+}
+
+/// ln of the limit of a case's median after each [`TELLING_BLOCKS`] blocks, by the blocks until then.
 ///
 /// Some benches of few nanoseconds differ by 10 % from one build or process to the next, although nothing changed, and others vary by as
 /// much from one iteration to the next. No number of blocks that a gate has tells a slowdown of 2 % from that. So where nobody asked for a
-/// limit it is the smallest that this spread lets be decided.
-pub fn threshold_in(case: &PairedCase, blocks: &[BlockRecord]) -> f64 {
-    if !follows_noise(case) {
-        return case.threshold;
-    }
-    let seen = telling(case, blocks);
-    let Some(spread) = spread(seen.iter().filter_map(|block| block_difference(block))) else { return case.threshold };
-    let of_pairs = |block: &&BlockCase| {
-        let ratios = block.log_ratios()?;
-        Some(median_error(robust_std(&ratios)?, ratios.len()))
-    };
-    let within = median(&seen.iter().filter_map(of_pairs).collect::<Vec<_>>()).unwrap_or(0.0);
-    let own = if spread > SURELY_MORE * within { (spread.powi(2) - within.powi(2)).sqrt() } else { 0.0 };
-    wider(case.threshold, (spread * LIMIT_BY_SPREAD).max(own * LIMIT_BY_OWN_SPREAD) * share_of_base(&seen, median))
+/// limit it is the smallest that this spread lets be decided. It rests on blocks before the look alone: what an earlier look decided stays.
+pub(super) fn wider_limits(limit: f64, blocks: &[Seen]) -> Vec<f64> {
+    after_each(blocks, |seen| {
+        let spread = spread(seen.iter().map(|block| block.difference)).unwrap_or(0.0);
+        let error = median(&seen.iter().map(|block| block.error).collect::<Vec<_>>()).unwrap_or(0.0);
+        let own = if spread > SURELY_MORE * error { (spread.powi(2) - error.powi(2)).sqrt() } else { 0.0 };
+        wider(limit, (spread * LIMIT_BY_SPREAD).max(own * LIMIT_BY_OWN_SPREAD) * share_of_base(seen))
+    })
+}
+
+/// The same of its mean, beside a median whose limit was the first of `beside` and became the others.
+pub(super) fn wider_mean_limits(limit: f64, beside: (f64, &[f64]), blocks: &[Seen]) -> Vec<f64> {
+    let (median_limit, medians) = beside;
+    let by_means = after_each(blocks, |seen| {
+        wider(
+            limit,
+            spread(seen.iter().map(|block| block.difference)).unwrap_or(0.0)
+                * LIMIT_BY_OWN_SPREAD
+                * share_of_base(seen),
+        )
+    });
+    // A slowdown of all samples alike that the median lets pass is no stall.
+    by_means.into_iter().zip(medians).map(|(mean, median)| mean.max(limit + (median - median_limit).max(0.0))).collect()
+}
+
+/// The limit that a row of `blocks` blocks is judged by.
+pub fn limit_after(limit: f64, wider: &[f64], blocks: usize) -> f64 {
+    let looked = (blocks / TELLING_BLOCKS).min(wider.len());
+    if looked == 0 { limit } else { wider[looked - 1] }
+}
+
+fn after_each(blocks: &[Seen], limit: impl Fn(&[Seen]) -> f64) -> Vec<f64> {
+    let blocks = &blocks[..blocks.len().min(MAX_BLOCKS)];
+    (1..=blocks.len() / TELLING_BLOCKS).map(|looks| limit(&blocks[..looks * TELLING_BLOCKS])).collect()
 }
 
 /// What head varies by must not widen the limit that it is held to: where it varies by surely more than base, a difference of two
-/// that vary like base would vary by so much of what is seen; else 1.
-fn share_of_base(blocks: &[&BlockCase], number: fn(&[f64]) -> Option<f64>) -> f64 {
-    let of_side = |times: fn(&BlockCase) -> &[u64]| {
-        let number_ns = |block: &&BlockCase| number(&times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>());
-        spread(blocks.iter().filter_map(number_ns).filter(|ns| *ns > 0.0).map(f64::ln))
-    };
-    match of_side(|block| &block.base_ns).zip(of_side(|block| &block.head_ns)) {
-        Some((base, head)) if head > SURELY_MORE_THAN_BASE * base => {
-            (2.0 * base.powi(2) / (base.powi(2) + head.powi(2))).sqrt()
-        }
-        _ => 1.0,
-    }
+/// that vary like base would vary by so much of what is seen; else 1. What moves both sides from block to block is taken out.
+fn share_of_base(blocks: &[Seen]) -> f64 {
+    let variance = |of: fn(&Seen) -> f64| spread(blocks.iter().map(of)).map_or(0.0, |std| std.powi(2));
+    let both = variance(|block| block.head - block.base);
+    let more = variance(|block| block.head) - variance(|block| block.base);
+    let (base, head) = ((both - more) / 2.0, f64::midpoint(both, more));
+    let base = base.max(both * LEAST_SHARE);
+    if head > SURELY_MORE_THAN_BASE.powi(2) * base { (2.0 * base / both).sqrt() } else { 1.0 }
 }
 
-/// The same before the first block, by what blocks are expected to vary by.
-pub fn threshold_expected(case: &PairedCase) -> f64 {
-    let expected = case.expected_std.filter(|_| follows_noise(case)).unwrap_or(0.0);
-    wider(case.threshold, expected * LIMIT_BY_SPREAD)
-}
-
-/// The same of its mean, beside a median of this limit; `None` where there is no such test.
-pub fn mean_threshold_in(case: &PairedCase, median_threshold: f64, blocks: &[BlockRecord]) -> Option<f64> {
-    let MeanTest { threshold, expected_std } = case.mean?;
-    let is_usual = threshold == mean_test(None, case.threshold, expected_std).threshold;
-    if !(follows_noise(case) && is_usual) {
-        return Some(threshold);
-    }
-    let beside = mean_test(None, median_threshold, expected_std).threshold;
-    let seen = telling(case, blocks);
-    let spread = spread(seen.iter().filter_map(|block| block_mean_difference(block)));
-    Some(spread.map_or(beside, |spread| wider(beside, spread * LIMIT_BY_OWN_SPREAD * share_of_base(&seen, mean))))
-}
-
-fn follows_noise(case: &PairedCase) -> bool {
+/// Whether the limit of a case follows what its blocks vary by: that of a bench for which none was asked.
+pub(super) fn follows_noise(case: &PairedCase) -> bool {
     case.threshold_by_noise && case.id.phase() == Phase::Bench && case.load.is_none()
-}
-
-/// As many of a case's blocks as were looked at; none before there are [`TELLING_BLOCKS`].
-fn telling<'a>(case: &PairedCase, blocks: &'a [BlockRecord]) -> Vec<&'a BlockCase> {
-    let mut seen: Vec<&BlockCase> =
-        blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id).collect();
-    seen.truncate(seen.len() / TELLING_BLOCKS * TELLING_BLOCKS);
-    seen
 }
 
 /// What blocks vary by, without the one that lies farthest off.
@@ -135,12 +154,18 @@ fn spread(differences: impl Iterator<Item = f64>) -> Option<f64> {
     Some(sample_std(&differences)? * WITHOUT_FARTHEST)
 }
 
-/// `threshold`, or the smallest wider one whose logarithm is at least `wanted`.
-fn wider(threshold: f64, wanted: f64) -> f64 {
-    if wanted <= threshold.ln() {
-        return threshold;
+/// `limit`, or the smallest wider one that is at least `wanted`; all as logarithms.
+fn wider(limit: f64, wanted: f64) -> f64 {
+    if wanted <= limit {
+        return limit;
     }
-    threshold.max(WIDER_THRESHOLDS.into_iter().find(|wider| wider.ln() >= wanted).unwrap_or(WIDEST_THRESHOLD))
+    limit.max(WIDER_THRESHOLDS.into_iter().map(f64::ln).find(|wider| *wider >= wanted).unwrap_or(WIDEST_THRESHOLD.ln()))
+}
+
+/// The ratio that a case's limit is expected to be, by what blocks are expected to vary by.
+pub fn threshold_expected(case: &PairedCase) -> f64 {
+    let expected = case.expected_std.filter(|_| follows_noise(case)).unwrap_or(0.0);
+    wider(case.threshold.ln(), expected * LIMIT_BY_SPREAD).exp()
 }
 
 impl Limits {
@@ -169,10 +194,12 @@ impl Limits {
             return;
         }
         case.threshold = median_threshold(self.threshold, case.expected_std);
-        case.threshold_by_noise = self.threshold.is_none();
+        // A receipt can only say that its limit was asked for.
+        case.threshold_by_noise &= self.threshold.is_none();
         // A receipt without the second test had none to fail.
-        let expected_std = case.mean.and_then(|mean| mean.expected_std);
-        case.mean = Some(mean_test(self.mean_threshold, case.threshold, expected_std));
+        let (expected_std, by_noise) = case.mean.map_or((None, false), |mean| (mean.expected_std, mean.by_noise));
+        let test = mean_test(self.mean_threshold, case.threshold, expected_std);
+        case.mean = Some(MeanTest { by_noise: test.by_noise && by_noise, ..test });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The looks: after every block, and what settles a case.
 
 use super::evidence::{Bet, fewest_blocks, in_suite};
+use super::limits::limit_after;
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
 use super::test::Test;
 use crate::receipt::{Outcome, Shown};
@@ -19,12 +20,21 @@ pub const MAX_BLOCKS: usize = 40;
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
+    /// The same after each 8 blocks, where it follows what the blocks until then vary by; else nothing.
+    pub wider: Vec<f64>,
     /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
     /// The same blocks' means, where they are a second test of this case; that one has none of its own.
     pub mean: Option<Box<Self>>,
+}
+
+impl Series {
+    /// The limit that a look after so many blocks judges by.
+    pub fn limit_after(&self, blocks: usize) -> f64 {
+        limit_after(self.limit, &self.wider, blocks)
+    }
 }
 
 /// Where a case stands.

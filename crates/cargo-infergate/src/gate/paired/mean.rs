@@ -5,9 +5,7 @@
 //! mean of base) of a block, with a limit of its own. Bursts of the machine move a mean too, and hit base as often as head:
 //! a block is as symmetric about the change as before, and noisier, so the limit is wider.
 
-use super::limits::mean_threshold_in;
-use super::looks::Series;
-use crate::receipt::{BlockCase, BlockRecord, MeanTest, PairedCase};
+use crate::receipt::{BlockCase, MeanTest};
 use infergate_core::stats::mean;
 
 /// The ratio of means from which on a slowdown fails, where block means are quiet and elsewhere.
@@ -31,53 +29,16 @@ pub(super) const MEAN_WEIGHT: f64 = 1.0;
 pub fn mean_test(asked: Option<f64>, threshold: f64, expected_std: Option<f64>) -> MeanTest {
     let quiet = expected_std.is_some_and(|std| std <= QUIET_STD);
     let usual = if quiet { QUIET_THRESHOLD } else { NOISY_THRESHOLD };
-    MeanTest { threshold: asked.unwrap_or_else(|| at_least(usual, threshold)), expected_std }
+    MeanTest { threshold: asked.unwrap_or_else(|| at_least(usual, threshold)), by_noise: asked.is_none(), expected_std }
 }
 
 /// `usual`, or more where the median's limit asks for it.
-fn at_least(usual: f64, threshold: f64) -> f64 {
+pub(super) fn at_least(usual: f64, threshold: f64) -> f64 {
     usual.max((TIMES_THE_MEDIANS * threshold.ln()).exp())
 }
 
 /// ln(mean of head / mean of base) of one block. `None` for times that are no times.
 pub fn block_mean_difference(block: &BlockCase) -> Option<f64> {
-    difference(&block.base_ns, &block.head_ns)
-}
-
-/// The same of head and whatever it is compared with.
-fn difference(base_ns: &[u64], head_ns: &[u64]) -> Option<f64> {
     let mean_ns = |times_ns: &[u64]| mean(&times_ns.iter().map(|ns| *ns as f64).collect::<Vec<f64>>());
-    infergate_core::stats::log_ratio(mean_ns(base_ns)?, mean_ns(head_ns)?)
-}
-
-/// The blocks of a case's means, whose median has the limit `limit`; none where its file is older than such tests.
-pub(super) fn mean_series(case: &PairedCase, limit: f64, blocks: &[BlockRecord]) -> Option<Box<Series>> {
-    let threshold = mean_threshold_in(case, limit, blocks)?;
-    Some(of_blocks(case, blocks, threshold, case.mean?.expected_std, block_mean_difference))
-}
-
-/// The same against the anchor, whose median has the limit `limit`.
-pub(super) fn anchor_mean_series(
-    case: &PairedCase,
-    blocks: &[BlockRecord],
-    limit: f64,
-    apart: bool,
-) -> Option<Box<Series>> {
-    let test = case.mean?;
-    let of_block = |block: &BlockCase| {
-        if apart { difference(&block.anchor_ns, &block.head_ns) } else { block_mean_difference(block) }
-    };
-    Some(of_blocks(case, blocks, at_least(test.threshold, limit), test.expected_std, of_block))
-}
-
-fn of_blocks(
-    case: &PairedCase,
-    blocks: &[BlockRecord],
-    threshold: f64,
-    expected_std: Option<f64>,
-    of_block: impl Fn(&BlockCase) -> Option<f64>,
-) -> Box<Series> {
-    let blocks = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-    let differences = blocks.filter_map(of_block).collect();
-    Box::new(Series { limit: threshold.ln(), expected_std, differences, mean: None })
+    infergate_core::stats::log_ratio(mean_ns(&block.base_ns)?, mean_ns(&block.head_ns)?)
 }

@@ -76,6 +76,10 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         "measured another model, or other bench targets"
     } else if first.terms != share.terms {
         "is judged by other settings"
+    } else if first.built_with.features != share.built_with.features
+        || first.built_with.profile != share.built_with.profile
+    {
+        "was built with other features, or another profile"
     } else if (first.threads, first.seed) != (share.threads, share.seed) {
         "has other threads or another seed"
     } else if first.anchor.is_some() != share.anchor.is_some() || first.servers != share.servers {
@@ -95,6 +99,10 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     }
     if let Some(case) = share.cases.iter().find(|case| merged.cases.iter().any(|ours| ours.id == case.id)) {
         bail!("{} is in two shares; give the receipts of one gate", case.id);
+    }
+    // Several bench targets can be of several packages.
+    if merged.built_with.package != share.built_with.package {
+        merged.built_with.package = None;
     }
     let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code));
     merged.code = code;

@@ -67,7 +67,7 @@ pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: us
 pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usize> {
     let of_run = |run: &Run| {
         let differences = run.blocks.iter().map(|z| layout_std * run.layout + block_std * z).collect();
-        let series = Series { limit, expected_std: Some(block_std), differences, mean: None };
+        let series = Series { wider: Vec::new(), limit, expected_std: Some(block_std), differences, mean: None };
         settled(&[series]).first().copied().flatten().filter(|(outcome, _)| outcome.exit_code() == 0)
     };
     let mut blocks: Vec<usize> =
@@ -79,10 +79,10 @@ pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usi
 
 fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {
     let blocks = differences.len();
-    let quiet = || Series { limit, expected_std: None, differences: vec![0.0; blocks], mean: None };
+    let quiet = || Series { wider: Vec::new(), limit, expected_std: None, differences: vec![0.0; blocks], mean: None };
     // The means are the suite's tests, too, and what they add is left out.
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
-    let slowed = tested(Series { limit, expected_std: Some(block_std), differences, mean: None });
+    let slowed = tested(Series { wider: Vec::new(), limit, expected_std: Some(block_std), differences, mean: None });
     // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
     outcome_beside(&slowed, &tested(quiet()), cases.saturating_sub(1)) == Some(Outcome::Regressed)
 }

@@ -50,11 +50,18 @@ impl Test {
     pub fn take(&mut self, series: &Series, blocks: usize) {
         let Some(&difference) = series.differences.get(blocks - 1) else { return };
         let before = &series.differences[..blocks - 1];
-        let change = self.change.scale(before);
+        let known = series.limit_after(blocks - 1);
+        let change = self.change.about(known).scale(before);
         self.above *= Bet::factor(change, difference);
         self.below *= Bet::factor(change, -difference);
-        self.under_limit *= Bet::factor(self.limit.scale(before), series.limit - difference);
-        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
+        let limit = series.limit_after(blocks);
+        let against = |at: usize| {
+            let bet = self.limit.about(series.limit_after(at));
+            Bet::factor(bet.scale(&series.differences[..at]), limit - series.differences[at])
+        };
+        self.under_limit =
+            if limit == known { self.under_limit * against(blocks - 1) } else { (0..blocks).map(against).product() };
+        self.within = (self.within && limit == known) || self.under_limit >= 1.0 / PASS_LEVEL;
     }
 
     /// What its evidence of "slower" and of "faster" is worth in the suite at this look.
@@ -72,13 +79,14 @@ impl Test {
         if self.settled.is_some() {
             return;
         }
+        let limit = series.limit_after(blocks);
         let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.regressed(theta, series) => Outcome::Regressed,
-            Some(theta) if self.faster && theta <= -series.limit => Outcome::Improved,
+            Some(theta) if self.regressed(theta, limit) => Outcome::Regressed,
+            Some(theta) if self.faster && theta <= -limit => Outcome::Improved,
             // It looks improved, and more blocks may say so.
-            Some(theta) if self.within && (theta > -series.limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
+            Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
             _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
-                Some((low, high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
+                Some((low, high)) if (high - low) / 2.0 <= limit => Outcome::Inconclusive,
                 _ => Outcome::Unstable,
             },
             _ => return,
@@ -94,13 +102,14 @@ impl Test {
         if self.settled.is_some() {
             return;
         }
+        let limit = series.limit_after(blocks);
         let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.regressed(theta, series) => Outcome::Regressed,
-            Some(theta) if self.within && self.faster && theta <= -series.limit => Outcome::Improved,
+            Some(theta) if self.regressed(theta, limit) => Outcome::Regressed,
+            Some(theta) if self.within && self.faster && theta <= -limit => Outcome::Improved,
             Some(_) if self.within => Outcome::WithinLimit,
             _ if median_regressed => Outcome::Advisory,
             _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
-                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > series.limit => Outcome::Advisory,
+                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > limit => Outcome::Advisory,
                 // No number is no noise.
                 _ => Outcome::Inconclusive,
             },
@@ -109,8 +118,8 @@ impl Test {
         self.settled = Some((outcome, blocks));
     }
 
-    fn regressed(&self, theta: f64, series: &Series) -> bool {
-        self.slower && !self.within && theta >= series.limit
+    fn regressed(&self, theta: f64, limit: f64) -> bool {
+        self.slower && !self.within && theta >= limit
     }
 
     /// The estimate, once it is needed: it takes most of the time of a look.
@@ -123,7 +132,9 @@ impl Test {
     /// estimate, so that nothing beside it says otherwise.
     fn interval(&self, series: &Series, blocks: usize) -> Option<(f64, f64)> {
         let (seen, evidence) = (series.differences.get(..blocks)?, 1.0 / PASS_LEVEL);
-        let (mut low, mut high) = (self.change.lower_bound(seen, evidence)?, self.limit.upper_bound(seen, evidence)?);
+        let limit = series.limit_after(blocks);
+        let (change, under) = (self.change.about(limit), self.limit.about(limit));
+        let (mut low, mut high) = (change.lower_bound(seen, evidence)?, under.upper_bound(seen, evidence)?);
         if self.slower {
             low = low.max(0.0);
         }
@@ -131,7 +142,7 @@ impl Test {
             high = high.min(0.0);
         }
         if self.within {
-            high = high.min(series.limit);
+            high = high.min(limit);
         }
         let theta = hodges_lehmann(seen)?;
         Some((low.min(theta), high.max(theta)))

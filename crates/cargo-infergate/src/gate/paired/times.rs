@@ -21,7 +21,7 @@ pub fn rows(
 ) -> Vec<VerdictRow> {
     let case = receipt.cases.iter().find(|case| case.id == id);
     let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
-    let slowdown = |std| smallest_slowdown(series.limit, std, layout_std, MAX_BLOCKS, cases);
+    let slowdown = |std| smallest_slowdown(series.limit_after(standing.blocks), std, layout_std, MAX_BLOCKS, cases);
     let median = TimeEvidence {
         smallest_slowdown: standing.block_std.and_then(slowdown),
         throughput: case.and_then(|case| case.throughput),
@@ -40,7 +40,11 @@ fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Sta
     let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
     match row.outcome {
         // All samples alike would move the median as much.
-        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= mean.0.limit - median.0.limit) => {
+        Outcome::Regressed
+            if beyond.is_some_and(|beyond| {
+                beyond >= mean.0.limit_after(mean.1.blocks) - median.0.limit_after(median.1.blocks)
+            }) =>
+        {
             row.because(Reason::SomeSlower)
         }
         Outcome::Advisory if median.1.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
@@ -80,7 +84,7 @@ fn evidence(
         interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         shown: standing.shown,
         p_adjusted: standing.p_adjusted,
-        threshold: Some(series.limit.exp()),
+        threshold: Some(series.limit_after(standing.blocks).exp()),
         blocks: Some(standing.blocks),
         ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), against)
     }

@@ -2,16 +2,15 @@
 
 use super::accept;
 use super::anchor::anchor_series;
-use super::limits::threshold_in;
 use super::looks::{Series, stand};
-use super::mean::mean_series;
+use super::series::series_of;
 use super::{coverage, further, load, times};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
     Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
-    PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
+    PairedReceipt, Reason, Remedy, Statistic, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
@@ -76,10 +75,9 @@ pub fn block_difference(block: &BlockCase) -> Option<f64> {
 pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series)> {
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        let differences = found.filter_map(block_difference).collect();
-        let threshold = threshold_in(case, blocks);
-        let mean = mean_series(case, threshold, blocks);
-        (case.id, Series { limit: threshold.ln(), expected_std: case.expected_std, differences, mean })
+        let times: Vec<(&[u64], &[u64])> = found.map(|block| (&block.base_ns[..], &block.head_ns[..])).collect();
+        let mean_limit = case.mean.map(|mean| mean.threshold.ln());
+        (case.id, series_of(case, case.threshold.ln(), mean_limit, &times))
     };
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
@@ -121,7 +119,8 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
         rows.extend(memory::judge(record, policy.memory));
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
-    let judged = Verdict::of(rows, [without_effect, notes(receipt)].concat());
+    let wider: Vec<Note> = wider_limits(receipt, &rows).into_iter().collect();
+    let judged = Verdict::of(rows, [without_effect, notes(receipt), wider].concat());
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
@@ -154,7 +153,6 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     }
     notes.extend(receipt.code.as_ref().and_then(code));
     notes.extend(not_compared(receipt));
-    notes.extend(wider_limits(receipt));
     notes.extend(differences::of_builds(receipt));
     notes
 }
@@ -169,13 +167,27 @@ fn code(found: &CodeRecord) -> Option<Note> {
     }
 }
 
-/// The benches that are judged by a wider limit than they began with.
-fn wider_limits(receipt: &PairedReceipt) -> Option<Note> {
-    let wider = receipt.cases.iter().filter(|case| threshold_in(case, &receipt.blocks) > case.threshold);
-    let named = few(&wider.map(|case| case.id).collect::<Vec<_>>())?;
-    Some(Note::from(format!(
-        "{named}: they vary by so much that smaller slowdowns cannot be told, and fail from a wider limit than usual"
-    )))
+/// The benches that are judged by a wider limit than they began with, and by which.
+fn wider_limits(receipt: &PairedReceipt, rows: &[VerdictRow]) -> Option<Note> {
+    let began = |row: &VerdictRow| {
+        let case = receipt.cases.iter().find(|case| row.subject.case() == Some(case.id))?;
+        let time = row.time()?;
+        if time.statistic == Statistic::Mean { case.mean.map(|mean| mean.threshold) } else { Some(case.threshold) }
+    };
+    let wider: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some((row, row.time()?.threshold?, began(row)?)))
+        .filter(|(row, limit, began)| {
+            row.time().is_some_and(|time| time.against == Against::Base) && *limit > began * (1.0 + 1e-9)
+        })
+        .map(|(row, limit, _)| format!("{} from +{:.0} %", row.subject, (limit - 1.0) * 100.0))
+        .collect();
+    (!wider.is_empty()).then(|| {
+        Note::from(format!(
+            "these vary by so much that only larger slowdowns can be told, and fail later than usual: {}",
+            first_of(&wider, 8, ", ")
+        ))
+    })
 }
 
 /// The benches that one side lacks.

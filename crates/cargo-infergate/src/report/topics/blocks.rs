@@ -2,9 +2,9 @@
 //! times of base and head of one that does not pass: drift of the machine moves both, a change moves one.
 
 use super::verdict::MOST_SUBJECTS;
-use crate::gate::paired::{block_difference, threshold_in};
+use crate::gate::paired::block_difference;
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+    Against, BlockCase, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
@@ -30,7 +30,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let mut table = Table::new("blocks", "", columns);
     for case in &paired.cases {
         let blocks = paired.blocks.iter().filter(|block| block.cases.iter().any(|found| found.id == case.id)).count();
-        table.row(row(case, blocks, threshold_in(case, &paired.blocks)));
+        table.row(row(case, blocks, threshold(inputs, case)));
     }
     Some(Section::new("blocks", "Blocks of base and head").with([table]).with(charts(inputs, paired)))
 }
@@ -106,7 +106,7 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
         // The first case stands on top.
         let y = (lines - 1 - at) as f64;
         let found = test_of(verdict, case);
-        layers.push(fails_from(case, &paired.blocks, y));
+        layers.push(fails_from(case, threshold(inputs, case), y));
         layers.push(of_blocks(paired, case, y));
         layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
     }
@@ -179,8 +179,15 @@ fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) ->
     interval.into_iter().chain([Layer::Points { name: outcome.words().into(), points, look }]).collect()
 }
 
-fn fails_from(case: &PairedCase, blocks: &[BlockRecord], y: f64) -> Layer {
-    let x = threshold_in(case, blocks) - 1.0;
+/// What the verdict judged it by; before there is one, what was planned.
+fn threshold(inputs: &Inputs, case: &PairedCase) -> f64 {
+    let judged =
+        inputs.verdict.as_ref().and_then(|verdict| test_of(verdict, case)).and_then(|(_, time)| time.threshold);
+    judged.unwrap_or(case.threshold)
+}
+
+fn fails_from(case: &PairedCase, threshold: f64, y: f64) -> Layer {
+    let x = threshold - 1.0;
     let hover = format!("{} fails from {}", case.id, Unit::Change.show(x));
     Layer::Limit { name: "limit".into(), x, y: Some(y), hover, look: Look::ink() }
 }

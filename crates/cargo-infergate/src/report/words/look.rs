@@ -244,7 +244,7 @@ fn built_with(built: &BuiltWith) -> Option<String> {
         |name: &str, value: &Option<String>| value.as_ref().map_or(Some(String::new()), |value| flag(name, value));
     let features: Option<String> =
         built.features.iter().map(|feature| one_of_many("bench-features", feature)).collect();
-    let default = if built.no_default_features { " --bench-default-features false" } else { "" };
+    let default = if built.no_default_features { " --bench-default-features=false" } else { "" };
     Some(
         optional("bench-package", &built.package)? + &features? + default + &optional("bench-profile", &built.profile)?,
     )

@@ -40,7 +40,7 @@ fn a_receipt_cannot_leave_out_the_mean_or_widen_the_anchor() {
     receipt.anchor = Some(AnchorRecord { limit: 50.0, side: None });
     let again = LIMITS.set_in(receipt);
     assert_eq!(again.anchor.as_ref().map(|anchor| anchor.limit), Some(1.05));
-    assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, expected_std: None }));
+    assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, by_noise: false, expected_std: None }));
 }
 
 #[test]
@@ -72,7 +72,7 @@ proptest! {
         let honest = judge(&LIMITS.set_in(slower(fraction)), &PairedPolicy::default());
         let mut forged = slower(fraction);
         forged.cases[0].threshold = threshold;
-        forged.cases[0].mean = Some(MeanTest { threshold: mean, expected_std: None });
+        forged.cases[0].mean = Some(MeanTest { threshold: mean, by_noise: true, expected_std: None });
         let again = judge(&LIMITS.set_in(forged), &PairedPolicy::default());
         prop_assert_eq!(&again, &honest);
         if fraction >= 0.025 {

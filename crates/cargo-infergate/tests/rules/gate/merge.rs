@@ -96,7 +96,8 @@ proptest! {
         others in prop::collection::vec(prop::collection::vec(-0.03_f64..0.03, 40), 1..6),
     ) {
         let series = |differences: &Vec<f64>| Series {
-            limit: 1.02_f64.ln(), expected_std: Some(0.02), differences: differences.clone(), mean: None,
+            wider: Vec::new(),
+limit: 1.02_f64.ln(), expected_std: Some(0.02), differences: differences.clone(), mean: None,
         };
         let alone = outcomes(&[series(&own)], others.len())[0];
         let suite: Vec<Series> = std::iter::once(&own).chain(&others).map(series).collect();

@@ -20,6 +20,7 @@ fn falsely_called(suites: u64, layouts: usize, tau: f64, cases: usize, limit: f6
                         + 0.01 * normal(&mut random)
                 };
                 Series {
+                    wider: Vec::new(),
                     limit: limit.ln(),
                     expected_std: Some(0.01),
                     differences: (0..MAX_BLOCKS).map(block).collect(),

@@ -121,6 +121,7 @@ impl Pool {
         let of_case = |(at, case): (usize, &Judged)| {
             let shift = if at == slowed { ln } else { 0.0 };
             let series = |limit, expected_std, of: fn(&Cell) -> f64| Series {
+                wider: Vec::new(),
                 limit,
                 expected_std,
                 differences: drawn.iter().map(|row| of(&row[at]) + shift).collect(),
