@@ -10,7 +10,7 @@ use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
 
-/// A case takes at least this long of a block, or so many pairs, and at most [`most_ns`], or so many: a pilot can be lucky, and
+/// A case takes at most [`most_ns`] of a block, or so many pairs, and within that at least this long, or so many: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to
 /// 96 by .9 to 1.1.
 const LEAST_BLOCK_NS: f64 = 1.5e9;

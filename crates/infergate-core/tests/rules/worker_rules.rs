@@ -67,7 +67,7 @@ fn a_worker_that_mostly_hides_more_than_half_of_its_time_is_found() {
 fn slow_pipes_stalls_and_set_up_are_no_lies() {
     let mut honesty = Honesty::default();
     for request in 0..1000_u128 {
-        // Each second answer comes a second late; 15 ms turns through pipes that take 90 ms.
+        // Each second answer comes a second late; turns of 15 ms through pipes that take 90 ms.
         let waited = if request % 2 == 0 { 105 * MS } else { 1105 * MS };
         honesty.note(case(), 15_000_000, waited, Duration::ZERO).expect("at most half are late");
     }

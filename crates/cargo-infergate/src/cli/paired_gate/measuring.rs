@@ -9,8 +9,8 @@ use super::super::outputs::Kept;
 use super::super::{calibrate, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_pass, known, open, own_errors, smallest_slowdown,
-    threshold_expected,
+    GLANCE_BLOCKS, MAX_BLOCKS, TELLING_BLOCKS, blocks_to_pass, fewest_to_pass, known, open, own_errors,
+    smallest_slowdown, threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
@@ -98,7 +98,10 @@ pub fn measure(
 fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
     let timed: Vec<_> = run.receipt().cases.iter().filter(|case| case.timed && case.load.is_none()).collect();
     let needed = |case: &PairedCase| {
-        blocks_to_pass(threshold_expected(case).ln(), case.expected_std.unwrap_or(0.0), case.layout_std.unwrap_or(0.0))
+        let threshold = threshold_expected(case);
+        let least = if threshold > case.threshold { TELLING_BLOCKS } else { 0 };
+        let std = case.expected_std.unwrap_or(0.0);
+        Some(blocks_to_pass(threshold.ln(), std, case.layout_std.unwrap_or(0.0))?.max(least))
     };
     let all: Vec<Option<usize>> = timed.iter().map(|case| needed(case)).collect();
     let is_too_few = |needed: &Option<usize>| needed.is_none_or(|needed| needed > blocks);

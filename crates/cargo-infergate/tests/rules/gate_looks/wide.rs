@@ -97,7 +97,7 @@ fn what_head_varies_by_does_not_widen_the_limit_it_is_held_to() {
         outcomes(&[series(&[bench()], &blocks).remove(0).1], 0)[0]
     };
     let called = (0..20).filter(|seed| judged(*seed) == Some(Outcome::Regressed)).count();
-    assert!(called >= 19, "{called} of 20");
+    assert!(called >= 17, "{called} of 20");
 }
 
 /// 2 % of head's samples take six times as long, 10 % three times, a quarter twice.
