@@ -43,6 +43,17 @@ fn a_receipt_cannot_leave_out_the_mean_or_widen_the_anchor() {
     assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, by_noise: false, expected_std: None }));
 }
 
+/// Else the job that gates a bench at a limit of its own, and the one that judges it again, would differ.
+#[test]
+fn a_receipt_whose_limit_was_asked_for_does_not_follow_the_noise() {
+    for (by_noise, asked, follows) in [(true, None, true), (false, None, false), (true, Some(1.05), false)] {
+        let mut receipt = slower(0.0);
+        receipt.cases[0].threshold_by_noise = by_noise;
+        let again = Limits { threshold: asked, ..LIMITS }.set_in(receipt);
+        assert_eq!(again.cases[0].threshold_by_noise, follows, "{by_noise} {asked:?}");
+    }
+}
+
 #[test]
 fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
     let receipt = slower(0.0);

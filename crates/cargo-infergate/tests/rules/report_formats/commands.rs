@@ -1,6 +1,6 @@
 //! Commands in a comment, which a maintainer copies into a shell.
 
-use cargo_infergate::receipt::{Evidence, Outcome, Subject, Terms};
+use cargo_infergate::receipt::{BuiltWith, Evidence, Outcome, Subject, Terms};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::words::command::{file, flag, word};
 use infergate_core::case::Case;
@@ -84,6 +84,26 @@ fn commands_for_criterion_benches_name_their_bench_target() {
         assert!(!report.contains(word), "{word} is in {report}");
     }
     assert!(report.contains("| bench target | `my bench` |"), "{report}");
+}
+
+/// Else another package, or another program, is measured.
+#[test]
+fn commands_name_how_the_bench_target_was_built() {
+    let mut inputs = bench("fib/20");
+    let receipt = inputs.paired.as_mut().expect("a pair");
+    let features = vec!["simd".to_owned(), "std".to_owned()];
+    receipt.built_with = BuiltWith {
+        package: Some("my engine".into()),
+        features,
+        no_default_features: true,
+        profile: Some("release-lto".into()),
+    };
+    let comment = page(&inputs, "comment.md");
+    let words = " --bench-package 'my engine' --bench-features simd --bench-features std --bench-default-features=false \
+                 --bench-profile release-lto";
+    for line in &commands(&comment)[1..] {
+        assert!(line.contains(words), "{line}");
+    }
 }
 
 /// Not by the rules of a crate alone.
