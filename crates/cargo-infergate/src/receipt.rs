@@ -8,6 +8,7 @@ mod accept;
 mod allocated;
 mod baseline;
 mod bisection;
+mod built_with;
 mod calibration;
 mod checkup;
 mod code;
@@ -39,6 +40,7 @@ pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, val
 pub use allocated::{Allocated, AllocatedPlace, MOST_PLACES};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
+pub use built_with::BuiltWith;
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
 pub use code::{CodeRecord, CodeRuns};
@@ -57,9 +59,7 @@ pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
-pub use paired::{
-    AnchorRecord, BlockCase, BlockRecord, BuiltWith, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord, log_ratios,
-};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{Note, Reason, Remedy};
 pub use report::{

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::built_with::BuiltWith;
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
@@ -96,26 +97,6 @@ pub struct PairedReceipt {
     /// Where cases allocate that make more allocations, or larger ones; empty where none does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<Allocated>,
-}
-
-/// What cargo was told of a bench target.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct BuiltWith {
-    /// Its package; `null`: that of the folder.
-    pub package: Option<String>,
-    /// Features of the package.
-    pub features: Vec<String>,
-    /// Whether its default features were left out.
-    pub no_default_features: bool,
-    /// The profile; `null`: cargo's own for benches.
-    pub profile: Option<String>,
-}
-
-impl BuiltWith {
-    fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The older revision that head is compared with beside base.
