@@ -1,5 +1,5 @@
 //! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
-//! a pull request does, sets them anew, so that none rests on what the receipt says.
+//! a pull request does, sets them anew. What the receipt says can narrow a limit, and its blocks decide how far that of a bench follows them.
 
 use super::looks::MAX_BLOCKS;
 use super::mean::mean_test;
@@ -107,12 +107,8 @@ pub(super) fn wider_limits(limit: f64, blocks: &[Seen]) -> Vec<f64> {
 pub(super) fn wider_mean_limits(limit: f64, beside: (f64, &[f64]), blocks: &[Seen]) -> Vec<f64> {
     let (median_limit, medians) = beside;
     let by_means = after_each(blocks, |seen| {
-        wider(
-            limit,
-            spread(seen.iter().map(|block| block.difference)).unwrap_or(0.0)
-                * LIMIT_BY_OWN_SPREAD
-                * share_of_base(seen),
-        )
+        let spread = spread(seen.iter().map(|block| block.difference)).unwrap_or(0.0);
+        wider(limit, spread * LIMIT_BY_OWN_SPREAD * share_of_base(seen))
     });
     // A slowdown of all samples alike that the median lets pass is no stall.
     by_means.into_iter().zip(medians).map(|(mean, median)| mean.max(limit + (median - median_limit).max(0.0))).collect()
