@@ -7,8 +7,10 @@
 
 Which crates: every package of this repository's Cargo.lock whose published package has a bench target that uses criterion or divan. So
 they are chosen by what infergate depends on, and not by what works; all of them are rows of the table. Nothing in them is changed but for
-the commit that is to be found: of the public functions whose names the benches call, the one that they name most often first spins for a
-fifth of the median bench's time. Where that commit does not build, or nothing is called slower, the next one is tried, of three.
+the commit that is to be found: of the functions whose names the benches call, public ones first, the one that they name most often (and all
+others of that name) waits for a fifth of the time since its last call. So a bench that calls it once, and one that calls it a thousand
+times, takes about a fifth longer. Names that most types have (`new`, `len`) are left out. Where that commit does not build, or nothing is
+called slower, a second function is tried.
 Features that a bench target requires are asked for by `--bench-features`.
 
 What is finished stays in the folder --place, and the next call goes on there. PATH is a `cargo-infergate` that is built already. A quiet
@@ -22,7 +24,6 @@ import pathlib
 import queue
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -34,9 +35,24 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCHES = ("criterion", "codspeed-criterion-compat", "divan")
 # A build and a gate that take longer are ended.
 MOST_SECONDS = 1800
-# Functions that are tried for one that is to be slower, and what one turn of its loop takes.
-FUNCTIONS, TURN_NS = 3, 40
-PUBLIC = re.compile(r"\bpub (?:unsafe )?fn (\w+)\b[^;{}]*\{")
+# Functions that are tried for one that is to be slower; those of such names are another type's more often than not.
+FUNCTIONS = 2
+COMMON = {"new", "default", "clone", "from", "into", "len", "is_empty", "get", "insert", "push", "pop", "clear", "iter", "next", "unwrap",
+          "as_mut_ptr", "as_ptr", "as_ref", "as_mut", "as_slice", "as_str", "to_string", "to_vec", "map", "collect", "write", "read"}
+FUNCTION = re.compile(r"^[ \t]*(pub )?(?:unsafe )?fn (\w+)\b[^;{}]*\{", re.MULTILINE)
+# At most a fifth of the slowest bench: the time since the last call can be anything.
+WAIT = """
+{
+    extern crate std as slow;
+    static BEGAN: slow::sync::OnceLock<slow::time::Instant> = slow::sync::OnceLock::new();
+    static LAST: slow::sync::atomic::AtomicU64 = slow::sync::atomic::AtomicU64::new(0);
+    let now = || BEGAN.get_or_init(slow::time::Instant::now).elapsed().as_nanos() as u64;
+    let begins = now();
+    let until = begins + begins.saturating_sub(LAST.load(slow::sync::atomic::Ordering::Relaxed)).min(%d) / 5;
+    while now() < until {}
+    LAST.store(now(), slow::sync::atomic::Ordering::Relaxed);
+}
+"""
 
 
 def sources():
@@ -114,24 +130,30 @@ def gate(folder, arguments, core, features, *words):
     timed = [row for row in said["rows"] if row["evidence"]["kind"] == "time"] if said["rows"] else []
     times = [row["evidence"]["base_ns"] for row in timed if row["evidence"].get("base_ns")]
     return found | {"verdict": said["verdict"], "cases": len({row["subject"] for row in timed}),
-                    "median_ns": statistics.median(times) if times else None,
+                    "slowest_ns": max(times, default=None),
                     "called": sorted({row["subject"] for row in said["rows"] if row["outcome"] == "regressed"}),
                     "open": sum(row["outcome"] in ("inconclusive", "unstable") for row in timed)}
 
 
-def slowed(folder, median_ns):
-    """The functions that may be slowed, the one that the benches name most often first: its name, file, and the file's new text."""
+def slowed(folder, slowest_ns):
+    """The functions that may be slowed, the one that the benches name most often first: its name, and the new text of each file that has one."""
     benches = "\n".join(path.read_text(errors="replace") for path in sorted((folder / "benches").rglob("*.rs")))
-    found = []
+    places = {}
     for path in sorted((folder / "src").rglob("*.rs")):
-        text = path.read_text(errors="replace")
-        for function in PUBLIC.finditer(text):
-            name, at = function.group(1), function.end()
-            named = len(re.findall(rf"\b{name}\(", benches))
-            if named:
-                loop = f"\n for _ in 0..{max(1, round(median_ns / 5 / TURN_NS))}u64 {{ core::hint::spin_loop(); }}\n"
-                found.append((-named, name, path, text[:at] + loop + text[at:]))
-    return [one[1:] for one in sorted(found, key=lambda one: one[0])][:FUNCTIONS]
+        for function in FUNCTION.finditer(path.read_text(errors="replace")):
+            places.setdefault(function.group(2), []).append((path, function.end(), bool(function.group(1))))
+    named = {name: len(re.findall(rf"\b{name}\(", benches)) for name in places.keys() - COMMON}
+    is_public = {name: any(public for _, _, public in places[name]) for name in named}
+    best = sorted((name for name in named if named[name]), key=lambda name: (not is_public[name], -named[name], name))
+    found = []
+    for name in best[:FUNCTIONS]:
+        texts = {}
+        # From the end, so that places before it stay where they are.
+        for path, at, _ in reversed(places[name]):
+            text = texts.get(path) or path.read_text(errors="replace")
+            texts[path] = text[:at] + WAIT % slowest_ns + text[at:]
+        found.append((name, texts))
+    return found
 
 
 def against_itself(place, crate, arguments, core):
@@ -141,13 +163,14 @@ def against_itself(place, crate, arguments, core):
     return {"crate": name, "kind": "itself", "uses": uses, "targets": len(targets), **found}
 
 
-def against_slower(place, crate, arguments, core, median_ns):
+def against_slower(place, crate, arguments, core, slowest_ns):
     """A gate in which one function changed."""
     name, published, _, _, features = crate
     found = {"verdict": "not tried", "seconds": 0, "why": "no function that the benches name"}
-    for function, path, text in slowed(prepared(place, name, published), median_ns):
+    for function, texts in slowed(prepared(place, name, published), slowest_ns):
         folder = prepared(place, name, published)
-        path.write_text(text)
+        for path, text in texts.items():
+            path.write_text(text)
         git(folder, "commit", "--quiet", "--all", "--message", f"{function} is slower")
         found = gate(folder, arguments, core, features) | {"function": function}
         # One that is called beside the loop changes nothing that is timed.
@@ -196,27 +219,31 @@ def main():
     for core in [core for core in arguments.cores.split(",") if core] or [None]:
         free.put(core)
 
-    def alone(kind, crate):
-        median_ns = next((row.get("median_ns") for row in results if row["crate"] == crate[0] and row["kind"] == "itself"), None)
-        core = free.get()
+    def both(crate):
+        """Its gates that are left, one after the other on one core."""
+        core, found = free.get(), {row["kind"]: row for row in results if row["crate"] == crate[0]}
         try:
-            return against_itself(place, crate, arguments, core) if kind == "itself" else against_slower(place, crate, arguments, core, median_ns)
+            for kind in ("itself",) if arguments.itself else ("itself", "slower"):
+                if kind in found:
+                    continue
+                if kind == "itself":
+                    found[kind] = against_itself(place, crate, arguments, core)
+                elif found["itself"].get("slowest_ns"):
+                    found[kind] = against_slower(place, crate, arguments, core, found["itself"]["slowest_ns"])
+                else:
+                    continue
+                line = json.dumps(found[kind])
+                with kept.open("a") as file:
+                    file.write(line + "\n")
+                print(line, file=sys.stderr, flush=True)
+            return list(found.values())
         finally:
             free.put(core)
 
-    # What does not work at all is seen first.
-    for kind in ("itself", "slower")[:1 if arguments.itself else 2]:
-        done = {row["crate"] for row in results if row["kind"] == kind}
-        failed = {row["crate"] for row in results if not row.get("median_ns")} if kind == "slower" else set()
-        with concurrent.futures.ThreadPoolExecutor(free.qsize()) as pool:
-            left = [pool.submit(alone, kind, crate) for crate in chosen if crate[0] not in done | failed]
-            for done in concurrent.futures.as_completed(left):
-                results.append(done.result())
-                with kept.open("a") as file:
-                    file.write(json.dumps(results[-1]) + "\n")
-                print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(free.qsize()) as pool:
+        results = [row for rows in pool.map(both, chosen) for row in rows]
     results.sort(key=lambda row: row["crate"])
-    table([row for row in results if not wanted or any(row["crate"] == crate[0] for crate in chosen)])
+    table(results)
 
 
 if __name__ == "__main__":

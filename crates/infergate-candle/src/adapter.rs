@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use candle_core::{DType, Device, Tensor};
 
-use super::OneLine as _;
-use super::decoder::Decoder;
+use crate::OneLine as _;
+use crate::decoder::Decoder;
 use infergate::engine::{Cost, TokenId};
 
 /// What candle-transformers' models have in common: weights behind `Arc`s, and a KV cache inside.

@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use candle_core::{CpuStorage, Storage, Tensor};
 
-use super::OneLine as _;
-use super::decoder::Decoder;
-use super::digest::Digest;
-use super::tokenizer::Text;
+use crate::OneLine as _;
+use crate::decoder::Decoder;
+use crate::digest::Digest;
+use crate::tokenizer::Text;
 use infergate::engine::{Cost, Engine, EngineInfo, RoundRobin, Scheduler, Step, TokenId, ensure_fits};
 
 /// A model on candle with room for one sequence.

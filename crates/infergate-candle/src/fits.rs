@@ -3,8 +3,7 @@
 use anyhow::{Result, ensure};
 use sysinfo::System;
 
-use super::config::{Family, LlamaConfig};
-use super::gpt2::Gpt2Config;
+use crate::config::{Family, LlamaConfig};
 
 /// Caches and buffers are counted for a sequence of so many tokens, the cases measured by default among them. A longer one
 /// may need more than was counted; counting the whole context would refuse models that run.
@@ -54,22 +53,6 @@ impl Needs {
         }
     }
 
-    /// A GPT-2 in f32, beside `loading` bytes while its weights are read and cut into shards.
-    pub fn gpt2(config: &Gpt2Config, loading: u64) -> Self {
-        let c = config;
-        let tokens = COUNTED_TOKENS.min(c.n_positions);
-        let row = 8usize.saturating_mul(c.n_embd).saturating_add(c.inner().saturating_mul(3));
-        Self {
-            weights: c.parameters().saturating_mul(4),
-            loading,
-            tables: f32s(&[64, c.n_positions + 64]),
-            cache: f32s(&[2, c.n_layer, c.n_positions, c.n_embd]),
-            buffers: f32s(&[tokens, row])
-                .saturating_add(f32s(&[3, c.n_head, 64, tokens]))
-                .saturating_add(f32s(&[2, c.vocab_size])),
-        }
-    }
-
     /// The most that is taken at one time.
     pub fn peak(&self) -> u64 {
         let running = self.cache.saturating_add(self.buffers);
@@ -105,7 +88,7 @@ impl Needs {
 }
 
 /// Bytes of an f32 array with these dimensions.
-fn f32s(dimensions: &[usize]) -> u64 {
+pub(crate) fn f32s(dimensions: &[usize]) -> u64 {
     dimensions.iter().fold(4, |bytes: u64, &n| bytes.saturating_mul(n as u64))
 }
 

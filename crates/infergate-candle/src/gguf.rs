@@ -11,12 +11,12 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
-use super::adapter::{Adapter, Facts};
-use super::config::{Family, LlamaConfig};
-use super::decoder::Decoder;
-use super::fits::Needs;
-use super::weights::{self, Weight};
-use super::{OneLine as _, gguf_header, llama, qwen};
+use crate::adapter::{Adapter, Facts};
+use crate::config::{Family, LlamaConfig};
+use crate::decoder::Decoder;
+use crate::fits::Needs;
+use crate::weights::{self, Weight};
+use crate::{OneLine as _, gguf_header, llama, qwen};
 
 /// An open GGUF file whose weights all lie inside it.
 pub struct Gguf {
@@ -118,7 +118,7 @@ impl Gguf {
             parameters: weights::parameters(config),
             weight_bytes,
             cost: config.cost(read_bytes),
-            settings: super::settings("quantized_", config.family),
+            settings: crate::settings("quantized_", config.family),
         };
         self.fill_defaults(config);
         let (content, file) = (self.content, &mut self.file);

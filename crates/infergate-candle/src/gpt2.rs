@@ -19,8 +19,8 @@ pub use config::{Activation, Gpt2Config};
 pub use scheduler::Gpt2Scheduler;
 use shard::{LayerCache, Shard, Shared};
 
-use super::decoder::Decoder;
-use super::parallel::Team;
+use crate::decoder::Decoder;
+use crate::parallel::Team;
 use infergate::engine::{Cost, Scheduler, TokenId, ensure_fits};
 
 struct Weights {

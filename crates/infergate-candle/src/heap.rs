@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::fits::Needs;
+use crate::fits::Needs;
 
 /// glibc's allocator keeps large buffers for the next operation. As it comes, each one is mapped from the kernel and given
 /// back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main arena may grow beyond 64 MB.

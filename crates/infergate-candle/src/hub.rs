@@ -21,8 +21,8 @@ use download::Download;
 
 pub use client::Limits;
 
-use super::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
-use super::spec::HubSpec;
+use crate::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
+use crate::spec::HubSpec;
 
 /// No token and no name of a commit is longer, whatever stands in their files.
 const MAX_WORD_BYTES: u64 = 4 << 10;

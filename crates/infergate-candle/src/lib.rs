@@ -16,13 +16,10 @@ pub mod local;
 pub mod parallel;
 pub mod qwen;
 pub mod safetensors;
-mod sentencepiece;
 pub mod source;
 pub mod spec;
 pub mod synthetic;
 pub mod tokenizer;
-mod tokenizer_json;
-mod tokenizer_room;
 pub mod weights;
 
 use std::collections::BTreeMap;

@@ -8,9 +8,9 @@ use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::{llama, quantized_llama};
 
-use super::OneLine as _;
-use super::adapter::Stateful;
-use super::config::LlamaConfig;
+use crate::OneLine as _;
+use crate::adapter::Stateful;
+use crate::config::LlamaConfig;
 
 /// Positions the quantized Llama of candle-transformers has rotary tables for, whatever the file says.
 pub const QUANTIZED_CONTEXT_TOKENS: usize = quantized_llama::MAX_SEQ_LEN;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use candle_core::Tensor;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::heap::ALLOCATOR;
+use crate::heap::ALLOCATOR;
 
 /// Turns of a waiting rank before it offers its core to others. Ranks are not tied to cores: beside another program a tied one
 /// would wait for its core while another is idle. So what one thread does alone costs more than itself now and then, when the

@@ -8,9 +8,9 @@ use candle_core::{Device, Tensor};
 use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{quantized_qwen2, quantized_qwen3, qwen2, qwen3};
 
-use super::OneLine as _;
-use super::adapter::Stateful;
-use super::config::LlamaConfig;
+use crate::OneLine as _;
+use crate::adapter::Stateful;
+use crate::config::LlamaConfig;
 
 /// Implements [`Stateful`] for a model with `forward(ids, position)` and `clear_kv_cache()`.
 macro_rules! stateful {

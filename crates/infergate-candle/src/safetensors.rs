@@ -13,7 +13,7 @@ use infergate_core::json;
 use infergate_core::receipt::RULES;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 
-use super::OneLine as _;
+use crate::OneLine as _;
 
 /// The most a header may take: three thousand weights. The crate that reads it keeps up to forty bytes for one of its own.
 const MAX_HEADER_BYTES: u64 = 384 << 10;

@@ -6,21 +6,21 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle_core::DType;
 use candle_nn::VarBuilder;
 
-use super::adapter::{Adapter, Facts};
-use super::config::{Family, LlamaConfig};
-use super::decoder::Decoder;
-use super::digest::Digest;
-use super::fits::Needs;
-use super::gguf::Gguf;
-use super::gpt2::{Gpt2, Gpt2Config};
-use super::heap::make_room;
-use super::hub::{Files, Hub};
-use super::local::{self, ModelFiles};
-use super::safetensors::SafeTensorFiles;
-use super::spec::ModelSpec;
-use super::tokenizer::Text;
-use super::weights::Weight;
-use super::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
+use crate::adapter::{Adapter, Facts};
+use crate::config::{Family, LlamaConfig};
+use crate::decoder::Decoder;
+use crate::digest::Digest;
+use crate::fits::Needs;
+use crate::gguf::Gguf;
+use crate::gpt2::{Gpt2, Gpt2Config};
+use crate::heap::make_room;
+use crate::hub::{Files, Hub};
+use crate::local::{self, ModelFiles};
+use crate::safetensors::SafeTensorFiles;
+use crate::spec::ModelSpec;
+use crate::tokenizer::Text;
+use crate::weights::Weight;
+use crate::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
 use infergate::engine::{EngineInfo, LoadRequest};
 use infergate_core::printable::printable_within;
 
@@ -33,7 +33,7 @@ pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
     Ok(CandleEngine::new(decoder, info, text, digest))
 }
 
-/// Whether `request` names a model that computes in a [`Team`](super::parallel::Team), as far as can be told before anything
+/// Whether `request` names a model that computes in a [`Team`](crate::parallel::Team), as far as can be told before anything
 /// is fetched.
 pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
     match request.model.parse() {
@@ -142,7 +142,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
             let config: Gpt2Config = serde_json::from_value(json.clone()).with_context(in_config)?;
             config.validate().with_context(in_config)?;
             let loading = weights.loading_bytes(f32_bytes(config.parameters())).max(config.cut_bytes(config.n_layer));
-            make_room(&request.model, &Needs::gpt2(&config, loading))?;
+            make_room(&request.model, &config.needs(loading))?;
             // Old checkpoints store the causal mask of each layer as if it were a weight.
             let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
             let decoder = Gpt2::load(&config, vb, request.threads)
@@ -171,7 +171,7 @@ fn synthetic(name: &str, request: &LoadRequest) -> Result<Model> {
             return Ok(Model { decoder: f32_decoder(&config, vb)?, info, text: None, digest });
         }
     };
-    make_room(&request.model, &Needs::gpt2(&config, config.cut_bytes(1)))?;
+    make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
     let decoder = Gpt2::load(&config, vb, request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(&config), text: None, digest })
@@ -232,7 +232,7 @@ fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decod
 /// The settings that are chosen before the process starts, as this process found them.
 fn environment(request: &LoadRequest) -> Vec<(String, String)> {
     use infergate::engine::EngineFactory as _;
-    let names = super::Candle.environment(request).into_iter().map(|(name, _)| name);
+    let names = crate::Candle.environment(request).into_iter().map(|(name, _)| name);
     let found = names.map(|name| {
         let value = std::env::var(&name).unwrap_or_else(|_| "unset".into());
         (name, value)

@@ -1,5 +1,9 @@
 //! [`Text`]: text to tokens and back, from tokenizer.json or from GGUF metadata.
 
+mod json;
+mod room;
+mod sentencepiece;
+
 use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -14,8 +18,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
-use super::local::read_at_most;
-use super::{sentencepiece, tokenizer_json, tokenizer_room as room};
+use crate::local::read_at_most;
 use infergate::engine::TokenId;
 
 /// A model's tokenizer. It adds no special tokens and drops none.
@@ -41,10 +44,10 @@ impl Text {
     /// # Errors
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let bytes = read_at_most(path, tokenizer_json::MAX_FILE_BYTES)?;
+        let bytes = read_at_most(path, json::MAX_FILE_BYTES)?;
         let tokenizer = std::str::from_utf8(&bytes)
             .map_err(one_line)
-            .and_then(tokenizer_json::read)
+            .and_then(json::read)
             .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;
         Self::new(tokenizer)
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
 
-use super::config::{Family, LlamaConfig};
+use crate::config::{Family, LlamaConfig};
 
 /// One weight.
 #[derive(Debug, Clone, PartialEq, Eq)]

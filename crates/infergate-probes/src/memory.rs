@@ -5,7 +5,7 @@ use std::thread;
 
 use anyhow::Result;
 
-use super::{best_seconds, huge_buffer};
+use crate::{best_seconds, huge_buffer};
 
 /// Well above the last-level cache of a usual machine.
 const BUFFER_BYTES: usize = 256 << 20;

@@ -194,6 +194,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         shard: None,
         only: None,
         elsewhere: 0,
+        share_of_time: 1.0,
         quick: false,
         base: program.clone(),
         head: program,

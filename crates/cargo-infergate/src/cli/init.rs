@@ -209,7 +209,7 @@ fn add_ci(wanted: &[CiFile], root: &Path, below: &str, files: &mut Vec<File>, no
         let place = root.join(path);
         let text = match (flags::is_there(&place), is_taken) {
             (true, _) => {
-                notes.extend(ci::advice(path, &place)?);
+                notes.extend(ci::advice((path, template), &place, below)?);
                 String::new()
             }
             (false, true) => continue,

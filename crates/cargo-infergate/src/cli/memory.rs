@@ -69,7 +69,7 @@ pub fn run(asked: &Memory) -> Result<i32> {
         // A timed worker is not counted, and its resident set shows all the same.
         None => bench_target::worker(&config.bench, None)?,
     };
-    let receipt = follow(&config, worker, &config.measured.cases, &out)?;
+    let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, &out)?;
     let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
     output::decided(&text(&receipt, &verdict));
     let mut written = Written::default();
@@ -131,13 +131,13 @@ pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) ->
 /// # Errors
 /// As [`follow`].
 pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Receipt) -> Result<()> {
-    let mut config = config.clone();
-    config.measured.memory.runs = runs;
     let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
     if cases.is_empty() {
         return Ok(());
     }
-    let Some(phase) = follow_judged(&config, worker, &cases, receipt.engine.context_tokens)? else { return Ok(()) };
+    let Some(phase) = follow_judged(config, worker, &cases, runs, receipt.engine.context_tokens)? else {
+        return Ok(());
+    };
     for counted in phase.counted {
         let Some(case) = receipt.cases.iter_mut().find(|case| case.id == counted.id) else { continue };
         if case.output.sha256 != counted.output_sha256 {
@@ -157,7 +157,7 @@ pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Rece
     Ok(())
 }
 
-/// Counts the cases of a paired run on both sides, and follows head. A base that cannot be counted is not compared; a head
+/// Counts the cases of a paired run on both sides, and follows `runs` runs of head. A base that cannot be counted is not compared; a head
 /// that is not counted where base is does not pass.
 ///
 /// # Errors
@@ -166,14 +166,13 @@ pub fn attach_to_pair(
     config: &Config,
     base: Option<Program>,
     head: Option<Follower>,
+    runs: usize,
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
     let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
     let out = config.measured.target_folder().join("memory.json");
     if let Some(base) = base {
-        let mut config = config.clone();
-        config.measured.memory.runs = 0;
-        match follow(&config, base, &names(&cases), &out) {
+        match follow(config, base, &names(&cases), 0, &out) {
             Ok(phase) => {
                 ensure_said(receipt, Side::Base, &phase.counted);
                 receipt.base.counted = phase.counted;
@@ -185,10 +184,10 @@ pub fn attach_to_pair(
     }
     let Some(head) = head else { return Ok(()) };
     let context_tokens = receipt.head.engine.context_tokens;
-    let Some(phase) = follow_judged(config, head, &cases, context_tokens)? else { return Ok(()) };
+    let Some(phase) = follow_judged(config, head, &cases, runs, context_tokens)? else { return Ok(()) };
     ensure_said(receipt, Side::Head, &phase.counted);
     receipt.head.counted = phase.counted;
-    if config.measured.memory.runs > 0 {
+    if runs > 0 {
         receipt.memory = Some(phase.memory);
     } else {
         receipt.partial |= phase.memory.partial;
@@ -203,6 +202,7 @@ fn follow_judged(
     config: &Config,
     worker: Follower,
     cases: &[Case],
+    runs: usize,
     context_tokens: usize,
 ) -> Result<Option<MemoryReceipt>> {
     let out = config.measured.target_folder().join("memory.json");
@@ -220,7 +220,7 @@ fn follow_judged(
         }
     }
     let is_timed = worker.is_timed;
-    match follow(config, worker.program, &names(cases), &out) {
+    match follow(config, worker.program, &names(cases), runs, &out) {
         // A worker that somebody wrote needs no more than it can.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
             output::say_why("no leak is looked for", &error);
@@ -250,17 +250,17 @@ pub fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCa
     }
 }
 
-/// Runs the phase; what there is so far is kept in `out` all along, where it can be written.
+/// Runs the phase, of so many runs; what there is so far is kept in `out` all along, where it can be written.
 ///
 /// # Errors
 /// As [`memory::run`].
-pub fn follow(config: &Config, worker: Program, counted: &[String], out: &Path) -> Result<MemoryReceipt> {
+pub fn follow(config: &Config, worker: Program, counted: &[String], runs: usize, out: &Path) -> Result<MemoryReceipt> {
     let request = MemoryRequest {
         worker,
         load: config.measured.load_request(),
         counted: counted.to_vec(),
         case: config.measured.memory.case,
-        runs: config.measured.memory.runs,
+        runs,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;

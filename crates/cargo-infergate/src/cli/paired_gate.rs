@@ -171,11 +171,10 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         benches.len() == 1 || flags.resume.is_none(),
         "--resume goes on with the gate of one bench target; name it with --bench-target"
     );
-    let config = &agreed.config;
+    let mut config = agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    early::check(config)?;
-    early::targets(config, is_server || flags.base_bin.is_some() || !config.worker.command.is_empty())?;
-    let mut config = config.clone();
+    early::check(&config)?;
+    early::targets(&config, is_server || flags.base_bin.is_some() || !config.worker.command.is_empty())?;
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
     }
@@ -342,6 +341,7 @@ pub fn request(
         shard: asked.shard,
         only: None,
         elsewhere: 0,
+        share_of_time: 1.0,
         quick: asked.quick,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,

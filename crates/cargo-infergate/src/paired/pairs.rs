@@ -11,7 +11,8 @@ use crate::receipt::{BlockCase, PairedCase};
 use infergate_core::case::Case;
 use infergate_core::stats::{median, median_error, robust_std, sample_std};
 
-/// A case takes at most this long of a block while all are open, and all of them no longer than the second.
+/// A case takes at most this long of a block while all are open, and all of them, of several bench targets together, no longer than the
+/// second.
 const CASE_NS: f64 = 5e9;
 const BLOCK_NS: f64 = 25e9;
 
@@ -31,9 +32,9 @@ const LEAST_PAIRS: usize = 8;
 const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
 const TELLING_BLOCKS: usize = 4;
 
-/// The most that each of so many open cases takes of a block, nanoseconds.
-pub fn most_ns(open: usize) -> f64 {
-    CASE_NS.min(BLOCK_NS / open.max(1) as f64)
+/// The most that each of so many open cases takes of a block, of which they have this share, nanoseconds.
+pub fn most_ns(open: usize, share: f64) -> f64 {
+    CASE_NS.min(BLOCK_NS * share / open.max(1) as f64)
 }
 
 /// The pairs of such ratios whose median has the error `aim`.
@@ -42,8 +43,10 @@ pub fn wanted(single_std: f64, aim: f64) -> usize {
 }
 
 /// What the pairs of earlier blocks were like.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Pairs {
+    /// The share of a block's time that is for these cases.
+    share: f64,
     seen: BTreeMap<Case, Seen>,
     /// The time that a pair takes, by the time that is measured of it; 1 for a case that is not here.
     costs: BTreeMap<Case, f64>,
@@ -64,6 +67,11 @@ struct Seen {
 }
 
 impl Pairs {
+    /// Of cases for which there is this share of a block's time.
+    pub fn new(share: f64) -> Self {
+        Self { share, seen: BTreeMap::new(), costs: BTreeMap::new(), pilot: BTreeMap::new(), room_ns: None }
+    }
+
     /// A pair of `case` takes `cost` times as long as what is measured of it.
     pub fn cost(&mut self, case: Case, cost: f64) {
         self.costs.insert(case, cost);
@@ -131,7 +139,7 @@ impl Pairs {
         let of_each = |block_ns: f64| block_ns / open.len().max(1) as f64;
         let share_ns = match self.room_ns {
             Some(room_ns) => of_each(room_ns),
-            None => of_each(suite_ns).max(most_ns(open.len())),
+            None => of_each(suite_ns).max(most_ns(open.len(), self.share)),
         };
         let of_case = |case: &PairedCase| {
             let aim = self.aim(case.id);

@@ -143,7 +143,7 @@ fn attempt(
         .flatten()
         .all(|started| started.record.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
-    let mut pairs = Pairs::default();
+    let mut pairs = Pairs::new(request.share_of_time);
     let mut planned = Vec::new();
     let mut sampling_ns = 0.0;
     let outputs = |said: &[PreparedReply]| {
@@ -152,6 +152,7 @@ fn attempt(
     let (anchor_client, anchor) =
         anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.load_ns, anchor.outputs))).unzip();
     let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
+    let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
@@ -179,7 +180,7 @@ fn attempt(
             sampling_ns += cost_ns;
         } else if timed {
             let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)
-                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise, cases.len()));
+                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise, pilot_ns));
             let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
@@ -361,7 +362,7 @@ fn sample(
     plan: &PairedCase,
     turn_tokens: &TurnTokens,
     stepwise: bool,
-    cases: usize,
+    pilot_ns: f64,
 ) -> Result<(BlockCase, f64), WorkerError> {
     let mut one = plan.clone();
     one.pairs = 2;
@@ -385,9 +386,7 @@ fn sample(
     };
     let had = before.map_or(one.pairs, &mut add);
     let most = if plan.iterations_per_sample > 1 { PILOT_PAIRS_OF_MANY } else { PILOT_PAIRS };
-    one.pairs = ((PILOT_NS.min(PILOT_OF_ALL_NS / cases as f64) / pair_ns) as usize)
-        .clamp(LEAST_PILOT_PAIRS, most)
-        .saturating_sub(had);
+    one.pairs = ((pilot_ns / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, most).saturating_sub(had);
     if one.pairs > 0 {
         add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
     }

@@ -43,7 +43,8 @@ pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, cases: usize, 
     let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
     let most = match is_request {
         true => within(CASE_OF_REQUESTS_NS, MOST_PAIRS),
-        false => within(most_ns(cases), MOST_PAIRS).max(LEAST_PAIRS.min(within(most_ns(1), MOST_PAIRS))),
+        false => within(most_ns(cases, request.share_of_time), MOST_PAIRS)
+            .max(LEAST_PAIRS.min(within(most_ns(1, 1.0), MOST_PAIRS))),
     };
     plan.pairs = wanted(single_std, AIM).max(least).min(most).next_multiple_of(2);
     let process_std = process_std(plan.id);

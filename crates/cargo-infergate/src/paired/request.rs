@@ -26,6 +26,8 @@ pub struct PairedRequest {
     pub only: Option<Vec<Case>>,
     /// Cases of the same suite that other runs of this gate measure.
     pub elsewhere: usize,
+    /// Of the time of a block and of the pilot, so much: the rest is for other bench targets of the same gate.
+    pub share_of_time: f64,
     /// A quick look: as few pairs as there can be.
     pub quick: bool,
     /// Text that prompts are cut from; `None` is the built-in one.

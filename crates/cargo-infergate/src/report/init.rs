@@ -26,7 +26,8 @@ pub fn text(init: &Init, added: &[(InitFile, &str)]) -> String {
         text += "\nnothing was written\n";
     }
     for note in &init.notes {
-        text += &format!("- {}\n", printable(note));
+        let lines: Vec<_> = note.lines().map(printable).collect();
+        text += &format!("- {}\n", lines.join("\n"));
     }
     text
 }

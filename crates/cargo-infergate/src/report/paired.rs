@@ -4,7 +4,7 @@ use super::model::{Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
-use crate::gate::paired::{Glance, not_compared};
+use crate::gate::paired::{Glance, not_compared, threshold_expected};
 use crate::receipt::{Allocated, Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
 use infergate_core::printable::{first_of, printable};
 
@@ -58,16 +58,16 @@ fn allocated_words(all: &[Allocated]) -> String {
 /// As many cases of a limit are named.
 const NAMED: usize = 8;
 
-/// What the gate can honour, said before the first block.
+/// What the gate can honour, by what is expected to vary, said before the first block.
 pub fn thresholds(receipt: &PairedReceipt) -> String {
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut limits: Vec<f64> = timed.iter().map(|case| case.threshold).collect();
+    let mut limits: Vec<f64> = timed.iter().map(|case| threshold_expected(case)).collect();
     limits.sort_by(f64::total_cmp);
     limits.dedup();
     let lines: Vec<String> = limits
         .iter()
         .map(|limit| {
-            let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
+            let cases = timed.iter().filter(|case| threshold_expected(case) == *limit).map(|case| case.id.to_string());
             let cases: Vec<String> = cases.collect();
             format!("fails from {}: {}", units::signed_percent(limit - 1.0), named(&cases))
         })
@@ -143,7 +143,7 @@ pub fn power(
         let few = || format!("{MISSING} (too few blocks or too noisy)");
         table.row(vec![
             Cell::text(case.id.to_string()),
-            terminal::change(Some(case.threshold - 1.0)),
+            terminal::change(Some(threshold_expected(case) - 1.0)),
             Cell::number(case.expected_std, Unit::Fraction, Missing::NotMeasured),
             Cell::count(case.pairs),
             Cell::text(smallest.map_or_else(few, |ratio| units::signed_percent(ratio - 1.0))),

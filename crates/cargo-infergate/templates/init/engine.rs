@@ -1,7 +1,7 @@
 //! The engine that infergate measures. This one is a placeholder that speaks in bytes: load yours in `load`, and answer for it
 //! in the three methods.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use infergate::engine::{Engine, EngineInfo, LoadRequest, TokenId, ensure_fits};
 
 const CONTEXT_TOKENS: usize = 2048;
@@ -26,6 +26,7 @@ impl Engine for ByteSum {
 
     /// A new sequence: reads the prompt and gives the first token.
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        ensure!(!prompt.is_empty(), "the prompt has no tokens; give at least one");
         ensure_fits(prompt.len() + 1, CONTEXT_TOKENS)?;
         self.context = prompt.to_vec();
         self.next()

@@ -150,6 +150,7 @@ fn planned_iterations(word: &str) -> usize {
         shard: None,
         only: None,
         elsewhere: 0,
+        share_of_time: 1.0,
         quick: false,
         code: None,
         terms: None,

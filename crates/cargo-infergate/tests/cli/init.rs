@@ -226,7 +226,8 @@ fn who_has_a_workflow_of_that_name_gets_none_of_the_others() {
     assert!(!sandbox.path(".github/workflows/infergate-comment.yml").exists());
     sandbox.write(".gitlab-ci.yml", "mine:\n  script: make\n");
     let shown = stdout(&sandbox.run(&["init", "--ci", "gitlab"]).success());
-    assert!(shown.contains(".gitlab-ci.yml does not run the gate; add the job that stands in"), "{shown}");
+    assert!(shown.contains(".gitlab-ci.yml does not run the gate; add this job to it:\n# Compares"), "{shown}");
+    assert!(shown.contains("\n    - cd '.'\n") && !shown.contains("FOLDER"), "{shown}");
     assert_eq!(files(&sandbox)[".gitlab-ci.yml"], "mine:\n  script: make\n");
 }
 

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 
 use crate::config::{MAX_CONTEXT_TOKENS, MAX_LAYERS, MAX_SIZE};
+use crate::fits::{COUNTED_TOKENS, Needs, f32s};
 use infergate::engine::Cost;
 
 /// The nonlinearity between the two halves of the MLP.
@@ -129,6 +130,22 @@ impl Gpt2Config {
             decode_bytes_per_context_token: 4.0 * 2.0 * layers * e,
             prefill_flops_per_token: 2.0 * ((layers - 1.0) * (4.0 * e * e + 2.0 * e * f) + 2.0 * e * e),
             prefill_flops_per_pair: 4.0 * (layers - 1.0) * e,
+        }
+    }
+
+    /// The memory that it takes in f32, beside `loading` bytes while its weights are read and cut into shards.
+    pub fn needs(&self, loading: u64) -> Needs {
+        let c = self;
+        let tokens = COUNTED_TOKENS.min(c.n_positions);
+        let row = 8usize.saturating_mul(c.n_embd).saturating_add(c.inner().saturating_mul(3));
+        Needs {
+            weights: c.parameters().saturating_mul(4),
+            loading,
+            tables: f32s(&[64, c.n_positions + 64]),
+            cache: f32s(&[2, c.n_layer, c.n_positions, c.n_embd]),
+            buffers: f32s(&[tokens, row])
+                .saturating_add(f32s(&[3, c.n_head, 64, tokens]))
+                .saturating_add(f32s(&[2, c.vocab_size])),
         }
     }
 

@@ -30,12 +30,12 @@ fn gpt2_keeps_its_whole_cache_and_is_cut_while_it_loads() {
     let config = Gpt2Config::gpt2();
     let cut = config.cut_bytes(config.n_layer);
     assert_eq!(cut, 4 * 12 * 7 * 768 * 768);
-    let needs = Needs::gpt2(&config, cut);
+    let needs = config.needs(cut);
     assert_eq!(needs.weights, 4 * 124_439_808);
     assert_eq!(needs.cache, 2 * 12 * 1024 * 768 * 4);
     assert_eq!(needs.tables, 64 * (1024 + 64) * 4);
     assert_eq!(needs.peak(), needs.weights + needs.tables + cut, "loading takes more than running");
-    let synthetic = Needs::gpt2(&config, 0);
+    let synthetic = config.needs(0);
     assert_eq!(synthetic.peak(), synthetic.weights + synthetic.tables + synthetic.cache + synthetic.buffers);
 }
 

@@ -28,13 +28,12 @@ pub const GITHUB: [CiFile; 2] = [
 ];
 pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
-/// What to do where somebody has a file of this name, `place`, that does not run the gate.
-pub fn advice(path: &str, place: &Path) -> Result<Option<String>> {
+/// What to do where somebody has a file of this name, `place`, that does not run the gate: the job for a package in the folder `below`.
+pub fn advice((path, template): CiFile, place: &Path, below: &str) -> Result<Option<String>> {
     if path != GITLAB[0].0 || read_text(place, MAX_FILE_BYTES)?.contains("gate/run.sh") {
         return Ok(None);
     }
-    let page = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/CI.md");
-    Ok(Some(format!("{path} does not run the gate; add the job that stands in {page} to it")))
+    Ok(Some(format!("{path} does not run the gate; add this job to it:\n{}", fill((path, template), below)?)))
 }
 
 /// The file of a package in the folder `below` the repository's root.

@@ -58,7 +58,7 @@ pub fn measure(
         if power {
             output::report(&paired::power(run.receipt(), blocks, |case, std, cases| {
                 let layout_std = case.layout_std.unwrap_or(0.0);
-                smallest_slowdown(case.threshold.ln(), std, layout_std, blocks, cases)
+                smallest_slowdown(threshold_expected(case).ln(), std, layout_std, blocks, cases)
             }));
         }
     });

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
@@ -34,6 +33,8 @@ pub struct Part {
     head_memory: Option<Follower>,
     /// The benches of both as they count their heap, where that is asked for.
     counting: Option<bench_counters::Counting>,
+    /// Runs that are followed for leaks.
+    memory_runs: usize,
     /// What was found while it was built.
     pub notes: Vec<Note>,
     /// The only one of its gate.
@@ -113,7 +114,7 @@ pub fn of_benches(
     Ok(parts)
 }
 
-/// Several bench targets are one suite: each says how many cases the others have, takes its part of the budget, and has names of its
+/// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
 /// own.
 fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, cancelled: &AtomicBool) -> Result<()> {
     for part in parts.iter_mut() {
@@ -157,7 +158,8 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
         let only: Vec<Case> = cases.iter().copied().filter(|case| mine(case)).collect();
         let request = &mut part.request;
         request.elsewhere = suite_cases - only.len();
-        request.budget = request.budget.map(|budget| share_of(budget, only.len(), all_mine));
+        request.share_of_time = only.len() as f64 / all_mine as f64;
+        request.budget = request.budget.map(|budget| budget.mul_f64(request.share_of_time));
         request.shard = None;
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
@@ -167,10 +169,6 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
     let mut has_some = has_some.into_iter();
     parts.retain(|_| has_some.next() == Some(true));
     Ok(())
-}
-
-fn share_of(budget: Duration, cases: usize, of_all: usize) -> Duration {
-    budget.mul_f64(cases as f64 / of_all.max(1) as f64)
 }
 
 /// `parse/`, or `codec/parse/` where another package has a bench target of that name.
@@ -208,25 +206,23 @@ impl Part {
         let built = sides::build(gate, config);
         ensure_not(cancelled)?;
         let built = built?;
-        let mut config = config.clone();
-        let looked = same_code::look(&gate.paired, &config, &built);
-        if looked.skip_leaks {
-            config.measured.memory.runs = 0;
-        }
+        let looked = same_code::look(&gate.paired, config, &built);
+        let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
         let Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees } = built;
-        let follows = config.measured.memory.runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
+        let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
         let asked = Asked { code: looked.code, memory: follows, ..asked.clone() };
-        let request = request(&config, base, head, anchor, &asked)?;
+        let request = request(config, base, head, anchor, &asked)?;
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
-        let counts = config.measured.memory.runs > 0 && !asked.quick && !is_same && is_meant;
+        let counts = memory_runs > 0 && !asked.quick && !is_same && is_meant;
         let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
         ensure_not(cancelled)?;
         Ok(Self {
-            config,
+            config: config.clone(),
             request,
             sources,
             counting,
+            memory_runs,
             changed: looked.changed,
             base_memory,
             head_memory,
@@ -253,7 +249,7 @@ impl Part {
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, mut notes, is_alone, _trees, .. } = self;
+        let Self { config, request, sources, changed, counting, memory_runs, mut notes, is_alone, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
         let kept = Kept::at(&place);
@@ -296,7 +292,7 @@ impl Part {
         // On disk it is partial until its last phase is in it.
         if more {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-            if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, &mut receipt) {
+            if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt) {
                 // Who ends the run wants what there was before.
                 if !progress::is_cancelled() {
                     say_where();

@@ -180,7 +180,10 @@ fn wider_limits(receipt: &PairedReceipt, rows: &[VerdictRow]) -> Option<Note> {
         .filter(|(row, limit, began)| {
             row.time().is_some_and(|time| time.against == Against::Base) && *limit > began * (1.0 + 1e-9)
         })
-        .map(|(row, limit, _)| format!("{} from +{:.0} %", row.subject, (limit - 1.0) * 100.0))
+        .map(|(row, limit, _)| {
+            let of = if row.time().is_some_and(|time| time.statistic == Statistic::Mean) { "mean of " } else { "" };
+            format!("{of}{} from +{:.0} %", row.subject, (limit - 1.0) * 100.0)
+        })
         .collect();
     (!wider.is_empty()).then(|| {
         Note::from(format!(

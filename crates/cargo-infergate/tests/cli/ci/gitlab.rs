@@ -66,17 +66,3 @@ fn a_revision_that_is_not_there_runs_nothing() {
     let output = run(&place, &"f".repeat(40), &first);
     assert!(!output.status.success() && !place.path("gate.txt").exists(), "{}", stderr(&output));
 }
-
-/// The page shows what `init` writes for a package at the repository's root.
-#[test]
-fn the_page_has_the_job_that_init_writes() {
-    let page = fs::read_to_string(root().join("docs/CI.md")).expect("a page");
-    let blocks = page.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap_or(block));
-    let blocks: Vec<&str> = blocks.collect();
-    let (place, ..) = package(".");
-    let pinned = |line: &str| line.starts_with("    GATE_REVISION: ");
-    let lines = |text: &str| text.lines().filter(|line| !pinned(line)).map(str::to_owned).collect::<Vec<_>>();
-    let written = lines(&place.read("work/.gitlab-ci.yml"));
-    assert!(blocks.iter().any(|block| lines(block) == written), "docs/CI.md has not the job: {}", written.join("\n"));
-    assert!(page.contains("    GATE_REVISION: "), "docs/CI.md");
-}

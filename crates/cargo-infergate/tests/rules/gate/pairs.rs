@@ -33,9 +33,13 @@ fn planned(id: Case) -> PairedCase {
 }
 
 fn next(cost: Option<f64>) -> usize {
+    next_of(cost, 1.0)
+}
+
+fn next_of(cost: Option<f64>, share: f64) -> usize {
     let id: Case = "decode/p128".parse().expect("a case");
     let base_ns: Vec<u64> = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
-    let mut pairs = Pairs::default();
+    let mut pairs = Pairs::new(share);
     if let Some(cost) = cost {
         pairs.cost(id, cost);
     }
@@ -50,14 +54,23 @@ fn pairs_that_cost_more_than_is_measured_of_them_are_fewer() {
     assert_eq!(next(Some(1.0)), cheap);
     // A gap between tokens of a server costs a whole request.
     let dear = next(Some(100.0));
-    let most = (most_ns(1) / (100.0 * 2.0 * SAMPLE_NS as f64)) as usize + 2;
+    let most = (most_ns(1, 1.0) / (100.0 * 2.0 * SAMPLE_NS as f64)) as usize + 2;
     assert!(dear < cheap && dear <= most.max(4), "{dear} pairs, at most {most} fit a block");
+}
+
+/// A block of each took 25 s where nine bench targets were gated one after the other.
+#[test]
+fn bench_targets_of_one_gate_share_the_time_of_a_block() {
+    let (alone, one_of_many) = (next_of(None, 1.0), next_of(None, 0.01));
+    let most = (most_ns(1, 0.01) / (2.0 * SAMPLE_NS as f64)) as usize + 2;
+    assert!(one_of_many < alone && one_of_many <= most, "{one_of_many} of {alone} pairs, at most {most} fit its share");
+    assert_eq!(most_ns(30, 1.0), most_ns(3, 0.1));
 }
 
 #[test]
 fn what_a_pair_costs_stays_known_when_another_gate_begins() {
     let id: Case = "decode/p128".parse().expect("a case");
-    let mut pairs = Pairs::default();
+    let mut pairs = Pairs::new(1.0);
     pairs.cost(id, 100.0);
     let block =
         BlockCase::new(id, (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect(), vec![SAMPLE_NS; 20]);
@@ -75,7 +88,7 @@ fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
     let id: Case = "decode/p128".parse().expect("a case");
     let pair_ns = 2.0 * SAMPLE_NS as f64;
     for (room_ns, most) in [(0.0, 2), (3.0 * pair_ns, 4), (10.0 * pair_ns, 10), (1_000.0 * pair_ns, 1_000)] {
-        let (mut pairs, mut cases) = (Pairs::default(), [PairedCase { pairs: 40, ..planned(id) }]);
+        let (mut pairs, mut cases) = (Pairs::new(1.0), [PairedCase { pairs: 40, ..planned(id) }]);
         pairs.plan(id, pair_ns, 0.1);
         pairs.fit(&mut cases, room_ns);
         assert!(

@@ -13,8 +13,7 @@ use tokenizers::decoders::strip::Strip;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::normalizers::{NormalizerWrapper, Prepend, Replace, Sequence as Normalizers};
 
-use super::tokenizer::{Described, one_line};
-use super::tokenizer_room as room;
+use super::{Described, one_line, room};
 
 /// SentencePiece writes spaces so.
 const SPACE: &str = "\u{2581}";

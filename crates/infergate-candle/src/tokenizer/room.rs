@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use tokenizers::models::bpe::{BPE, BpeBuilder, Merges, Vocab};
 
-use super::tokenizer::one_line;
+use super::one_line;
 
 /// What a tokenizer may take: so many times what describes it, and so much beside that.
 const TIMES: u64 = 7;

@@ -12,8 +12,7 @@ use serde_json::value::RawValue;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer};
 
-use super::tokenizer::one_line;
-use super::tokenizer_room as room;
+use super::{one_line, room};
 
 /// The largest tokenizer.json that is read; published ones have up to 40 MB.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
