@@ -32,13 +32,6 @@ pub use simulate::{normal, pooled_std};
 pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};
 pub use trend::{Line, lag_1_autocorrelation, mann_kendall_p_rising, theil_sen};
 
-/// `values` in ascending order, or `None` when there are none or one is not finite.
-fn sorted(values: &[f64]) -> Option<Vec<f64>> {
-    let mut sorted = finite(values)?.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    Some(sorted)
-}
-
 /// `values`, unless there are none or one is not finite.
 pub fn finite(values: &[f64]) -> Option<&[f64]> {
     (!values.is_empty() && values.iter().all(|value| value.is_finite())).then_some(values)

@@ -7,7 +7,7 @@ use anyhow::Result;
 use infergate_core::case::Case;
 use infergate_core::worker::{Capability, Client, Patience};
 
-use crate::gate::paired::{PairedPolicy, judge};
+use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
 
@@ -25,7 +25,7 @@ pub fn attach(
     (base, head): (&Program, &Program),
     cancelled: &AtomicBool,
 ) {
-    let verdict = judge(receipt, policy);
+    let verdict = decide(receipt, policy);
     let rose = verdict.rows.iter().filter(|row| row.outcome == Outcome::CounterRegressed);
     let mut cases: Vec<Case> = rose.filter_map(|row| row.subject.case()).collect();
     cases.dedup();

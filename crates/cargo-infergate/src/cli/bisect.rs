@@ -21,7 +21,7 @@ use super::turn::{self, Wait};
 use super::{early, explain, output, progress};
 use crate::builds::edited::Edited;
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, judge};
+use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, Statistic, VerdictRow,
@@ -273,7 +273,7 @@ impl<'a> Search<'a> {
         if receipt.partial {
             bail!(WorkerError::by_user());
         }
-        let verdict = judge(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+        let verdict = decide(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
         // Of median and mean the worse, the median where they are alike.
         let counted = verdict.rows.into_iter().filter(|row| row.time().is_some_and(|time| time.counted));
         let row: Option<VerdictRow> = counted.rev().max_by_key(|row| row.outcome.severity());

@@ -11,7 +11,7 @@ use infergate_core::printable::printable_within;
 use super::progress;
 use crate::code::{Changed, ChangedFunction};
 use crate::coverage::Watched;
-use crate::gate::paired::{PairedPolicy, asks, judge};
+use crate::gate::paired::{PairedPolicy, asks, decide};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{CodeRuns, PairedCase, PairedReceipt};
 
@@ -29,7 +29,7 @@ pub fn attach(
     cancelled: &AtomicBool,
 ) {
     let Some(changed) = changed.filter(|_| !receipt.partial && receipt.code.is_some()) else { return };
-    let verdict = judge(receipt, policy);
+    let verdict = decide(receipt, policy);
     let asking: Vec<_> = verdict.rows.iter().filter(|row| asks(row)).filter_map(|row| row.subject.case()).collect();
     let cases: Vec<PairedCase> = receipt.cases.iter().filter(|case| asking.contains(&case.id)).cloned().collect();
     let total_steps = cases.len();

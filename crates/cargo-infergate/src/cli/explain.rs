@@ -13,7 +13,7 @@ use super::progress;
 use crate::builds::edited::Edited;
 use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, block_difference, judge};
+use crate::gate::paired::{PairedPolicy, block_difference, decide};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
 use crate::why::names::last_part;
@@ -149,7 +149,7 @@ pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bo
 
 /// The cases to explain, with how their time differs.
 fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> Vec<(PairedCase, Difference)> {
-    let verdict = judge(receipt, policy);
+    let verdict = decide(receipt, policy);
     let change = |row: &VerdictRow| {
         let time = row.time().filter(|time| time.against == Against::Base)?;
         let case = row.subject.case()?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::outputs::Kept;
-use crate::gate::paired::{PairedPolicy, judge};
+use crate::gate::paired::{PairedPolicy, decide, judge};
 use crate::receipt::{Note, PairedReceipt, Target, Verdict, VerdictRow};
 
 /// Whether to measure once more: then the note that says so. The receipt of the first run is kept beside `out`, and what it
@@ -13,7 +13,7 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
     // What is counted is counted after the last run.
     let timed = |target: &&Target| !target.metric().is_counted();
     let targets = policy.targets.iter().filter(timed).cloned().collect();
-    let verdict = judge(receipt, &PairedPolicy { undecided_passes: true, targets, ..policy.clone() });
+    let verdict = decide(receipt, &PairedPolicy { undecided_passes: true, targets, ..policy.clone() });
     if !verdict.passes_undecided() {
         return None;
     }

@@ -34,10 +34,10 @@ pub use glance::{GLANCE_BLOCKS, Glance, glances};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted, unknown_tau};
 pub use limits::{Limits, QUIET_THRESHOLD, TELLING_BLOCKS, median_threshold, missing, threshold_expected};
 pub use looks::{
-    LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, outcome_beside, outcomes, settled,
-    stand,
+    LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes,
+    settled, stand,
 };
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
 pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown};
-pub use verdict::{PairedPolicy, block_difference, judge, not_compared, series};
+pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, series};

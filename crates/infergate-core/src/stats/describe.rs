@@ -1,6 +1,6 @@
 //! Location and spread.
 
-use super::{finite, quantile, sorted};
+use super::{finite, quantile};
 
 /// Makes the median absolute deviation of a normal sample an estimate of its standard deviation: 1 / Phi^-1(3/4).
 pub const MAD_TO_STD: f64 = 1.4826;
@@ -57,8 +57,7 @@ pub fn median_error(std: f64, count: usize) -> f64 {
 
 /// MAD: the median absolute deviation from the median. `None` without values, or when one is not finite.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
-    let values = sorted(values)?;
-    let centre = median(&values)?;
+    let centre = median(values)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     median(&deviations)
 }

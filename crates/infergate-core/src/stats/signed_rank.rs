@@ -57,17 +57,20 @@ pub fn signed_rank_lower_bound(differences: &[f64], beta: f64) -> Option<f64> {
 /// The location estimate of Hodges and Lehmann (1963): the median of the [Walsh averages](walsh_averages). `None` without
 /// values, or when one is not finite.
 pub fn hodges_lehmann(differences: &[f64]) -> Option<f64> {
-    crate::stats::median(&walsh_averages(differences)?)
+    crate::stats::median(&averages(differences)?)
 }
 
 /// The means of all pairs of values, each with itself included, ascending: n (n + 1) / 2 of them. `None` without values, or
 /// when one is not finite.
 pub fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
-    let values = finite(values)?;
-    let mut averages: Vec<f64> =
-        values.iter().enumerate().flat_map(|(i, a)| values[i..].iter().map(move |b| a.midpoint(*b))).collect();
+    let mut averages = averages(values)?;
     averages.sort_unstable_by(f64::total_cmp);
     Some(averages)
+}
+
+fn averages(values: &[f64]) -> Option<Vec<f64>> {
+    let values = finite(values)?;
+    Some(values.iter().enumerate().flat_map(|(i, a)| values[i..].iter().map(move |b| a.midpoint(*b))).collect())
 }
 
 /// Twice the midrank of each magnitude, so that the mean of two neighbouring ranks is a whole number too.

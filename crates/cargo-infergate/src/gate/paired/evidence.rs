@@ -60,9 +60,13 @@ impl Bet {
     /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
     /// 3 blocks, and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of theirs.
     pub fn scale(self, before: &[f64]) -> f64 {
-        let seen = robust_std(before).filter(|_| before.len() >= TELLING_BLOCKS);
-        let std = seen.map_or(self.expected_std, |seen| {
-            let (seen, blocks) = (seen.max(self.limit / 10.0), before.len() as f64);
+        self.scale_by(robust_std(before), before.len())
+    }
+
+    /// The same by what so many blocks varied by.
+    pub fn scale_by(self, seen: Option<f64>, blocks: usize) -> f64 {
+        let std = seen.filter(|_| blocks >= TELLING_BLOCKS).map_or(self.expected_std, |seen| {
+            let (seen, blocks) = (seen.max(self.limit / 10.0), blocks as f64);
             ((EXPECTED_BLOCKS * self.expected_std.ln() + blocks * seen.ln()) / (EXPECTED_BLOCKS + blocks)).exp()
         });
         (self.limit / std.powi(2)).min(self.most_scale)

@@ -104,20 +104,23 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
     replay(suite, 0).iter().map(Case::settled).collect()
 }
 
-/// How `first` ends in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have the
-/// same evidence at each look, and the smallest mean over groups holds all of them or none.
-pub fn outcome_beside(first: &Series, other: &Series, others: usize) -> Option<Outcome> {
+/// Whether `first` regresses in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have
+/// the same evidence at each look, and the smallest mean over groups holds all of them or none.
+pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
     let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
     let cases = replay_times(&suite[..with], &times[..with], 0);
-    cases.first()?.settled().map(|(outcome, _)| outcome)
+    cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 
 fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case> {
-    replay_times(suite, &vec![1.0; suite.len()], elsewhere)
+    let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
+    let ended = cases.iter_mut().zip(suite).filter(|(_, series)| series.differences.len() >= MAX_BLOCKS);
+    ended.for_each(|(case, series)| case.end(series));
+    cases
 }
 
-/// Each case counts as many times as `times` says.
+/// Each case counts as many times as `times` says. What the last block leaves open is left so.
 fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> {
     let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
     for blocks in 1..=MAX_BLOCKS {
@@ -186,6 +189,14 @@ impl Case {
         let regressed = matches!(self.median.settled, Some((Outcome::Regressed, _)));
         if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
             mean.settle_mean(series, blocks, regressed);
+        }
+    }
+
+    /// Nothing is open behind the last block.
+    fn end(&mut self, series: &Series) {
+        self.median.end(series);
+        if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
+            mean.end_mean(series);
         }
     }
 

@@ -1,7 +1,6 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::looks::{MAX_BLOCKS, Series, outcome_beside, settled};
-use crate::receipt::Outcome;
+use super::looks::{MAX_BLOCKS, Series, is_called_beside, settled};
 use infergate_core::stats::normal;
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
@@ -12,6 +11,9 @@ const RUNS: usize = 500;
 
 /// No slowdown beyond a doubling is looked for.
 const LARGEST: f64 = 2.0;
+
+/// A slowdown beyond the limit by so many deviations shows in most runs.
+const NEAR: f64 = 2.0;
 
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
@@ -29,24 +31,39 @@ pub fn called_share(
     blocks: usize,
     cases: usize,
 ) -> Option<f64> {
-    let deviates = |std: f64| std.is_finite() && std >= 0.0;
-    if !(deviates(block_std) && deviates(layout_std) && slowdown.is_finite() && slowdown > 0.0) {
+    if !(are_deviations(block_std, layout_std) && slowdown.is_finite() && slowdown > 0.0) {
         return None;
     }
     let runs = runs(blocks);
-    let called = runs.iter().filter(|run| {
-        let differences = run.blocks.iter().map(|z| slowdown.ln() + layout_std * run.layout + block_std * z).collect();
-        is_called(differences, limit, block_std, cases)
-    });
+    let called = runs.iter().filter(|run| run.is_called(slowdown.ln(), limit, (block_std, layout_std), cases));
     Some(called.count() as f64 / runs.len() as f64)
+}
+
+fn are_deviations(block_std: f64, layout_std: f64) -> bool {
+    [block_std, layout_std].iter().all(|std| std.is_finite() && *std >= 0.0)
 }
 
 /// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call. `None` when none up to a doubling is: too few
 /// blocks for any fail look, or too much noise.
 pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: usize, cases: usize) -> Option<f64> {
-    let share = |ln: f64| called_share(ln.exp(), limit, block_std, layout_std, blocks, cases);
-    let enough = |ln: f64| share(ln).is_some_and(|share| share >= POWER_ASKED);
+    // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
+    let runs = runs(blocks);
+    let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
+    let enough = |ln: f64| {
+        let missed = runs.iter().filter(|run| !run.is_called(ln, limit, (block_std, layout_std), cases));
+        missed.take(most_missed + 1).count() <= most_missed
+    };
     let (mut low, mut high) = (0.0, LARGEST.ln());
+    if !are_deviations(block_std, layout_std) {
+        return None;
+    }
+    // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
+    let near = (limit + NEAR * block_std.hypot(layout_std)).min(high);
+    let is_near_enough = enough(near);
+    let enough = |ln: f64| match is_near_enough {
+        true => ln >= near || (ln >= limit * (1.0 - 1e-9) && enough(ln)),
+        false => ln > near && enough(ln),
+    };
     if !enough(high) {
         return None;
     }
@@ -77,6 +94,14 @@ pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usi
     blocks.get(asked.saturating_sub(1)).copied().filter(|blocks| *blocks <= MAX_BLOCKS)
 }
 
+impl Run {
+    /// Whether a case that is slower by `slower` (ln) is called in it.
+    fn is_called(&self, slower: f64, limit: f64, (block_std, layout_std): (f64, f64), cases: usize) -> bool {
+        let differences = self.blocks.iter().map(|z| slower + layout_std * self.layout + block_std * z).collect();
+        is_called(differences, limit, block_std, cases)
+    }
+}
+
 fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {
     let blocks = differences.len();
     let quiet = || Series { wider: Vec::new(), limit, expected_std: None, differences: vec![0.0; blocks], mean: None };
@@ -84,7 +109,7 @@ fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) ->
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
     let slowed = tested(Series { wider: Vec::new(), limit, expected_std: Some(block_std), differences, mean: None });
     // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
-    outcome_beside(&slowed, &tested(quiet()), cases.saturating_sub(1)) == Some(Outcome::Regressed)
+    is_called_beside(&slowed, &tested(quiet()), cases.saturating_sub(1))
 }
 
 /// One run in units of its deviations.

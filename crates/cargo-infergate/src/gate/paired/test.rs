@@ -3,7 +3,7 @@
 use super::evidence::Bet;
 use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use crate::receipt::{Outcome, Shown};
-use infergate_core::stats::{hodges_lehmann, sample_std};
+use infergate_core::stats::{hodges_lehmann, robust_std, sample_std};
 
 /// What is known of it so far.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ impl Test {
         let Some(&difference) = series.differences.get(blocks - 1) else { return };
         let before = &series.differences[..blocks - 1];
         let known = series.limit_after(blocks - 1);
-        let change = self.change.about(known).scale(before);
+        let spread = robust_std(before);
+        let change = self.change.about(known).scale_by(spread, before.len());
         self.above *= Bet::factor(change, difference);
         self.below *= Bet::factor(change, -difference);
         let limit = series.limit_after(blocks);
@@ -59,8 +60,12 @@ impl Test {
             let bet = self.limit.about(series.limit_after(at));
             Bet::factor(bet.scale(&series.differences[..at]), limit - series.differences[at])
         };
-        self.under_limit =
-            if limit == known { self.under_limit * against(blocks - 1) } else { (0..blocks).map(against).product() };
+        self.under_limit = if limit == known {
+            let scale = self.limit.about(limit).scale_by(spread, before.len());
+            self.under_limit * Bet::factor(scale, limit - difference)
+        } else {
+            (0..blocks).map(against).product()
+        };
         self.within = (self.within && limit == known) || self.under_limit >= 1.0 / PASS_LEVEL;
     }
 
@@ -85,19 +90,25 @@ impl Test {
             Some(theta) if self.faster && theta <= -limit => Outcome::Improved,
             // It looks improved, and more blocks may say so.
             Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
-            _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
-                Some((low, high)) if (high - low) / 2.0 <= limit => Outcome::Inconclusive,
-                _ => Outcome::Unstable,
-            },
             _ => return,
         };
         self.settled = Some((outcome, blocks));
     }
 
+    /// How a median ends that the last block did not settle.
+    pub fn end(&mut self, series: &Series) {
+        let limit = series.limit_after(MAX_BLOCKS);
+        if self.settled.is_none() {
+            let outcome = match self.interval(series, MAX_BLOCKS) {
+                Some((low, high)) if (high - low) / 2.0 <= limit => Outcome::Inconclusive,
+                _ => Outcome::Unstable,
+            };
+            self.settled = Some((outcome, MAX_BLOCKS));
+        }
+    }
+
     /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
-    /// which the median is there to show. And where the last block leaves an interval so wide that it says neither "slower" nor
-    /// "below the limit", the machine's own bursts are as large as a stall would be: that is shown and decides nothing. An
-    /// interval above zero is no such noise, since bursts hit both sides.
+    /// which the median is there to show.
     pub fn settle_mean(&mut self, series: &Series, blocks: usize, median_regressed: bool) {
         if self.settled.is_some() {
             return;
@@ -108,14 +119,24 @@ impl Test {
             Some(theta) if self.within && self.faster && theta <= -limit => Outcome::Improved,
             Some(_) if self.within => Outcome::WithinLimit,
             _ if median_regressed => Outcome::Advisory,
-            _ if blocks == MAX_BLOCKS => match self.interval(series, blocks) {
-                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > limit => Outcome::Advisory,
-                // No number is no noise.
-                _ => Outcome::Inconclusive,
-            },
             _ => return,
         };
         self.settled = Some((outcome, blocks));
+    }
+
+    /// How a mean ends that the last block did not settle. Where that leaves an interval so wide that it says neither "slower" nor "below
+    /// the limit", the machine's own bursts are as large as a stall would be: that is shown and decides nothing. An interval above zero
+    /// is no such noise, since bursts hit both sides.
+    pub fn end_mean(&mut self, series: &Series) {
+        let limit = series.limit_after(MAX_BLOCKS);
+        if self.settled.is_none() {
+            let outcome = match self.interval(series, MAX_BLOCKS) {
+                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > limit => Outcome::Advisory,
+                // No number is no noise.
+                _ => Outcome::Inconclusive,
+            };
+            self.settled = Some((outcome, MAX_BLOCKS));
+        }
     }
 
     fn regressed(&self, theta: f64, limit: f64) -> bool {

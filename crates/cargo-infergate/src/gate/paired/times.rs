@@ -10,20 +10,22 @@ use crate::receipt::{
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, mean, median};
 
-/// Those of one case of a suite of `cases`, as its blocks have it.
+/// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
+/// asked for.
 pub fn rows(
     receipt: &PairedReceipt,
     id: Case,
     series: &Series,
     standing: &Standing,
-    cases: usize,
+    cases: Option<usize>,
     against: Against,
 ) -> Vec<VerdictRow> {
     let case = receipt.cases.iter().find(|case| case.id == id);
     let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
-    let slowdown = |std| smallest_slowdown(series.limit_after(standing.blocks), std, layout_std, MAX_BLOCKS, cases);
+    let limit = series.limit_after(standing.blocks);
+    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, MAX_BLOCKS, cases?);
     let median = TimeEvidence {
-        smallest_slowdown: standing.block_std.and_then(slowdown),
+        smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),
         ..evidence(receipt, id, series, standing, Statistic::Median, against)
     };

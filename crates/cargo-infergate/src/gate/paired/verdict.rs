@@ -83,8 +83,17 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
 }
 
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
-/// never passes.
+/// never passes. Each time says the smallest slowdown that would have shown, which is simulated.
 pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
+    judged(receipt, policy, true)
+}
+
+/// The same verdict without what is simulated, which takes most of the time.
+pub fn decide(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
+    judged(receipt, policy, false)
+}
+
+fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
     let mut rows: Vec<VerdictRow> =
@@ -94,16 +103,17 @@ pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     rows.extend(same_code(receipt));
     let elsewhere = receipt.cases_elsewhere();
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
+    let cases = suite.len() + elsewhere;
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
-        let times = times::rows(receipt, *id, series, &standing, suite.len() + elsewhere, Against::Base);
-        let weighed =
-            times.into_iter().map(|row| servers::weigh(receipt.servers, series, suite.len() + elsewhere, row));
+        let times = times::rows(receipt, *id, series, &standing, with_power.then_some(cases), Against::Base);
+        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
         rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();
+    let cases = suite.len() + elsewhere;
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
-        rows.extend(times::rows(receipt, *id, series, &standing, suite.len() + elsewhere, Against::Anchor));
+        rows.extend(times::rows(receipt, *id, series, &standing, with_power.then_some(cases), Against::Anchor));
     }
     rows.extend(load::rows(receipt));
     // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
