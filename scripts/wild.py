@@ -112,7 +112,7 @@ def gate(folder, arguments, core, features, *words):
     verdict = folder.parent / f"{folder.name}.json"
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*",
-               "--budget", arguments.budget, "--no-wait", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
+               "--budget", arguments.budget, "--no-wait", "--no-explain", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
     if features:
         command += ["--bench-features", ",".join(features)]
     if core is not None:
