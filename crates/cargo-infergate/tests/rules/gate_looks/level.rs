@@ -139,3 +139,20 @@ fn blocks_that_follow_each_other_cost_some_of_the_level() {
     println!("correlation .3: {rate}");
     assert!((0.015..=0.08).contains(&rate), "{rate}");
 }
+
+/// It leaves out what it need not simulate, and gives what halving without that gives.
+#[test]
+fn the_smallest_slowdown_is_that_of_plain_halving() {
+    for (limit, std, tau, cases) in [(1.02_f64, 0.007, 0.0, 5), (1.03, 0.03, 0.01, 93), (1.2, 0.01, 0.0, 1)] {
+        let is_enough = |ln: f64| {
+            called_share(ln.exp(), limit.ln(), std, tau, MAX_BLOCKS, cases).is_some_and(|share| share >= 0.95)
+        };
+        let (mut low, mut high) = (0.0, 2.0_f64.ln());
+        while high - low > 0.0005 {
+            let middle = f64::midpoint(low, high);
+            if is_enough(middle) { high = middle } else { low = middle }
+        }
+        let found = smallest_slowdown(limit.ln(), std, tau, MAX_BLOCKS, cases);
+        assert_eq!(found, Some(high.exp()), "{limit}, {std}, {tau}, {cases}");
+    }
+}
