@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -22,11 +22,19 @@ const KEPT: usize = 30;
 
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
+/// What can be done where a program of a checkout, or its build, says in `line` that a file is not there.
+pub fn missing_file(line: &str) -> Option<&'static str> {
+    let is_missing = ["No such file or directory", "kind: NotFound", "(os error 2)"].iter().any(|words| line.contains(words));
+    // A linker that is not installed is said in the same words.
+    (is_missing && !line.contains("linker")).then_some("a file that git ignores is in no checkout until infergate.toml names it: [bench] carry = [...]")
+}
+
 /// Reads a pipe in a thread of its own until its end, so that nobody who writes into it has to wait.
 #[derive(Debug)]
 pub struct Relay {
     ended: Receiver<()>,
     kept: Arc<Mutex<VecDeque<String>>>,
+    hint: Arc<OnceLock<&'static str>>,
 }
 
 impl Relay {
@@ -35,20 +43,27 @@ impl Relay {
     pub fn to_stderr(pipe: impl Read + Send + 'static) -> Self {
         let kept = Arc::<Mutex<VecDeque<String>>>::default();
         let last = Arc::clone(&kept);
-        let relay = Self::start(pipe, move |line| match SHOWN.fetch_add(1, Relaxed) {
-            before if before < MOST_SHOWN => say(line),
-            before => {
-                if before == MOST_SHOWN {
-                    say("more of what the programs write is not shown, but for the last lines of one that fails");
+        let hint = Arc::<OnceLock<&'static str>>::default();
+        let found = Arc::clone(&hint);
+        let relay = Self::start(pipe, move |line| {
+            if let Some(hint) = missing_file(line) {
+                found.get_or_init(|| hint);
+            }
+            match SHOWN.fetch_add(1, Relaxed) {
+                before if before < MOST_SHOWN => say(line),
+                before => {
+                    if before == MOST_SHOWN {
+                        say("more of what the programs write is not shown, but for the last lines of one that fails");
+                    }
+                    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                    if last.len() == KEPT {
+                        last.pop_front();
+                    }
+                    last.push_back(line.to_owned());
                 }
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                if last.len() == KEPT {
-                    last.pop_front();
-                }
-                last.push_back(line.to_owned());
             }
         });
-        Self { kept, ..relay }
+        Self { kept, hint, ..relay }
     }
 
     /// Hands each line of `pipe` to `show`, which makes it harmless.
@@ -61,7 +76,7 @@ impl Relay {
             }
             drop(at_the_end);
         });
-        Self { ended, kept: Arc::default() }
+        Self { ended, kept: Arc::default(), hint: Arc::default() }
     }
 
     /// Waits until all is read that the process wrote, which has ended.
@@ -73,6 +88,11 @@ impl Relay {
     pub fn finish(&self) {
         self.wait();
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(|line| say(&line));
+    }
+
+    /// What can be done about what it said, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        self.hint.get().copied()
     }
 }
 

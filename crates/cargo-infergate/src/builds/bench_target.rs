@@ -1,6 +1,7 @@
 //! The bench target's executable, from cargo's own messages.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,12 +13,13 @@ use serde_json::Value;
 
 use super::cargo_words::Words;
 use super::workspace::{self, Package, Target};
-use super::{asked, bench_names, criterion_front, lock_file, output, progress, toolchain};
+use super::{asked, bench_names, cargo_env, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
 use infergate_core::build_info;
 use infergate_core::process::Group;
+use infergate_core::relay::missing_file;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerError;
 
@@ -71,11 +73,14 @@ pub struct Built {
     pub package: Option<PathBuf>,
     /// Folders of libraries that build scripts made.
     pub libraries: Vec<PathBuf>,
+    /// The variables that cargo's settings give it.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 impl Built {
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
-        Program { package: self.package, libraries: self.libraries, ..Program::new(self.path, commit, dirty) }
+        let Self { path, package, libraries, variables } = self;
+        Program { package, libraries, variables, ..Program::new(path, commit, dirty) }
     }
 }
 
@@ -194,7 +199,8 @@ pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
         )
         .into());
     }
-    bail!("{} does not build: {}; the compiler's last lines are above", place.name, first_error(&said))
+    let hint = said.iter().find_map(|line| missing_file(line)).map(|hint| format!("; {hint}")).unwrap_or_default();
+    bail!("{} does not build: {}; the compiler's last lines are above{hint}", place.name, first_error(&said))
 }
 
 /// A checkout without the bench target, and what to do about it.
@@ -221,6 +227,7 @@ fn finish(
     is_shown: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Option<Built>, Vec<String>)> {
+    let variables = cargo_env::of(cargo.get_current_dir().unwrap_or(Path::new(".")));
     let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
     let (_, messages, words) = cargo.take_pipes();
     let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
@@ -238,7 +245,7 @@ fn finish(
     if status.success() && built.is_none() {
         bail!("bench target '{}': cargo built no executable of that name", target.target);
     }
-    Ok((built.filter(|_| status.success()), said))
+    Ok((built.filter(|_| status.success()).map(|built| Built { variables, ..built }), said))
 }
 
 /// What is needed of a message of cargo's that something was built.
@@ -287,7 +294,7 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
         if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
-            executable = built.executable.map(|path| Built { path, package, libraries: Vec::new() }).or(executable);
+            executable = built.executable.map(|path| Built { path, package, libraries: Vec::new(), variables: Vec::new() }).or(executable);
         }
     }
 }

@@ -29,6 +29,37 @@ fn what_git_ignores_is_linked_into_each_checkout() {
 }
 
 #[test]
+fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
+    let sandbox = repository_of_data("");
+    sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.starts_with("error: HEAD") && line.contains("does not build") && line.contains("[bench] carry"), "{line}");
+
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "needs it to run");
+    let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    let reads = worker.replace("fn main() {", "fn main() {\n    std::fs::read(\"data/step.rs\").unwrap();\n");
+    assert_ne!(reads, worker);
+    commit(&sandbox, "bench.rs", &reads, "reads it");
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("ended early (exit status: 101)") && line.contains("[bench] carry"), "{line}");
+}
+
+/// As `cargo bench` does.
+#[test]
+fn a_bench_gets_the_variables_of_cargos_settings() {
+    let sandbox = repository();
+    let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    let main = "fn main() {\n    let read = |name| std::env::var(name).unwrap_or_else(|_| panic!(\"{name} is not set\"));\n    \
+                assert_eq!(read(\"PLAIN\"), \"of the settings\");\n    assert!(read(\"PLACE\").ends_with(\"data/step.rs\"));\n    \
+                assert_ne!(read(\"PATH\"), \"none\");\n    assert_eq!(read(\"HOME\"), \"forced\");\n";
+    sandbox.write("bench.rs", &worker.replace("fn main() {", main));
+    let settings = "[env]\nPLAIN = 'of the settings'\nPLACE = { value = 'data/step.rs', relative = true }\n\
+                    PATH = 'none'\nHOME = { value = 'forced', force = true }\n";
+    commit(&sandbox, ".cargo/config.toml", settings, "settings");
+    gate(&sandbox, "HEAD", &["--time-same-code"]).success();
+}
+
+#[test]
 fn what_a_command_makes_is_made_in_each_checkout() {
     let make = "mkdir -p data && echo 'pub const STEP_NS: u64 = 1_000_000;' > data/step.rs";
     let sandbox = repository_of_data(&format!("[bench]\nprepare = ['sh', '-c', \"{make}\"]\n"));

@@ -276,9 +276,7 @@ impl<'a> Client<'a> {
     }
 
     fn died(&mut self) -> WorkerError {
-        let reason = exit::reason(&self.name, &mut self.process);
-        self.hear_out();
-        reason
+        exit::reason(&self.name, &mut self.process, self.words.as_ref())
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::WorkerError;
 use crate::process::Group;
+use crate::relay::Relay;
 
-/// Why `process`, which closed its end, gives no more answers. It is over then, with its group.
-pub fn reason(name: &str, process: &mut Group) -> WorkerError {
+/// Why `process`, which closed its end, gives no more answers. It is over then, with its group, and all it wrote into `words` is shown.
+pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>) -> WorkerError {
     // It may have closed its end and live on; waiting for that one would take for ever.
     for _ in 0..20 {
         if process.has_ended() {
@@ -16,10 +17,14 @@ pub fn reason(name: &str, process: &mut Group) -> WorkerError {
         }
         thread::sleep(Duration::from_millis(100));
     }
+    let heard = || words.inspect(|words| words.finish());
     if !process.has_ended() {
+        heard();
         return WorkerError::Died(format!("{name}: the worker closed its end without ending; answer every request"));
     }
-    let how = match process.end() {
+    let ended = process.end();
+    let hint = heard().and_then(Relay::hint).map(|hint| format!("; {hint}")).unwrap_or_default();
+    let how = match ended {
         Ok(status) if status.success() => {
             return WorkerError::Died(format!(
                 "{name}: the program ended before it answered (exit status: 0); main has to be criterion_main!, and no bench may end the process"
@@ -29,7 +34,7 @@ pub fn reason(name: &str, process: &mut Group) -> WorkerError {
         Ok(status) => ending(status),
         Err(_) => "unknown status".into(),
     };
-    WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above"))
+    WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above{hint}"))
 }
 
 /// How a process ended that should not have, in words: `exit status: 1`.

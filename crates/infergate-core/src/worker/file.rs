@@ -44,6 +44,8 @@ pub struct Program {
     pub package: Option<PathBuf>,
     /// Folders of libraries that build scripts of its dependencies made, which it needs to start.
     pub libraries: Vec<PathBuf>,
+    /// Variables that it is started with, as cargo's settings have them.
+    pub variables: Vec<(OsString, OsString)>,
     /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
     /// block starts a process.
     pub servers: Vec<Launcher>,
@@ -61,13 +63,15 @@ impl Program {
             launcher: None,
             package: None,
             libraries: Vec::new(),
+            variables: Vec::new(),
             servers: Vec::new(),
             bench_prefix: None,
         }
     }
 
-    /// Lets `command` find the libraries, as `cargo bench` does.
-    fn set_libraries(&self, command: &mut Command) {
+    /// Gives `command` the variables, and lets it find the libraries, as `cargo bench` does.
+    fn furnish(&self, command: &mut Command) {
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if self.libraries.is_empty() {
             return;
         }
@@ -163,11 +167,11 @@ impl WorkerFile {
                 Some(folder) => command.env(PACKAGE_FOLDER, folder),
                 None => command.env_remove(PACKAGE_FOLDER),
             };
-            self.program.set_libraries(&mut command);
+            self.program.furnish(&mut command);
             return command;
         };
         let mut command = Command::new(program);
-        self.program.set_libraries(&mut command);
+        self.program.furnish(&mut command);
         command.args(arguments).current_dir(folder);
         command
     }
