@@ -7,7 +7,7 @@ pub mod bench_names;
 pub mod bench_target;
 pub mod build_command;
 pub mod built_packages;
-pub mod cargo_env;
+pub mod cargo_settings;
 pub mod cargo_words;
 pub mod carried;
 pub mod checkout_folder;

@@ -24,9 +24,11 @@ static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// What can be done where a program of a checkout, or its build, says in `line` that a file is not there.
 pub fn missing_file(line: &str) -> Option<&'static str> {
-    let is_missing = ["No such file or directory", "kind: NotFound", "(os error 2)"].iter().any(|words| line.contains(words));
+    let is_missing =
+        ["No such file or directory", "kind: NotFound", "(os error 2)"].iter().any(|words| line.contains(words));
     // A linker that is not installed is said in the same words.
-    (is_missing && !line.contains("linker")).then_some("a file that git ignores is in no checkout until infergate.toml names it: [bench] carry = [...]")
+    (is_missing && !line.contains("linker"))
+        .then_some("a file that git ignores is in no checkout until infergate.toml names it: [bench] carry = [...]")
 }
 
 /// Reads a pipe in a thread of its own until its end, so that nobody who writes into it has to wait.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::cargo_words::Words;
 use super::workspace::{self, Package, Target};
-use super::{asked, bench_names, cargo_env, criterion_front, lock_file, output, progress, toolchain};
+use super::{asked, bench_names, cargo_settings, criterion_front, lock_file, output, progress, toolchain};
 use crate::config::BenchTarget;
 use crate::paired::Program;
 use crate::watcher::watched;
@@ -227,7 +227,7 @@ fn finish(
     is_shown: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Option<Built>, Vec<String>)> {
-    let variables = cargo_env::of(cargo.get_current_dir().unwrap_or(Path::new(".")));
+    let variables = cargo_settings::variables(cargo.get_current_dir().unwrap_or(Path::new(".")));
     let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
     let (_, messages, words) = cargo.take_pipes();
     let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
@@ -294,7 +294,10 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
         if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
-            executable = built.executable.map(|path| Built { path, package, libraries: Vec::new(), variables: Vec::new() }).or(executable);
+            executable = built
+                .executable
+                .map(|path| Built { path, package, libraries: Vec::new(), variables: Vec::new() })
+                .or(executable);
         }
     }
 }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
-use super::bench_target;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
 use super::workspace::{self, Package};
+use super::{bench_target, cargo_settings};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
@@ -96,7 +96,13 @@ pub fn put(folder: &Path) -> Result<()> {
             write(folder, &manifest, &manifest_table)?;
         }
     }
-    resolve(folder, "").context("criterion cannot be replaced by infergate's front")
+    resolve(folder, "").with_context(|| match cargo_settings::vendored(folder) {
+        Some(vendored) => format!(
+            "criterion cannot be replaced by infergate's front, which is not in '{vendored}': have infergate-criterion in Cargo.toml in its \
+             place, and run cargo vendor again"
+        ),
+        None => "criterion cannot be replaced by infergate's front".into(),
+    })
 }
 
 /// Whether there was something to rename.

@@ -33,7 +33,10 @@ fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
     let sandbox = repository_of_data("");
     sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
     let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.starts_with("error: HEAD") && line.contains("does not build") && line.contains("[bench] carry"), "{line}");
+    assert!(
+        line.starts_with("error: HEAD") && line.contains("does not build") && line.contains("[bench] carry"),
+        "{line}"
+    );
 
     commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "needs it to run");
     let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
@@ -56,7 +59,10 @@ fn a_bench_gets_the_variables_of_cargos_settings() {
     let settings = "[env]\nPLAIN = 'of the settings'\nPLACE = { value = 'data/step.rs', relative = true }\n\
                     PATH = 'none'\nHOME = { value = 'forced', force = true }\n";
     commit(&sandbox, ".cargo/config.toml", settings, "settings");
-    gate(&sandbox, "HEAD", &["--time-same-code"]).success();
+    let elsewhere = Sandbox::new();
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.arg("--base-folder").arg(elsewhere.path("cache")).arg("--time-same-code");
+    assert_cmd::Command::from_std(process).assert().success();
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn a_quick_look_gives_no_verdict(sandbox: &Sandbox) {
 /// divan takes its own time, so that nothing is said of it here but that it was taken.
 fn benches_of_divan_are_gated_too(sandbox: &Sandbox) {
     let bench = "fn main() {\n    divan::main();\n}\n\n#[divan::bench(args = [10, 20])]\nfn sum(to: u64) -> u64 {\n    \
-                 (0..divan::black_box(to)).map(|n| n ^ parser::STEP_NS).sum()\n}\n\nmod deep {\n    #[divan::bench]\n    \
+                 (0..divan::black_box(to)).map(|n| n ^ parser::STEP_NS).sum()\n}\n\nmod deep {\n    #[divan::bench(min_time = 1000)]\n    \
                  fn text() -> String {\n        divan::black_box(\"a\").repeat(3)\n    }\n}\n";
     sandbox.write("Cargo.toml", &MANIFEST.replace("criterion =", "divan = '0.1'\ncriterion ="));
     git(sandbox, &["rm", "--quiet", "benches/never.rs"]);
@@ -342,6 +342,24 @@ fn benches_of_something_else_are_named() {
     let said = gate(&sandbox, &[]).code(4);
     let expected = "no bench target that can be gated; there is parse, which uses neither criterion nor divan";
     assert!(stderr(&said).contains(expected), "{}", stderr(&said));
+}
+
+#[test]
+fn a_folder_of_all_packages_without_the_front_is_named() {
+    let (sandbox, elsewhere) = (repository(), Sandbox::new());
+    let manifest = "[package]\nname = 'criterion'\nversion = '0.5.1'\n[features]\nhtml_reports = []\n";
+    sandbox.write("vendor/criterion/Cargo.toml", manifest);
+    sandbox.write("vendor/criterion/src/lib.rs", "");
+    sandbox.write("vendor/criterion/.cargo-checksum.json", "{\"files\":{}}");
+    let settings = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = 'vendor'\n";
+    commit(&sandbox, ".cargo/config.toml", settings, "vendored");
+    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
+    process.arg("--base-folder").arg(elsewhere.path("cache"));
+    let line = error(assert_cmd::Command::from_std(process).assert());
+    assert!(
+        line.contains("infergate's front, which is not in 'vendor'") && line.contains("cargo vendor again"),
+        "{line}"
+    );
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! Cargo's settings, `.cargo/config.toml`, as far as they concern a bench.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::swap::table;
+
+/// The settings that hold for cargo in `folder`, with the folder that each counts paths from; what lies nearer goes first. A file that is
+/// no TOML is left out: cargo says so when it builds.
+fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let above: Vec<PathBuf> = folder.ancestors().map(|above| above.join(".cargo")).collect();
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    above.into_iter().chain(home).filter_map(|place| {
+        let file = ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())?;
+        Some((place.parent()?.to_owned(), table(&file).ok()?))
+    })
+}
+
+/// The table `[env]`: variables that cargo, run in `folder`, gives to a bench.
+pub fn variables(folder: &Path) -> Vec<(OsString, OsString)> {
+    let mut found = BTreeMap::new();
+    for (place, settings) in all(folder) {
+        for (name, value) in settings.get("env").and_then(Value::as_table).into_iter().flatten() {
+            found.entry(name.clone()).or_insert_with(|| variable(name, value, &place));
+        }
+    }
+    found.into_iter().filter_map(|(name, value)| Some((name.into(), value?))).collect()
+}
+
+/// What a variable is set to, by cargo's rules: one that is set already stays, unless it is forced.
+fn variable(name: &str, value: &Value, place: &Path) -> Option<OsString> {
+    let is = |key: &str| value.get(key).and_then(Value::as_bool) == Some(true);
+    let text = value.as_str().or_else(|| value.get("value")?.as_str())?;
+    if env::var_os(name).is_some() && !is("force") {
+        return None;
+    }
+    Some(if is("relative") { place.join(text).into() } else { text.into() })
+}
+
+/// The folder that holds all packages that cargo, run in `folder`, can take, where `cargo vendor` made one.
+pub fn vendored(folder: &Path) -> Option<String> {
+    let sources: Vec<Table> =
+        all(folder).filter_map(|(_, settings)| Some(settings.get("source")?.as_table()?.clone())).collect();
+    let key =
+        |source: &str, key: &str| sources.iter().find_map(|all| Some(all.get(source)?.get(key)?.as_str()?.to_owned()));
+    key(&key("crates-io", "replace-with")?, "directory")
+}
