@@ -90,6 +90,10 @@ pub fn counting(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
 /// A manifest that cannot be read or written; what cargo cannot resolve.
 pub fn put(folder: &Path) -> Result<()> {
     let lock = bench_target::lock_file(folder)?;
+    if !lock.is_file() {
+        // The criterion that other packages take, such as a profiler, has to be the front's.
+        resolve(folder, "")?;
+    }
     for manifest in manifests(folder, &lock)? {
         let mut manifest_table = table(&manifest)?;
         if rename(&mut manifest_table) {

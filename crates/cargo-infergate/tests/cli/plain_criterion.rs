@@ -87,6 +87,9 @@ fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(sandbox: &
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
     let cut = "parse/long long long long";
     assert!(stdout(&said).contains(cut), "{}", stdout(&said));
+    // The front takes the criterion that cargo chose for the repository, which other packages may take too.
+    let lock = std::fs::read_to_string(sandbox.path("cache/head/tree/Cargo.lock")).expect("a lock file");
+    assert!(lock.contains("name = \"criterion\"\nversion = \"0.5."), "{lock}");
     assert_eq!((git(sandbox, &["status", "--porcelain"]), sandbox.path("Cargo.lock").exists()), before);
 
     // A file that is gone again is gone in the checkout, too. One bench is asked for, of the only target.
