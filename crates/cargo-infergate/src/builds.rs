@@ -23,6 +23,7 @@ pub mod lock_file;
 pub mod outside_paths;
 pub mod relink;
 pub mod revision;
+pub mod submodules;
 pub mod swap;
 pub mod toolchain;
 pub mod working_tree;

@@ -14,7 +14,7 @@ use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
     bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
-    output, outside_paths, working_tree,
+    output, outside_paths, submodules, working_tree,
 };
 use crate::config::Config;
 use crate::paired::Program;
@@ -201,11 +201,7 @@ impl Tree {
             let add = ["worktree", "add", "--quiet", "--detach", "--force", "--force", &place, commit];
             git(&self.repository, &add).with_context(|| format!("{place}: the revision cannot be checked out"))?;
         }
-        if self.files.join(".gitmodules").exists() {
-            git(&self.files, &["submodule", "update", "--init", "--recursive", "--quiet"])
-                .with_context(|| format!("revision '{}': its submodules cannot be fetched", self.revision))?;
-        }
-        Ok(())
+        submodules::fetch(&self.files, &self.repository, &self.revision)
     }
 
     /// What git is not to clean away, as its arguments.

@@ -148,6 +148,20 @@ fn a_submodule_with_changes_is_refused() {
     assert!(line.contains("submodule 'vendored' has changes that no revision holds"), "{line}");
 }
 
+/// Git fetches none from a folder unless it is told to, so this one cannot be fetched.
+#[test]
+fn a_submodule_that_the_working_tree_does_without_is_not_fetched() {
+    let sandbox = repository();
+    let other = repository();
+    git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
+    git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("revision 'HEAD': its submodules cannot be fetched"), "{line}");
+    git(&sandbox, &["submodule", "--quiet", "deinit", "vendored"]);
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    assert!(stderr(&said).contains("without submodules that the working tree lacks: vendored"), "{}", stderr(&said));
+}
+
 #[test]
 fn a_base_that_does_not_build_shows_the_compilers_words() {
     let sandbox = repository();
