@@ -5,8 +5,8 @@ use crate::receipt::PairedReceipt;
 use infergate_core::case::Case;
 use infergate_core::stats::{mean, sample_std, student_t_quantile};
 
-/// Blocks of a quick look.
-pub const GLANCE_BLOCKS: usize = 4;
+/// Blocks of a quick look. With four, Student's t has three degrees of freedom: of dozens of cases each interval would hold everything.
+pub const GLANCE_BLOCKS: usize = 6;
 
 /// The chance that any of the intervals leaves out the truth, if blocks are normal.
 const LEVEL: f64 = 0.05;
