@@ -37,7 +37,7 @@ impl<M: Measurement> AtBench<'_, '_, M> {
     }
 
     /// What `look` sees of the second iteration of the bench's loop.
-    fn second<T>(&mut self, look: &mut Look<'_, T>) -> Result<T> {
+    fn second<T: Send>(&mut self, look: &mut Look<'_, T>) -> Result<T> {
         let mut second = Second { look, seen: None };
         (self.bench)(&mut Bencher::new(&mut second, self.measurement));
         second.seen.with_context(|| no_loop(self.name))?
@@ -108,7 +108,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
 }
 
 /// Looks at what an iteration does, which it is given.
-type Look<'a, T> = dyn FnMut(&mut dyn FnMut()) -> Result<T> + 'a;
+type Look<'a, T> = dyn FnMut(&mut dyn FnMut()) -> Result<T> + Send + 'a;
 
 /// A look at the second iteration of a loop: the first one fills what later ones find full.
 struct Second<'a, T> {
@@ -116,7 +116,7 @@ struct Second<'a, T> {
     seen: Option<Result<T>>,
 }
 
-impl<M: Measurement, T> Timed<M> for Second<'_, T> {
+impl<M: Measurement, T: Send> Timed<M> for Second<'_, T> {
     fn time(&mut self, routine: &mut dyn FnMut(u64) -> M::Value) {
         routine(1);
         self.seen = Some((self.look)(&mut || drop(routine(1))));

@@ -27,6 +27,10 @@ pub struct Bencher<'a, M: Measurement = WallTime> {
     output: Option<Vec<u8>>,
 }
 
+// SAFETY: it is behind an exclusive borrow, and whatever implements `Timed` is plain data, criterion's `Bencher` with its `Arc<M>`, or a
+// look that is `Send`. Criterion's own can be sent, and benches do it: `pool.install(|| b.iter(..))`.
+unsafe impl<M: Measurement + Send + Sync> Send for Bencher<'_, M> where M::Value: Send {}
+
 impl<'a, M: Measurement> Bencher<'a, M> {
     pub(super) fn new(timed: &'a mut dyn Timed<M>, measurement: &'a M) -> Self {
         Self { timed, measurement, output: None }

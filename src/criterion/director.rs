@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::env;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
@@ -18,8 +19,8 @@ use super::Bencher;
 use super::at_bench::AtBench;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
-use crate::worker::standard_streams;
 use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Wire, hello};
+use crate::worker::{PACKAGE_FOLDER, standard_streams};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
@@ -143,10 +144,18 @@ impl Director {
 
     /// The id, numbered where it came up in this pass before.
     fn name(&mut self, id: &str) -> Result<BenchName> {
+        // Each side has a folder of its own.
+        let id = &without_folder(id);
         let times = self.seen.entry(id.to_owned()).or_default();
         *times += 1;
         if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) }
     }
+}
+
+/// An id of paths counts them from the package's folder.
+fn without_folder(id: &str) -> String {
+    let folder = env::var(PACKAGE_FOLDER).unwrap_or_default();
+    if folder.is_empty() { id.to_owned() } else { id.replace(&format!("{folder}/"), "") }
 }
 
 /// The bench that a request is about.

@@ -11,6 +11,7 @@ use super::criterion_front::{source, takes_criterion, takes_infergate};
 use super::workspace::{self, Package};
 use super::{git, output, swap};
 use crate::config::BenchTarget;
+use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
 /// What a bench that can be measured has in its text.
@@ -34,7 +35,16 @@ struct Found {
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
     let is_list = target.target.contains([',', '*', '?']);
     let is_unnamed = target.target == BenchTarget::default().target;
-    if !is_list && (!is_unnamed || !workspace::of_bench(target, folder)?.is_empty()) {
+    let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
+    if named.len() > 1 && target.package.is_none() && !is_within_one(&named, folder) {
+        let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
+        let shown = first_of(&packages, MOST_NAMED, ", ");
+        bail!(
+            "bench target '{}' is one of several packages: {shown}; name one with --bench-package, or gate all with --bench-target '*'",
+            target.target
+        );
+    }
+    if !is_list && (!is_unnamed || !named.is_empty()) {
         return Ok(vec![target.clone()]);
     }
     let found = found(target, folder)?;
@@ -72,6 +82,12 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         bail!("--bench-target: names no bench target");
     }
     Ok(chosen)
+}
+
+/// Whether `folder` is in one of the packages, which cargo then takes.
+fn is_within_one(packages: &[Package], folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    packages.iter().any(|package| package.manifest_path.parent().is_some_and(|own| folder.starts_with(own)))
 }
 
 fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
@@ -147,7 +163,14 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
 /// All bench targets: of the package that is asked for, else of the one in this folder, else of the workspace. A root package without a
 /// bench that can be gated is none that was meant.
 fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
-    Ok(of_packages(target, &packages(target, folder)?))
+    let packages = packages(target, folder)?;
+    let is_of_none = |feature: &&String| {
+        !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
+    };
+    if let Some(unknown) = target.features.iter().find(is_of_none).filter(|_| packages.len() > 1) {
+        bail!("--bench-features: '{unknown}' is a feature of no package here");
+    }
+    Ok(of_packages(target, &packages))
 }
 
 fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
@@ -182,7 +205,11 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
                 (!missing.is_empty()).then(|| format!("{TAKES_FEATURES}{}", missing.join(",")))
             };
             let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
-            Found { bench: BenchTarget { package: of, target: name, ..target.clone() }, lacks }
+            // Cargo refuses those that the package does not have.
+            let is_known =
+                |feature: &&String| !is_named || feature.contains('/') || package.features.contains_key(*feature);
+            let features = target.features.iter().filter(is_known).cloned().collect();
+            Found { bench: BenchTarget { package: of, target: name, features, ..target.clone() }, lacks }
         });
         found.collect()
     };

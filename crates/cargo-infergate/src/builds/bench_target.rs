@@ -153,7 +153,8 @@ pub fn cargo(folder: &Path) -> Command {
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
     let packages = workspace::packages(&place.folder)?;
-    Ok(packages.is_some_and(|packages| packages.iter().all(|package| package.bench(&target.target).is_none())))
+    let has = |package: &Package| package.is_asked_for(target) && package.bench(&target.target).is_some();
+    Ok(packages.is_some_and(|packages| !packages.iter().any(has)))
 }
 
 /// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before

@@ -3,6 +3,7 @@
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use toml::{Table, Value as Toml};
 
 use super::swap::{dependency_sections, manifests, resolve, table, write};
 use super::workspace::{self, Package};
-use super::{bench_target, cargo_settings};
+use super::{bench_target, cargo_settings, toolchain};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
@@ -27,6 +28,9 @@ const FRONTS: [(&str, &str); 5] = [
     ("divan", DIVAN),
     ("codspeed-divan-compat", DIVAN),
 ];
+
+/// The front builds with Rust 1.85 and newer.
+const OLDEST_RUST: u32 = 85;
 
 /// Keys of a dependency that say where it comes from.
 const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
@@ -101,6 +105,9 @@ pub fn put(folder: &Path) -> Result<()> {
         }
     }
     resolve(folder, "").with_context(|| match cargo_settings::vendored(folder) {
+        _ if toolchain::is_older_than(OLDEST_RUST, folder) => {
+            format!("criterion cannot be replaced by infergate's front, which needs Rust 1.{OLDEST_RUST} or newer")
+        }
         Some(vendored) => format!(
             "criterion cannot be replaced by infergate's front, which is not in '{vendored}': have infergate-criterion in Cargo.toml in its \
              place, and run cargo vendor again"
@@ -112,10 +119,22 @@ pub fn put(folder: &Path) -> Result<()> {
 /// Whether there was something to rename.
 fn rename(manifest: &mut Table) -> bool {
     let mut found = false;
-    for (name, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
-        let package = value.get("package").and_then(Toml::as_str).unwrap_or(name);
+    let mut sections = dependency_sections(manifest);
+    let package_of = |name: &str, value: &Toml| value.get("package").and_then(Toml::as_str).unwrap_or(name).to_owned();
+    let all = sections.iter().flat_map(|section| section.iter());
+    let own: BTreeSet<String> = all.map(|(name, value)| package_of(name, value)).collect();
+    for (name, value) in sections.iter_mut().flat_map(|section| section.iter_mut()) {
+        let package = package_of(name, value);
         let is_inherited = value.get("workspace").is_some();
-        let Some(front) = front(package).filter(|_| !is_inherited) else { continue };
+        let Some(front) = front(&package).filter(|_| !is_inherited) else { continue };
+        // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so.
+        if FRONTS
+            .iter()
+            .take_while(|(before, _)| *before != package)
+            .any(|(other, of)| *of == front && own.contains(*other))
+        {
+            continue;
+        }
         let mut dependency = value.as_table().cloned().unwrap_or_default();
         PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
         dependency.insert("package".into(), Toml::from(front));

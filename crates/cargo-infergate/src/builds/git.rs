@@ -74,14 +74,15 @@ pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }
 
-/// A submodule whose files were changed: no revision holds them, and its checkout elsewhere would not have them.
+/// A submodule whose files were changed, or that is at another commit than the one that is committed: its checkout elsewhere would not
+/// have them.
 pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
     let status = git(folder, &["status", "--porcelain=v2", "--untracked-files=no", "--ignore-submodules=none"])?;
-    // "1 .M S.M. ..." is a changed entry; the third field begins with S for a submodule, M its changes, U untracked files.
+    // "1 .M SCMU ..." is a changed entry; the third field begins with S for a submodule, C another commit, M changes, U untracked files.
     let dirty = status.lines().find_map(|line| {
         let mut fields = line.split(' ');
         let kind = fields.next()?;
-        let submodule = fields.nth(1).filter(|state| state.starts_with('S') && state.contains(['M', 'U']))?;
+        let submodule = fields.nth(1).filter(|state| state.starts_with('S') && state.contains(['C', 'M', 'U']))?;
         let path = fields.nth(if kind == "2" { 6 } else { 5 })?;
         (!submodule.is_empty()).then(|| path.to_owned())
     });

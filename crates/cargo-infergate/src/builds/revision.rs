@@ -99,7 +99,9 @@ impl Tree {
         let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
         let commit = commit_of(&here, revision)?;
         if let Some(submodule) = dirty_submodule(&repository)? {
-            bail!("submodule '{submodule}' has changes that no revision holds; commit or stash them there");
+            bail!(
+                "submodule '{submodule}' has changes that no revision holds, or is at another commit than HEAD has it; commit or undo that"
+            );
         }
         let folder = folder(&repository, config)?.join(match slot {
             Slot::Base => "base",

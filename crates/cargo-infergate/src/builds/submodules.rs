@@ -23,7 +23,7 @@ pub fn fetch(files: &Path, repository: &Path, revision: &str) -> Result<()> {
         output::line(&format!("{revision}: without submodules that the working tree lacks: {}", missing.join(", ")));
     }
     let others: Vec<String> = missing.iter().map(|path| format!(":(exclude,literal){path}")).collect();
-    let mut update = vec!["submodule", "update", "--init", "--recursive", "--quiet", "--", "."];
+    let mut update = vec!["submodule", "update", "--init", "--recursive", "--force", "--quiet", "--", "."];
     update.extend(others.iter().map(String::as_str));
     git(files, &update).map(drop).with_context(|| format!("revision '{revision}': its submodules cannot be fetched"))
 }

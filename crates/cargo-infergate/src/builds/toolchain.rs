@@ -41,16 +41,25 @@ pub fn choose(command: &mut Command, folder: &Path) {
 
 /// How the compilers differ that a program would find in two checkouts, where a file chooses them; `None` when they do not.
 pub fn difference(base: &Path, head: &Path) -> Option<String> {
-    let version = |folder: &Path| {
-        let mut rustc = Command::new("rustc");
-        choose(&mut rustc, folder);
-        // rustup may fetch it first.
-        rustc.arg("--version").current_dir(folder);
-        let output = asked::output(rustc).ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
     let (was, is) = (version(base)?, version(head)?);
     (was != is).then(|| format!("rustc differs: '{is}' in head, '{was}' in base"))
+}
+
+/// What a checkout's compiler says of itself: `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
+fn version(folder: &Path) -> Option<String> {
+    let mut rustc = Command::new("rustc");
+    choose(&mut rustc, folder);
+    // rustup may fetch it first.
+    rustc.arg("--version").current_dir(folder);
+    let output = asked::output(rustc).ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Whether a checkout's compiler is older than Rust 1.`minor`.
+pub fn is_older_than(minor: u32, folder: &Path) -> bool {
+    let version = version(folder);
+    let number = version.as_deref().and_then(|version| version.strip_prefix("rustc 1.")?.split('.').next());
+    number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number < minor)
 }
 
 fn is_chosen(folder: &Path) -> bool {

@@ -136,11 +136,20 @@ fn given(base: &Path, head: &Path, gate: &Gate, config: &Config) -> Sides {
     Sides { base, head, anchor, base_memory: None, head_memory, sources, notes, trees: Vec::new() }
 }
 
+/// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too.
+fn ahead(revision: &str, commit: &str) -> Option<Note> {
+    let count = git(Path::new("."), &["rev-list", "--count", &format!("HEAD..{commit}")]).ok()?;
+    let text = format!(
+        "{revision} has commits that head lacks ({count}), and what they changed differs, too; rebase, or give --against \"$(git merge-base {revision} HEAD)\""
+    );
+    (count != "0").then(|| Note::from(text))
+}
+
 /// The working tree, and a revision.
 fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let tree = Tree::checkout(revision, Slot::Base, config)?;
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
     if let Some(laid) = tree.lay_harness(config)? {
         output::line(&laid);
         notes.push(Note::from(laid));

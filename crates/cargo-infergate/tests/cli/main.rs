@@ -35,6 +35,7 @@ mod memory;
 mod outputs;
 mod paired;
 mod plain_criterion;
+mod plain_refused;
 mod pull_request;
 mod quiet;
 mod revisions;

@@ -4,13 +4,13 @@ use crate::revisions::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// Criterion's own version is never asked for.
-const MANIFEST: &str = "[package]\nname = 'parser'\nversion = '0.1.0'\nedition = '2018'\n\n\
+pub const MANIFEST: &str = "[package]\nname = 'parser'\nversion = '0.1.0'\nedition = '2018'\n\n\
     [dev-dependencies]\ncriterion = { version = '0.5', features = ['html_reports'] }\n\n\
     [[bench]]\nname = 'parse'\nharness = false\n";
 
 /// What an iteration takes is told, not timed, and less than it can take. One name is longer than any that is kept, and has lines' ends
 /// in it.
-const BENCH: &str = r#"
+pub const BENCH: &str = r#"
 #[macro_use]
 extern crate criterion;
 
@@ -36,7 +36,7 @@ criterion_group! {
 criterion_main!(benches);
 "#;
 
-fn repository() -> Sandbox {
+pub fn repository() -> Sandbox {
     let sandbox = empty_repository();
     sandbox.write("Cargo.toml", MANIFEST);
     sandbox.write(".gitignore", "/target\n/cache\nCargo.lock\n");
@@ -45,7 +45,7 @@ fn repository() -> Sandbox {
     sandbox
 }
 
-fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert {
+pub fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert {
     let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--memory-runs=0", "--layouts=1"]);
     gate.arg("--base-folder=cache").args(arguments);
     if !arguments.iter().any(|argument| argument.starts_with("--out=")) {
@@ -63,7 +63,10 @@ fn benches_are_gated_as_they_are() {
     // What the default features enable is enabled; other keys of [bench] name no bench target.
     let another = "\n[[bench]]\nname = 'print'\nharness = false\nrequired-features = ['text']\n\n\
                    [[bench]]\nname = 'never'\nharness = false\nrequired-features = ['missing']\n\n\
-                   [features]\ndefault = ['std']\nstd = ['text']\ntext = []\nmissing = []\n";
+                   [features]\ndefault = ['std']\nstd = ['text']\ntext = []\nmissing = []\n\n\
+                   [target.'cfg(codspeed)'.dev-dependencies]\ncodspeed-criterion-compat = { path = 'compat' }\n";
+    sandbox.write("compat/Cargo.toml", "[package]\nname = 'codspeed-criterion-compat'\nversion = '4.0.0'\n");
+    sandbox.write("compat/src/lib.rs", "");
     sandbox.write("Cargo.toml", &format!("{MANIFEST}{another}"));
     sandbox.write("infergate.toml", "[bench]\nprepare = ['true']\n");
     sandbox.write("benches/never.rs", "use criterion::nothing;\n");
@@ -111,6 +114,12 @@ fn odd(c: &mut Criterion) {
     c.bench_function("breaks", |b| b.iter(|| assert!(parser::STEP_NS < 2_000)));
     c.bench_function("prints", |b| b.iter(|| println!("{}", "line ".repeat(200))));
     c.bench_function("no loop", |_| ());
+    // As rayon's pools ask for it.
+    c.bench_function("elsewhere", |b| std::thread::scope(|scope| {
+        scope.spawn(|| b.iter_custom(|iterations| Duration::from_nanos(iterations / 2)));
+    }));
+    // Each side has a folder of its own.
+    c.bench_function(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/odd.rs"), |b| b.iter_custom(|n| Duration::from_nanos(n / 2)));
     // As criterion 0.3 had it.
     let old = ParameterizedBenchmark::new("old", |b, step: &u64| { let step = *step; b.iter_custom(move |n| Duration::from_nanos(n / step)) }, vec![2, 3]);
     c.bench("old", old.sample_size(20));
@@ -133,7 +142,16 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     commit(sandbox, "Cargo.toml", &format!("{manifest}{}{}", own("odd"), own("broken")), "odd benches");
     let said = gate(sandbox, &["--bench-target=*", "--quick", "--time-same-code"]).success();
     let (out, err) = (stdout(&said), stderr(&said));
-    for name in ["odd/fine", "odd/breaks", "odd/old/2", "odd/old/3", "odd/older/one", "parse/parse/short"] {
+    for name in [
+        "odd/fine",
+        "odd/elsewhere",
+        "odd/benches/odd.rs",
+        "odd/breaks",
+        "odd/old/2",
+        "odd/old/3",
+        "odd/older/one",
+        "parse/parse/short",
+    ] {
         assert!(out.lines().any(|line| line.starts_with(name)), "{name}: {out}\n{err}");
     }
     for name in ["odd/panics: not compared, it fails in base and head: ", "odd/no loop: not compared, it fails in base"]
@@ -335,51 +353,4 @@ criterion_main!(benches);
     let said = assert_cmd::Command::from_std(gate).assert().success();
     assert!(stderr(&said).contains("allocations are not counted: "), "{}", stderr(&said));
     assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
-}
-
-#[test]
-fn benches_of_something_else_are_named() {
-    let sandbox = repository();
-    sandbox.write("Cargo.toml", &MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", ""));
-    commit(&sandbox, "benches/parse.rs", "fn main() {}\n", "a bench of its own");
-    let said = gate(&sandbox, &[]).code(4);
-    let expected = "no bench target that can be gated; there is parse, which uses neither criterion nor divan";
-    assert!(stderr(&said).contains(expected), "{}", stderr(&said));
-}
-
-#[test]
-fn a_folder_of_all_packages_without_the_front_is_named() {
-    let (sandbox, elsewhere) = (repository(), Sandbox::new());
-    let manifest = "[package]\nname = 'criterion'\nversion = '0.5.1'\n[features]\nhtml_reports = []\n";
-    sandbox.write("vendor/criterion/Cargo.toml", manifest);
-    sandbox.write("vendor/criterion/src/lib.rs", "");
-    sandbox.write("vendor/criterion/.cargo-checksum.json", "{\"files\":{}}");
-    let settings = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = 'vendor'\n";
-    commit(&sandbox, ".cargo/config.toml", settings, "vendored");
-    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
-    process.arg("--base-folder").arg(elsewhere.path("cache"));
-    let line = error(assert_cmd::Command::from_std(process).assert());
-    assert!(
-        line.contains("infergate's front, which is not in 'vendor'") && line.contains("cargo vendor again"),
-        "{line}"
-    );
-}
-
-#[test]
-fn features_that_a_bench_target_needs_are_named() {
-    let sandbox = repository();
-    let needs = "required-features = ['text', 'std']\n\n[features]\ntext = []\nstd = []\ndefault = ['std']\n";
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}{needs}"));
-    for arguments in [&[][..], &["--bench-target=*"]] {
-        let line = error(gate(&sandbox, arguments));
-        assert!(line.contains("parse, which takes --bench-features text"), "{line}");
-    }
-}
-
-/// What measures in the working tree cannot put anything in criterion's place there.
-#[test]
-fn other_commands_say_what_to_write() {
-    let sandbox = repository();
-    let line = error(sandbox.run(&["bench", "--bench-target=parse"]));
-    assert!(line.contains("uses criterion itself") && line.contains("package = \"infergate-criterion\""), "{line}");
 }

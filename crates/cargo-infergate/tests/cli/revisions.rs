@@ -138,14 +138,32 @@ fn a_toolchain_that_is_not_installed_is_said_before_anything_is_built() {
 }
 
 #[test]
+fn commits_that_head_lacks_are_said() {
+    let sandbox = repository();
+    commit(&sandbox, "notes.txt", "of others", "others");
+    git(&sandbox, &["branch", "others"]);
+    git(&sandbox, &["reset", "--quiet", "--hard", "HEAD~1"]);
+    let said = gate(&sandbox, "others", &[]).success();
+    assert!(stdout(&said).contains("others has commits that head lacks (1)"), "{}", stdout(&said));
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    assert!(!stdout(&said).contains("head lacks"), "{}", stdout(&said));
+}
+
+#[test]
 fn a_submodule_with_changes_is_refused() {
     let sandbox = repository();
     let other = repository();
     git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
     git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
-    sandbox.write("vendored/engine.rs", "changed");
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("submodule 'vendored' has changes that no revision holds"), "{line}");
+    for stage in [&["status"][..], &["commit", "--quiet", "--all", "-m", "moved"]] {
+        sandbox.write("vendored/engine.rs", "changed");
+        git(&sandbox, &[&["-C", "vendored"], stage].concat());
+        let line = error(gate(&sandbox, "HEAD", &[]));
+        assert!(
+            line.contains("submodule 'vendored' has changes that no revision holds, or is at another commit"),
+            "{line}"
+        );
+    }
 }
 
 /// Git fetches none from a folder unless it is told to, so this one cannot be fetched.

@@ -1,0 +1,67 @@
+//! What of plain criterion is refused, in one line.
+
+use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
+use crate::revisions::{commit, empty_repository};
+use crate::sandbox::{Sandbox, error, stderr};
+
+#[test]
+fn benches_of_something_else_are_named() {
+    let sandbox = repository();
+    sandbox.write("Cargo.toml", &MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", ""));
+    commit(&sandbox, "benches/parse.rs", "fn main() {}\n", "a bench of its own");
+    let said = gate(&sandbox, &[]).code(4);
+    let expected = "no bench target that can be gated; there is parse, which uses neither criterion nor divan";
+    assert!(stderr(&said).contains(expected), "{}", stderr(&said));
+}
+
+#[test]
+fn a_folder_of_all_packages_without_the_front_is_named() {
+    let (sandbox, elsewhere) = (repository(), Sandbox::new());
+    let manifest = "[package]\nname = 'criterion'\nversion = '0.5.1'\n[features]\nhtml_reports = []\n";
+    sandbox.write("vendor/criterion/Cargo.toml", manifest);
+    sandbox.write("vendor/criterion/src/lib.rs", "");
+    sandbox.write("vendor/criterion/.cargo-checksum.json", "{\"files\":{}}");
+    let settings = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = 'vendor'\n";
+    commit(&sandbox, ".cargo/config.toml", settings, "vendored");
+    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
+    process.arg("--base-folder").arg(elsewhere.path("cache"));
+    let line = error(assert_cmd::Command::from_std(process).assert());
+    assert!(
+        line.contains("infergate's front, which is not in 'vendor'") && line.contains("cargo vendor again"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
+    let sandbox = empty_repository();
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['a', 'b']\n");
+    for name in ["a", "b"] {
+        sandbox.write(&format!("{name}/Cargo.toml"), &MANIFEST.replace("'parser'", &format!("'{name}'")));
+        sandbox.write(&format!("{name}/benches/parse.rs"), BENCH);
+        commit(&sandbox, &format!("{name}/src/lib.rs"), "pub const STEP_NS: u64 = 1_000;\n", name);
+    }
+    let line = error(gate(&sandbox, &["--bench-target=parse"]));
+    assert!(line.contains("is one of several packages: a, b; name one with --bench-package"), "{line}");
+    let line = error(gate(&sandbox, &["--bench-target=*", "--bench-features=txet"]));
+    assert!(line.contains("'txet' is a feature of no package here"), "{line}");
+}
+
+#[test]
+fn features_that_a_bench_target_needs_are_named() {
+    let sandbox = repository();
+    let needs = "required-features = ['text', 'std']\n\n[features]\ntext = []\nstd = []\ndefault = ['std']\n";
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}{needs}"));
+    for arguments in [&[][..], &["--bench-target=*"]] {
+        let line = error(gate(&sandbox, arguments));
+        assert!(line.contains("parse, which takes --bench-features text"), "{line}");
+    }
+}
+
+/// What measures in the working tree cannot put anything in criterion's place there.
+#[test]
+fn other_commands_say_what_to_write() {
+    let sandbox = repository();
+    let line = error(sandbox.run(&["bench", "--bench-target=parse"]));
+    assert!(line.contains("uses criterion itself") && line.contains("package = \"infergate-criterion\""), "{line}");
+}
