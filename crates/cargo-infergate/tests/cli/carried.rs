@@ -1,7 +1,7 @@
 //! What a bench reads and git ignores: carried into base's checkout, or made there.
 
 use crate::revisions::{commit, gate, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, error, stdout};
+use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// An engine that does not build without a file that git ignores.
 fn repository_of_data(settings: &str) -> Sandbox {
@@ -32,7 +32,9 @@ fn what_git_ignores_is_linked_into_each_checkout() {
 fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
     let sandbox = repository_of_data("");
     sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
-    let line = error(gate(&sandbox, "HEAD", &[]));
+    // The compiler's words stand above it.
+    let last_line = || stderr(&gate(&sandbox, "HEAD", &[]).failure()).lines().last().unwrap_or_default().to_owned();
+    let line = last_line();
     assert!(
         line.starts_with("error: HEAD") && line.contains("does not build") && line.contains("[bench] carry"),
         "{line}"
@@ -40,10 +42,11 @@ fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
 
     commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "needs it to run");
     let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
-    let reads = worker.replace("fn main() {", "fn main() {\n    std::fs::read(\"data/step.rs\").unwrap();\n");
+    let read = "std::fs::read(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/data/step.rs\")).unwrap();";
+    let reads = worker.replace("fn main() {", &format!("fn main() {{\n    {read}\n"));
     assert_ne!(reads, worker);
     commit(&sandbox, "bench.rs", &reads, "reads it");
-    let line = error(gate(&sandbox, "HEAD", &[]));
+    let line = last_line();
     assert!(line.contains("ended early (exit status: 101)") && line.contains("[bench] carry"), "{line}");
 }
 
