@@ -82,9 +82,12 @@ pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
     let dirty = status.lines().find_map(|line| {
         let mut fields = line.split(' ');
         let kind = fields.next()?;
-        let submodule = fields.nth(1).filter(|state| state.starts_with('S') && state.contains(['C', 'M', 'U']))?;
+        // `M.` and the like: staged.
+        let is_staged = !fields.next()?.starts_with('.');
+        let state = fields.next().filter(|state| state.starts_with('S'))?;
+        let is_dirty = is_staged || state.contains(['C', 'M', 'U']);
         let path = fields.nth(if kind == "2" { 6 } else { 5 })?;
-        (!submodule.is_empty()).then(|| path.to_owned())
+        is_dirty.then(|| path.to_owned())
     });
     Ok(dirty)
 }

@@ -1,5 +1,7 @@
 //! What of plain criterion is refused, in one line.
 
+use std::ffi::OsString;
+
 use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr};
@@ -23,13 +25,31 @@ fn a_folder_of_all_packages_without_the_front_is_named() {
     sandbox.write("vendor/criterion/.cargo-checksum.json", "{\"files\":{}}");
     let settings = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = 'vendor'\n";
     commit(&sandbox, ".cargo/config.toml", settings, "vendored");
-    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
-    process.arg("--base-folder").arg(elsewhere.path("cache"));
-    let line = error(assert_cmd::Command::from_std(process).assert());
+    let refused = |path: Option<OsString>| {
+        let mut process = sandbox.process(&["gate", "--against=HEAD"]);
+        process.arg("--base-folder").arg(elsewhere.path("cache"));
+        process.envs(path.map(|path| ("PATH", path)));
+        error(assert_cmd::Command::from_std(process).assert())
+    };
+    let line = refused(None);
     assert!(
         line.contains("infergate's front, which is not in 'vendor'") && line.contains("cargo vendor again"),
         "{line}"
     );
+
+    // Whatever cargo stumbles over, by an old compiler it is that: this one only says that it is one.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let says = "[ \"$*\" = --version ] && echo 'rustc 1.80.0 (051478957 2024-07-21)' && exit";
+        let old = elsewhere.write("old/rustc", &format!("#!/bin/sh\n{says}\nPATH=${{PATH#*:}} exec rustc \"$@\"\n"));
+        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).expect("a program");
+        let mut path = elsewhere.path("old").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let line = refused(Some(path));
+        assert!(line.contains("infergate's front, which needs Rust 1.85 or newer"), "{line}");
+    }
 }
 
 #[test]

@@ -155,9 +155,10 @@ fn a_submodule_with_changes_is_refused() {
     let other = repository();
     git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
     git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
-    for stage in [&["status"][..], &["commit", "--quiet", "--all", "-m", "moved"]] {
-        sandbox.write("vendored/engine.rs", "changed");
-        git(&sandbox, &[&["-C", "vendored"], stage].concat());
+    let then = ["status", "-C vendored commit --quiet --all -m moved", "add vendored"];
+    sandbox.write("vendored/engine.rs", "changed");
+    for command in then {
+        git(&sandbox, &command.split(' ').collect::<Vec<_>>());
         let line = error(gate(&sandbox, "HEAD", &[]));
         assert!(
             line.contains("submodule 'vendored' has changes that no revision holds, or is at another commit"),
