@@ -104,15 +104,17 @@ pub fn put(folder: &Path) -> Result<()> {
             write(folder, &manifest, &manifest_table)?;
         }
     }
-    resolve(folder, "").with_context(|| match cargo_settings::vendored(folder) {
-        _ if toolchain::is_older_than(OLDEST_RUST, folder) => {
-            format!("criterion cannot be replaced by infergate's front, which needs Rust 1.{OLDEST_RUST} or newer")
-        }
-        Some(vendored) => format!(
-            "criterion cannot be replaced by infergate's front, which is not in '{vendored}': have infergate-criterion in Cargo.toml in its \
-             place, and run cargo vendor again"
-        ),
-        None => "criterion cannot be replaced by infergate's front".into(),
+    resolve(folder, "").with_context(|| {
+        let why = if toolchain::is_older_than(OLDEST_RUST, folder) {
+            format!(", which needs Rust 1.{OLDEST_RUST} or newer")
+        } else if let Some(vendored) = cargo_settings::vendored(folder) {
+            format!(
+                ", which is not in '{vendored}': have {PACKAGE} in Cargo.toml in its place, and run cargo vendor again"
+            )
+        } else {
+            String::new()
+        };
+        format!("criterion cannot be replaced by infergate's front{why}")
     })
 }
 

@@ -75,7 +75,8 @@ impl Program {
         if self.libraries.is_empty() {
             return;
         }
-        let given = env::var_os(LIBRARIES).unwrap_or_default();
+        let set = self.variables.iter().find(|(name, _)| name == LIBRARIES).map(|(_, value)| value.clone());
+        let given = set.or_else(|| env::var_os(LIBRARIES)).unwrap_or_default();
         let folders = self.libraries.iter().cloned().chain(env::split_paths(&given));
         // A folder with a colon in its name is one that cargo cannot name either.
         if let Ok(folders) = env::join_paths(folders) {
