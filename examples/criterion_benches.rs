@@ -2,11 +2,11 @@
 //!
 //! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
 //! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `dear` (a set-up that takes much longer than
-//! what is timed, and a thousand inputs at once are too many).
+//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process).
 
 use std::env;
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use infergate::criterion::{
@@ -42,6 +42,16 @@ fn alone(c: &mut Criterion) {
     if is("dear") {
         c.bench_function("dear", |b| b.iter_batched(Input::new, |input| input.0, BatchSize::SmallInput));
     }
+    if is("once") {
+        set_up_once();
+    }
+}
+
+/// As a global logger, and what moves to a folder of its own.
+fn set_up_once() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    assert!(!DONE.swap(true, Ordering::Relaxed), "set up before");
+    env::set_current_dir("/").expect("a folder");
 }
 
 /// What takes long to make. Too many of them at once would be too much memory.

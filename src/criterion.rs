@@ -16,7 +16,7 @@
 //! is read. The timed loops are the ones below for both, and do what criterion's do.
 //!
 //! In a worker the functions of a group run more than once, and a bench's closure runs when the gate asks for that bench: set-up
-//! beside `bench_function` has to be repeatable.
+//! beside `bench_function` has to be repeatable. Where it panics the second time, each time is in a new process.
 //!
 //! # The output, too
 //! A faster wrong answer is no improvement. A bench that says what it computed is compared before its time is:
@@ -54,6 +54,7 @@ macro_rules! settings_of_benches {
     };
 }
 
+mod afresh;
 #[cfg(feature = "async")]
 mod async_bencher;
 mod at_bench;

@@ -2,21 +2,22 @@
 //!
 //! A bench's closure borrows what stands around it, so it can only run while its function runs. The functions are therefore
 //! called in passes. The first one lists the benches. Each further one goes on until the bench that is asked for comes up, and
-//! there requests are answered for as long as they are about that bench.
+//! there requests are answered for as long as they are about that bench. Where set-up beside the benches panics in a further pass,
+//! each pass gets a process that is new.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Chain, Cursor, Read};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ::criterion::measurement::Measurement;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use super::Bencher;
 use super::at_bench::AtBench;
+use super::{Bencher, afresh};
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
 use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Wire, hello};
@@ -48,14 +49,7 @@ pub(super) type Closure<'a, M> = dyn FnMut(&mut Bencher<'_, M>) + 'a;
 /// # Errors
 /// When the pipes break; a request that fails is answered.
 pub fn serve(groups: &dyn Fn()) -> Result<()> {
-    let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
-    let mut director = Director {
-        wire: Wire::new(BufReader::new(input), BufWriter::new(output)),
-        between: Between::default(),
-        seen: BTreeMap::new(),
-        reached: false,
-        outputs: BTreeMap::new(),
-    };
+    let mut director = Director::new()?;
     director.wire.serve(&mut director.between)?;
     while let Some(request) = director.wire.left() {
         let bench = bench_of(request);
@@ -76,11 +70,38 @@ pub fn serve(groups: &dyn Fn()) -> Result<()> {
 
 /// Calls all functions once.
 fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
+    let passes = director.passes;
+    if passes > 0 && director.only_once {
+        return Err(director.afresh());
+    }
+    director.passes += 1;
     director.seen.clear();
     director.reached = false;
     DIRECTOR.set(Some(director));
-    groups();
+    if passes == 0 {
+        groups();
+    } else {
+        if passes == 1 {
+            keep_quiet_between_benches();
+        }
+        if let Err(panicked) = panic::catch_unwind(AssertUnwindSafe(groups)) {
+            // A bench's own panic ends this process.
+            let Some(director) = DIRECTOR.take() else { panic::resume_unwind(panicked) };
+            return Err(director.afresh());
+        }
+    }
     DIRECTOR.take().context("worker: the benches ended on another thread than they began")
+}
+
+/// From now on what stands beside the benches panics without a word: if it does so in a new process, too, the word is said there.
+fn keep_quiet_between_benches() {
+    let say = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        let is_between = DIRECTOR.try_with(|director| director.try_borrow().is_ok_and(|director| director.is_some()));
+        if !is_between.unwrap_or(false) {
+            say(panicked);
+        }
+    }));
 }
 
 /// A bench came up.
@@ -104,9 +125,17 @@ pub fn visit<M: Measurement>(
     DIRECTOR.set(Some(director));
 }
 
+/// Requests, behind the one that an earlier process left.
+type Requests = BufReader<Chain<Cursor<String>, standard_streams::Requests>>;
+
 struct Director {
-    wire: Wire<BufReader<File>, BufWriter<File>>,
+    wire: Wire<Requests, BufWriter<standard_streams::Answers>>,
     between: Between,
+    beginning: afresh::Beginning,
+    /// Passes of this process so far.
+    passes: usize,
+    /// Set-up beside the benches failed in a second pass, before this process began.
+    only_once: bool,
     /// How often each id came up in this pass.
     seen: BTreeMap<String, usize>,
     /// Whether the bench that this pass looks for came up.
@@ -116,6 +145,36 @@ struct Director {
 }
 
 impl Director {
+    fn new() -> Result<Self> {
+        let handed = afresh::handed()?;
+        let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
+        let beginning = afresh::Beginning::of(&input, &output)?;
+        let only_once = handed.is_some();
+        let (left, benches, outputs) =
+            handed.map_or_else(Default::default, |(left, benches, outputs)| (left, Some(benches), outputs));
+        let outputs = outputs.into_iter().filter_map(|(case, words)| match case {
+            Case::Bench(name) => Some((name, words)),
+            _ => None,
+        });
+        Ok(Self {
+            wire: Wire::new(BufReader::new(Cursor::new(left).chain(input)), BufWriter::new(output)),
+            between: Between { benches, ..Between::default() },
+            beginning,
+            passes: 0,
+            only_once,
+            seen: BTreeMap::new(),
+            reached: false,
+            outputs: outputs.collect(),
+        })
+    }
+
+    /// A new process in place of this one, which goes on where this one is. What comes back is why there is none.
+    fn afresh(self) -> anyhow::Error {
+        let left = self.wire.left_line().unwrap_or_default();
+        let outputs = self.outputs.into_iter().map(|(name, words)| (Case::Bench(name), words)).collect();
+        self.beginning.again(&(left, self.between.benches.unwrap_or_default(), outputs))
+    }
+
     fn visit<M: Measurement>(
         &mut self,
         id: &str,

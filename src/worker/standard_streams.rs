@@ -1,7 +1,21 @@
 //! The worker's pipes, kept apart from what the engine prints and reads.
 
+#[cfg(unix)]
 use std::fs::File;
 use std::io;
+
+/// Where requests come from.
+#[cfg(unix)]
+pub type Requests = File;
+/// Where answers go.
+#[cfg(unix)]
+pub type Answers = File;
+/// Where requests come from.
+#[cfg(not(unix))]
+pub type Requests = io::Stdin;
+/// Where answers go.
+#[cfg(not(unix))]
+pub type Answers = io::Stdout;
 
 /// Takes the pipes on stdin and stdout for the protocol. From then on what this process prints, an engine or a C library
 /// included, goes to stderr, and what it reads from stdin is empty.
@@ -9,7 +23,7 @@ use std::io;
 /// # Errors
 /// When the descriptors cannot be duplicated.
 #[cfg(unix)]
-pub fn take() -> io::Result<(File, File)> {
+pub fn take() -> io::Result<(Requests, Answers)> {
     use std::os::fd::{AsFd, AsRawFd};
 
     let requests = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -20,6 +34,18 @@ pub fn take() -> io::Result<(File, File)> {
     Ok((requests, answers))
 }
 
+/// Puts the pipes back to where a program that takes this one's place finds them.
+///
+/// # Errors
+/// When the descriptors cannot be duplicated.
+#[cfg(unix)]
+pub fn put_back(requests: &Requests, answers: &Answers) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    point(libc::STDIN_FILENO, requests.as_raw_fd())?;
+    point(libc::STDOUT_FILENO, answers.as_raw_fd())
+}
+
 #[cfg(unix)]
 fn point(descriptor: i32, to: i32) -> io::Result<()> {
     // SAFETY: both are open descriptors of this process, and nothing here owns the one that is replaced.
@@ -28,6 +54,6 @@ fn point(descriptor: i32, to: i32) -> io::Result<()> {
 
 /// Elsewhere the engine must keep stdout free itself.
 #[cfg(not(unix))]
-pub fn take() -> io::Result<(io::Stdin, io::Stdout)> {
+pub fn take() -> io::Result<(Requests, Answers)> {
     Ok((io::stdin(), io::stdout()))
 }

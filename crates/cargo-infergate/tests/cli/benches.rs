@@ -3,6 +3,7 @@
 #[cfg(unix)]
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
@@ -21,7 +22,11 @@ static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// The example's worker, loaded.
 fn load() -> (Client<'static>, Loaded) {
-    let file = WorkerFile::open(&support::example("criterion_benches")).expect("an example");
+    load_of(&support::example("criterion_benches"))
+}
+
+fn load_of(program: &Path) -> (Client<'static>, Loaded) {
+    let file = WorkerFile::open(program).expect("an example");
     let request = LoadRequest::default();
     let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
     let loaded = client.load(&request, None).expect("benches");
@@ -45,7 +50,18 @@ fn a_worker_lists_its_benches_by_criterions_names() {
 
 #[test]
 fn benches_are_prepared_and_sampled_in_any_order() {
-    let (mut client, loaded) = load();
+    in_any_order(load());
+}
+
+/// The worker begins again, and knows what it was told.
+#[cfg(unix)]
+#[test]
+fn set_up_that_works_once_works_for_each_bench() {
+    let sandbox = Sandbox::new();
+    in_any_order(load_of(&with_words(&sandbox, "once", "once")));
+}
+
+fn in_any_order((mut client, loaded): (Client<'static>, Loaded)) {
     for &bench in loaded.benches.iter().chain(loaded.benches.iter().rev()) {
         let prepared = client.prepare(bench, None).expect("prepared");
         let says = ["fib/", "square/", "manifest"].iter().any(|name| bench.to_string().starts_with(name));

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use super::pipe::{Event, Pipes};
+use super::wire::line;
 use super::{Abilities, ensure_not, exit};
 use super::{
     Answer, Awake, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
@@ -294,18 +295,6 @@ fn command(file: &WorkerFile, request: &LoadRequest) -> Command {
         None => command.env_remove("INFERGATE_DTYPE"),
     };
     command
-}
-
-/// A request as it goes over the wire.
-fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
-    let mut line = serde_json::to_string(request)?;
-    if let Some(id) = id {
-        // Behind `op`, where a person who reads along looks first.
-        line.pop();
-        line += &format!(",\"id\":{id}}}");
-    }
-    line.push('\n');
-    Ok(line)
 }
 
 impl Drop for Client<'_> {

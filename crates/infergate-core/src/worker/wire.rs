@@ -70,6 +70,12 @@ impl<R: BufRead, W: Write> Wire<R, W> {
         self.left.as_ref().and_then(|asked| asked.request.as_ref().ok())
     }
 
+    /// The line of the request that waits.
+    pub fn left_line(&self) -> Option<String> {
+        let id = self.left.as_ref().and_then(|asked| asked.id);
+        self.left().and_then(|request| line(request, id).ok())
+    }
+
     /// Answers the request that waits.
     ///
     /// # Errors
@@ -101,6 +107,18 @@ pub fn hello(capabilities: &[Capability], build: Build, is_virtual: bool) -> Hel
         machine: machine::detect(),
         build,
     }
+}
+
+/// A request as it goes over the wire.
+pub(super) fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
+    let mut line = serde_json::to_string(request)?;
+    if let Some(id) = id {
+        // Behind `op`, where a person who reads along looks first.
+        line.pop();
+        line += &format!(",\"id\":{id}}}");
+    }
+    line.push('\n');
+    Ok(line)
 }
 
 /// An error and its causes on one line.

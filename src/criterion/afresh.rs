@@ -1,0 +1,123 @@
+//! A worker that begins again: this program in place of itself, with what it was told so far. For set-up that works only once in a
+//! process, such as a global logger's or a thread pool's.
+
+use infergate_core::case::Case;
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::{Beginning, handed};
+#[cfg(unix)]
+pub(super) use unix::{Beginning, handed};
+
+/// What one process hands to the next: the request that waits, as it came; all benches; and what each prepared one returned.
+pub(super) type Handed = (String, Vec<Case>, Vec<(Case, Vec<u32>)>);
+
+#[cfg(unix)]
+mod unix {
+    use std::convert::Infallible;
+    use std::env;
+    use std::ffi::OsString;
+    use std::fs::{self, File, OpenOptions};
+    use std::io::{self, BufReader, Seek, Write};
+    use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
+    use std::process::{self, Command};
+
+    use anyhow::{Context, Result, ensure};
+
+    use super::Handed;
+    use crate::worker::standard_streams;
+    use infergate_core::process::this_program;
+
+    /// The number of the file in which the process before this one left what it knew.
+    const HANDED: &str = "INFERGATE_HANDED";
+
+    /// What this process began with. Set-up can change each of these.
+    pub struct Beginning {
+        variables: Vec<(OsString, OsString)>,
+        folder: PathBuf,
+        requests: File,
+        answers: File,
+    }
+
+    impl Beginning {
+        /// Of this process, whose pipes were taken.
+        pub fn of(requests: &File, answers: &File) -> Result<Self> {
+            let variables = env::vars_os().filter(|(name, _)| name != HANDED).collect();
+            let folder = env::current_dir().context("worker: the current folder cannot be found")?;
+            Ok(Self { variables, folder, requests: requests.try_clone()?, answers: answers.try_clone()? })
+        }
+
+        /// Starts this program anew in this process. What comes back is why it did not start.
+        pub fn again(&self, handed: &Handed) -> anyhow::Error {
+            let Err(error) = self.start(handed);
+            error.context("worker: set-up beside the benches works only once, and this program cannot be started again")
+        }
+
+        fn start(&self, handed: &Handed) -> Result<Infallible> {
+            let file = nameless(&serde_json::to_vec(handed)?)?;
+            standard_streams::put_back(&self.requests, &self.answers)?;
+            let mut command = Command::new(this_program()?);
+            command.args(env::args_os().skip(1)).current_dir(&self.folder);
+            command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
+            Err(command.env(HANDED, file.as_raw_fd().to_string()).exec().into())
+        }
+    }
+
+    /// What the process before this one left, if there was one.
+    ///
+    /// # Errors
+    /// When the variable was set by somebody else.
+    pub fn handed() -> Result<Option<Handed>> {
+        let Some(number) = env::var_os(HANDED) else { return Ok(None) };
+        let number: Option<RawFd> = number.to_str().and_then(|number| number.parse().ok());
+        let is_open = |number: &RawFd| {
+            // SAFETY: asks whether a descriptor is open.
+            *number > libc::STDERR_FILENO && unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0
+        };
+        let number = number.filter(is_open).with_context(|| format!("{HANDED} is no open file; unset it"))?;
+        // SAFETY: it is open, was left open for this, and nothing of this process owns it.
+        let file = unsafe { File::from_raw_fd(number) };
+        let handed = serde_json::from_reader(BufReader::new(file));
+        handed.map(Some).with_context(|| format!("{HANDED} is a file that no worker wrote; unset it"))
+    }
+
+    /// A file that only its number leads to, open for the program that takes this one's place.
+    fn nameless(bytes: &[u8]) -> Result<File> {
+        let path = env::temp_dir().join(format!("infergate-{}", process::id()));
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = opened.with_context(|| format!("{}: cannot be made", path.display()))?;
+        fs::remove_file(&path)?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        // SAFETY: sets a flag of an open file of this process.
+        ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) } >= 0, "{}", io::Error::last_os_error());
+        Ok(file)
+    }
+}
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use anyhow::{Result, anyhow};
+
+    use super::Handed;
+    use crate::worker::standard_streams::{Answers, Requests};
+
+    pub struct Beginning;
+
+    impl Beginning {
+        #[allow(clippy::unnecessary_wraps)]
+        pub fn of(_: &Requests, _: &Answers) -> Result<Self> {
+            Ok(Self)
+        }
+
+        pub fn again(&self, _: &Handed) -> anyhow::Error {
+            anyhow!("worker: set-up beside the benches works only once; let it work in every pass")
+        }
+    }
+
+    pub fn handed() -> Result<Option<Handed>> {
+        Ok(None)
+    }
+}
