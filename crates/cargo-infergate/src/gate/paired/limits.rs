@@ -5,7 +5,7 @@ use super::looks::MAX_BLOCKS;
 use super::mean::mean_test;
 use crate::receipt::{MeanTest, Metric, Note, PairedCase, PairedReceipt, log_ratios};
 use infergate_core::case::{Phase, select};
-use infergate_core::stats::{mean, median, median_error, robust_std, sample_std};
+use infergate_core::stats::{mean, median, median_error, robust_std, sample_std, student_t_upper_tail};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
 pub const QUIET_THRESHOLD: f64 = 1.02;
@@ -24,6 +24,9 @@ const SURELY_MORE: f64 = 1.5;
 
 /// Of two sides that vary alike one is seldom seen to vary by so many times what the other does.
 const SURELY_MORE_THAN_BASE: f64 = 2.5;
+
+/// And the chance that it is seen of two that vary alike.
+const SURE: f64 = 0.025;
 
 /// No side has less of what both vary by.
 const LEAST_SHARE: f64 = 0.02;
@@ -133,7 +136,24 @@ fn share_of_base(blocks: &[Seen]) -> f64 {
     let more = variance(|block| block.head) - variance(|block| block.base);
     let (base, head) = ((both - more) / 2.0, f64::midpoint(both, more));
     let base = base.max(both * LEAST_SHARE);
-    if head > SURELY_MORE_THAN_BASE.powi(2) * base { (2.0 * base / both).sqrt() } else { 1.0 }
+    let is_more = head > SURELY_MORE_THAN_BASE.powi(2) * base && varies_more(blocks);
+    if is_more { (2.0 * base / both).sqrt() } else { 1.0 }
+}
+
+/// Whether head surely varies by more than base, however much moves both from block to block: only then does the difference of the two
+/// go with their sum (Pitman 1939, Morgan 1939). Without the block that lies farthest off.
+fn varies_more(blocks: &[Seen]) -> bool {
+    let centre = median(&blocks.iter().map(|block| block.difference).collect::<Vec<_>>()).unwrap_or(0.0);
+    let mut blocks = blocks.to_vec();
+    blocks.sort_by(|a, b| (a.difference - centre).abs().total_cmp(&(b.difference - centre).abs()));
+    blocks.pop();
+    let std = |of: fn(&Seen) -> f64| sample_std(&blocks.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0);
+    // The covariance of sum and difference.
+    let more = std(|block| block.head).powi(2) - std(|block| block.base).powi(2);
+    let correlation = more / (std(|block| block.head + block.base) * std(|block| block.head - block.base));
+    let freedom = blocks.len() as f64 - 2.0;
+    let t = correlation * (freedom / (1.0 - correlation.powi(2))).sqrt();
+    student_t_upper_tail(t, freedom).is_some_and(|p| p < SURE)
 }
 
 /// Whether the limit of a case follows what its blocks vary by: that of a bench for which none was asked.
