@@ -128,12 +128,20 @@ fn block(signal: c_int) {
     }
 }
 
+// The crate `libc` has it for Linux from 0.2.175 on, and many have locked an older one.
+unsafe extern "C" {
+    fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
+}
+
+/// `ITIMER_PROF` of setitimer(2).
+const PROCESSOR_TIME: c_int = 2;
+
 /// Interrupts the process each so many microseconds of its processor time, or as often as the kernel looks; 0 ends that.
 fn interrupt_each(us: libc::c_long) {
     let each = libc::timeval { tv_sec: 0, tv_usec: us };
     let period = libc::itimerval { it_interval: each, it_value: each };
     // SAFETY: plain data.
-    unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const period, ptr::null_mut()) };
+    unsafe { setitimer(PROCESSOR_TIME, &raw const period, ptr::null_mut()) };
 }
 
 /// Makes a timer for each thread that has none. `None` is kept for one that ended meanwhile, and for the caller.
