@@ -2,7 +2,7 @@
 //!
 //! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
 //! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `dear` (a set-up that takes much longer than
-//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process).
+//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process), `many` (1,100 benches more).
 
 use std::env;
 use std::fs;
@@ -41,6 +41,9 @@ fn alone(c: &mut Criterion) {
     });
     if is("dear") {
         c.bench_function("dear", |b| b.iter_batched(Input::new, |input| input.0, BatchSize::SmallInput));
+    }
+    for n in (0..1_100).filter(|_| is("many")) {
+        c.bench_function(&format!("many/{n}"), |b| b.iter_custom(Duration::from_nanos));
     }
     if is("once") {
         set_up_once();

@@ -21,8 +21,9 @@ mod unix {
     use std::os::fd::{AsRawFd, FromRawFd, RawFd};
     use std::os::unix::fs::OpenOptionsExt;
     use std::os::unix::process::CommandExt;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::process::{self, Command};
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use anyhow::{Context, Result, ensure};
 
@@ -30,13 +31,14 @@ mod unix {
     use crate::worker::standard_streams;
     use infergate_core::process::this_program;
 
-    /// The number of the file in which the process before this one left what it knew.
+    /// This process's number, and that of the file in which its program left what it knew when it ran before.
     const HANDED: &str = "INFERGATE_HANDED";
 
     /// What this process began with. Set-up can change each of these.
     pub struct Beginning {
         variables: Vec<(OsString, OsString)>,
         folder: PathBuf,
+        temporary: PathBuf,
         requests: File,
         answers: File,
     }
@@ -46,7 +48,8 @@ mod unix {
         pub fn of(requests: &File, answers: &File) -> Result<Self> {
             let variables = env::vars_os().filter(|(name, _)| name != HANDED).collect();
             let folder = env::current_dir().context("worker: the current folder cannot be found")?;
-            Ok(Self { variables, folder, requests: requests.try_clone()?, answers: answers.try_clone()? })
+            let temporary = env::temp_dir();
+            Ok(Self { variables, folder, temporary, requests: requests.try_clone()?, answers: answers.try_clone()? })
         }
 
         /// Starts this program anew in this process. What comes back is why it did not start.
@@ -56,12 +59,29 @@ mod unix {
         }
 
         fn start(&self, handed: &Handed) -> Result<Infallible> {
-            let file = nameless(&serde_json::to_vec(handed)?)?;
+            let file = self.nameless(&serde_json::to_vec(handed)?)?;
             standard_streams::put_back(&self.requests, &self.answers)?;
-            let mut command = Command::new(this_program()?);
-            command.args(env::args_os().skip(1)).current_dir(&self.folder);
+            let called = env::args_os().next().unwrap_or_default();
+            // The very file that runs, also if there is another one of its name by now.
+            let running = Path::new("/proc/self/exe");
+            let mut command = if running.exists() { Command::new(running) } else { Command::new(this_program()?) };
+            command.arg0(called).args(env::args_os().skip(1)).current_dir(&self.folder);
             command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
-            Err(command.env(HANDED, file.as_raw_fd().to_string()).exec().into())
+            Err(command.env(HANDED, format!("{}:{}", process::id(), file.as_raw_fd())).exec().into())
+        }
+
+        /// A file that only its number leads to, open for the program that takes this one's place.
+        fn nameless(&self, bytes: &[u8]) -> Result<File> {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            let path = self.temporary.join(format!("infergate-{}-{now}", process::id()));
+            let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = opened.with_context(|| format!("{}: cannot be made", path.display()))?;
+            fs::remove_file(&path)?;
+            file.write_all(bytes)?;
+            file.rewind()?;
+            // SAFETY: sets a flag of an open file of this process.
+            ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) } >= 0, "{}", io::Error::last_os_error());
+            Ok(file)
         }
     }
 
@@ -70,8 +90,13 @@ mod unix {
     /// # Errors
     /// When the variable was set by somebody else.
     pub fn handed() -> Result<Option<Handed>> {
-        let Some(number) = env::var_os(HANDED) else { return Ok(None) };
-        let number: Option<RawFd> = number.to_str().and_then(|number| number.parse().ok());
+        let handed = env::var(HANDED).unwrap_or_default();
+        let Some((process, number)) = handed.split_once(':') else { return Ok(None) };
+        if process != process::id().to_string() {
+            // A program that the one before this started.
+            return Ok(None);
+        }
+        let number: Option<RawFd> = number.parse().ok();
         let is_open = |number: &RawFd| {
             // SAFETY: asks whether a descriptor is open.
             *number > libc::STDERR_FILENO && unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0
@@ -81,19 +106,6 @@ mod unix {
         let file = unsafe { File::from_raw_fd(number) };
         let handed = serde_json::from_reader(BufReader::new(file));
         handed.map(Some).with_context(|| format!("{HANDED} is a file that no worker wrote; unset it"))
-    }
-
-    /// A file that only its number leads to, open for the program that takes this one's place.
-    fn nameless(bytes: &[u8]) -> Result<File> {
-        let path = env::temp_dir().join(format!("infergate-{}", process::id()));
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-        let mut file = opened.with_context(|| format!("{}: cannot be made", path.display()))?;
-        fs::remove_file(&path)?;
-        file.write_all(bytes)?;
-        file.rewind()?;
-        // SAFETY: sets a flag of an open file of this process.
-        ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) } >= 0, "{}", io::Error::last_os_error());
-        Ok(file)
     }
 }
 

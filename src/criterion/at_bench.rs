@@ -1,7 +1,7 @@
 //! A bench while its closure can run: its output, its samples, and what an iteration allocates.
 
 use std::any::type_name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,12 +27,18 @@ pub(super) struct AtBench<'a, 'b, M: Measurement> {
     pub measurement: &'a M,
     pub bench: &'a mut Closure<'b, M>,
     pub outputs: &'a mut BTreeMap<BenchName, Vec<u32>>,
+    /// Benches that ran in this process.
+    pub ran: &'a mut BTreeSet<BenchName>,
 }
 
 impl<M: Measurement> AtBench<'_, '_, M> {
-    fn ensure_prepared(&self) -> Result<()> {
+    /// Prepared, by this process or by one whose place it took: then it is warmed up here.
+    fn ensure_prepared(&mut self) -> Result<()> {
         self.ensure_wall_time()?;
         ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
+        if self.ran.insert(self.name) {
+            run(self.name, 1, self.measurement, self.bench)?;
+        }
         Ok(())
     }
 
@@ -74,6 +80,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
             .into());
         }
         self.outputs.insert(self.name, ids.clone());
+        self.ran.insert(self.name);
         Ok(PreparedReply { throughput: self.throughput.and_then(of_criterion), ..PreparedReply::of_ids(ids) })
     }
 

@@ -6,7 +6,7 @@
 //! each pass gets a process that is new.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::io::{BufReader, BufWriter, Chain, Cursor, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -26,7 +26,6 @@ use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
 use infergate_core::process::this_program;
-use infergate_core::receipt::limits::MAX_CASES;
 use infergate_core::receipt::{AllocationSite, CountedCase};
 
 /// What a worker of benches can do.
@@ -142,6 +141,8 @@ struct Director {
     reached: bool,
     /// What each prepared bench returned, as words of its SHA-256.
     outputs: BTreeMap<BenchName, Vec<u32>>,
+    /// Benches that ran in this process.
+    ran: BTreeSet<BenchName>,
 }
 
 impl Director {
@@ -165,6 +166,7 @@ impl Director {
             seen: BTreeMap::new(),
             reached: false,
             outputs: outputs.collect(),
+            ran: BTreeSet::new(),
         })
     }
 
@@ -193,7 +195,8 @@ impl Director {
                 return Ok(());
             }
             self.reached = true;
-            let mut at_bench = AtBench { name, throughput, measurement, bench, outputs: &mut self.outputs };
+            let (outputs, ran) = (&mut self.outputs, &mut self.ran);
+            let mut at_bench = AtBench { name, throughput, measurement, bench, outputs, ran };
             self.wire.serve(&mut at_bench)?;
             self.wire.serve(&mut self.between)?;
         }
@@ -279,11 +282,6 @@ impl Measured for Between {
         }
         let benches = self.benches.clone().unwrap_or_default();
         ensure!(!benches.is_empty(), "there are no benches; add one to a criterion_group!");
-        ensure!(
-            benches.len() <= MAX_CASES,
-            "{} benches are more than {MAX_CASES}; gate fewer at a time",
-            benches.len()
-        );
         let program = this_program()?;
         let stem = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         // Cargo puts a hash behind it.

@@ -103,8 +103,7 @@ impl Tracer<'_> {
             }
             let signal = self.stopped(thread, status)?;
             match ask(libc::PTRACE_CONT, thread, 0, number(signal.unsigned_abs().into())) {
-                // It was ended while it was stopped.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if is_gone(&error) => {}
                 other => drop(other?),
             }
         }
@@ -135,7 +134,10 @@ impl Tracer<'_> {
     fn began(&mut self, thread: pid_t) -> Result<bool> {
         // SAFETY: it is made of numbers, of which all can be zero.
         let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
-        ask(libc::PTRACE_GETREGS, thread, 0, ptr::from_mut(&mut registers).cast())?;
+        match ask(libc::PTRACE_GETREGS, thread, 0, ptr::from_mut(&mut registers).cast()) {
+            Err(error) if is_gone(&error) => return Ok(false),
+            other => drop(other?),
+        }
         let at = registers.rip.wrapping_sub(1);
         let Some(&(function, byte)) = self.stops.get(&at) else { return Ok(false) };
         if self.found.insert(function) {
@@ -161,6 +163,11 @@ impl Tracer<'_> {
         writeln!(self.seen, "{WATCHED} {process}")?;
         Ok(())
     }
+}
+
+/// Whether a thread was ended while it was stopped.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
 }
 
 fn file(process: pid_t, name: &str) -> PathBuf {

@@ -107,13 +107,14 @@ fn attempt(
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
     let benches = shared(&request.cases, cases, &head.benches, &base.benches)?;
+    let unmatched = benches.only_in_head.len() + benches.only_in_base.len();
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
     let mut cases = benches.cases;
     cases.retain(|case| left.iter().all(|left| left.case != *case));
     if cases.is_empty() && !left.is_empty() {
         return Err(Ended::WithNothingLeft);
     }
-    ensure_few(cases.len())?;
+    ensure_few(share(request, suite_cases).map_or(cases.len() + unmatched, |_| suite_cases))?;
     let mut anchor = None;
     if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
         say("pilot: loading the anchor");

@@ -74,6 +74,17 @@ fn in_any_order((mut client, loaded): (Client<'static>, Loaded)) {
     }
 }
 
+/// Of more benches than a gate compares some can be chosen.
+#[cfg(unix)]
+#[test]
+fn a_bench_target_may_have_more_benches_than_a_gate_compares() {
+    let sandbox = Sandbox::new();
+    let line = error(gate(&sandbox, "many", "many", &[]));
+    assert!(line.contains("1109 benches are more than the 1000 that one gate compares"), "{line}");
+    let said = gate(&sandbox, "many", "many", &["--cases=many/1099"]).success();
+    assert!(stdout(&said).contains("many/1099"), "{}", stdout(&said));
+}
+
 #[test]
 fn a_sample_is_of_as_many_iterations_as_were_asked_for() {
     let (mut client, _) = load();

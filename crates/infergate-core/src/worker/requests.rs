@@ -17,6 +17,8 @@ use crate::receipt::{
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
 const MOST_ENTRIES: usize = 1000;
+/// Benches that one program has, of which a gate chooses some: with the longest names, what an answer may be long.
+const MOST_BENCHES: usize = 5_000;
 /// No vocabulary has tokens that are less than a byte; a normalizer may put something in front of a text, or write a byte as two.
 const MOST_TOKENS_PER_BYTE: u64 = 2;
 const MOST_TOKENS_BESIDE: u64 = 4;
@@ -31,7 +33,7 @@ impl Client<'_> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
         let (mut loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
-        self.ensure_few("benches", loaded.benches.len())?;
+        self.ensure_at_most(MOST_BENCHES, "benches", loaded.benches.len())?;
         self.rename(&mut loaded.benches)?;
         Ok(loaded)
     }
@@ -304,10 +306,14 @@ impl Client<'_> {
     }
 
     fn ensure_few(&self, what: &str, entries: usize) -> Result<(), WorkerError> {
-        if entries <= MOST_ENTRIES {
+        self.ensure_at_most(MOST_ENTRIES, what, entries)
+    }
+
+    fn ensure_at_most(&self, most: usize, what: &str, entries: usize) -> Result<(), WorkerError> {
+        if entries <= most {
             return Ok(());
         }
-        Err(self.broken(&format!("gave {entries} {what}, more than {MOST_ENTRIES}")))
+        Err(self.broken(&format!("gave {entries} {what}, more than {most}")))
     }
 
     pub(super) fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {

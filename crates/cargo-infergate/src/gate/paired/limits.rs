@@ -152,7 +152,7 @@ fn varies_more(blocks: &[Seen]) -> bool {
     let more = std(|block| block.head).powi(2) - std(|block| block.base).powi(2);
     let correlation = more / (std(|block| block.head + block.base) * std(|block| block.head - block.base));
     let freedom = blocks.len() as f64 - 2.0;
-    let t = correlation * (freedom / (1.0 - correlation.powi(2))).sqrt();
+    let t = correlation * (freedom / (1.0 - correlation.powi(2)).max(0.0)).sqrt();
     student_t_upper_tail(t, freedom).is_some_and(|p| p < SURE)
 }
 
