@@ -128,7 +128,7 @@ fn block(signal: c_int) {
     }
 }
 
-// The crate `libc` has it for Linux from 0.2.175 on, and many have locked an older one.
+// The crate `libc` has it for Linux from 0.2.179 on, and many have locked an older one.
 unsafe extern "C" {
     fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int;
 }
