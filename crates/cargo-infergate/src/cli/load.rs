@@ -121,8 +121,8 @@ pub fn run(asked: &Load) -> Result<i32> {
 /// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
 fn show(receipt: &LoadReceipt, is_judged: bool) {
     match report::load::unusable(receipt) {
-        Some(_) if !is_judged => output::decided(&report::load::text(receipt)),
-        _ => output::report(&report::load::measured(receipt)),
+        Some(_) if !is_judged => output::decided(&report::terminal::load(receipt)),
+        _ => output::report(&report::terminal::load_measured(receipt)),
     }
 }
 

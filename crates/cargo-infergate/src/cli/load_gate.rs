@@ -142,7 +142,8 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
 
 /// Prints and writes a verdict, below what was measured where that was not printed before; gives its exit code.
 fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
-    let header = measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::load::header(receipt)));
+    let header =
+        measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::terminal::load_targets(receipt)));
     output::decided(&(header + &report::terminal::load_verdict(verdict)));
     pages::verdict(&Inputs { verdict: Some(verdict.clone()), ..pages::inputs() }, json, written);
     verdict.exit_code

@@ -122,11 +122,12 @@ fn changed_data(commit: &str) -> Result<Option<String>> {
 }
 
 /// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
-/// text in places that are for it.
+/// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
 fn may_be_data(file: &str) -> bool {
-    const TOOLS: [&str; 13] = [
+    const TOOLS: [&str; 14] = [
         "Cargo.toml",
         "Cargo.lock",
+        "infergate.toml",
         "rust-toolchain",
         "rust-toolchain.toml",
         "rustfmt.toml",

@@ -69,12 +69,14 @@ pub struct Section {
     pub folded: bool,
     /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
     pub rank: Option<u8>,
+    /// Whether a terminal shows its lists and findings; which of its tables, they say themselves.
+    pub on_terminal: bool,
     pub blocks: Vec<Block>,
 }
 
 impl Section {
     pub fn new(id: &'static str, title: &'static str) -> Self {
-        Self { id, title, folded: false, rank: Some(u8::MAX), blocks: Vec::new() }
+        Self { id, title, folded: false, rank: Some(u8::MAX), on_terminal: false, blocks: Vec::new() }
     }
 
     /// The same with these at its end, but for those that are empty.
@@ -105,6 +107,12 @@ impl Section {
     #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }
+    }
+
+    /// The same, with its lists and findings on a terminal, too.
+    #[must_use]
+    pub fn on_terminal(self) -> Self {
+        Self { on_terminal: true, ..self }
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Table> {

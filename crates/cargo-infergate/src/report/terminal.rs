@@ -1,14 +1,16 @@
-//! Reports on a terminal: what topics mark as brief. Colour codes are added after widths are known; who prints them may strip them.
+//! Reports on a terminal: what topics mark for it. Colour codes are added after widths are known; who prints them may strip them.
 
 use std::fmt::Write as _;
 
 use infergate_core::printable::{printable, printable_within};
 
-use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Table, Tone};
-use super::topics::{latency, memory, request, verdict as topic};
+use super::inputs::Inputs;
+use super::load::unusable;
+use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, Tone};
+use super::topics::{self, latency, memory, request, verdict as topic};
 use super::{units, words};
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, Machine, MemoryReceipt, Receipt, Verdict};
+use crate::receipt::{Evidence, LoadReceipt, Machine, MemoryReceipt, Receipt, TargetRecord, Verdict};
 use infergate_core::engine::EngineInfo;
 
 /// `text` in this tone, as ANSI codes.
@@ -70,6 +72,26 @@ pub fn block(block: &Block) -> String {
     }
 }
 
+/// Of a report, what its topics mark for a terminal.
+fn marked(report: &Report) -> String {
+    let mut text = String::new();
+    for section in &report.sections {
+        text += &section
+            .blocks
+            .iter()
+            .map(|part| match part {
+                Block::Table(found) if found.on_terminal => {
+                    let title = if found.title.is_empty() { section.title } else { found.title.as_str() };
+                    paragraph(block(&Block::Table(Table { title: title.into(), ..found.for_terminal() })))
+                }
+                Block::List(_) | Block::Findings(_) if section.on_terminal => paragraph(block(part)),
+                _ => String::new(),
+            })
+            .collect::<String>();
+    }
+    text
+}
+
 /// `text` behind an empty line; nothing of nothing.
 pub fn paragraph(text: String) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
@@ -123,6 +145,45 @@ pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     let blocks = memory::brief(receipt, verdict);
     let blocks: String = blocks.iter().map(|part| paragraph(block(part))).collect();
     format!("\n{subject}\n{blocks}\n{}", decision(verdict, ""))
+}
+
+/// A load run; of one that is not to be used, with its verdict last.
+pub fn load(receipt: &LoadReceipt) -> String {
+    let Some((outcome, why)) = unusable(receipt) else { return load_measured(receipt) };
+    let verdict = paint(Tone::of(outcome), &format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
+    format!("{}\n{verdict}: {}\n", load_measured(receipt), printable(why))
+}
+
+/// What was measured in it, good or not.
+pub fn load_measured(receipt: &LoadReceipt) -> String {
+    let inputs = Inputs { load: Some(receipt.clone()), ..Inputs::default() };
+    let report = topics::report(&inputs);
+    let came_out =
+        if report.headline.is_none() { paragraph(format!("{}\n", printable(&report.title))) } else { String::new() };
+    format!("\n{}\n{came_out}{}", load_targets(receipt), marked(&report))
+}
+
+/// Who was put under load, and by what.
+pub fn load_targets(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for target in &receipt.targets {
+        let (name, url, api, model, http, extensions) = match target {
+            TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } => {
+                (name, url, api, model, http, extensions)
+            }
+            TargetRecord::Local { engine: who, threads, .. } => {
+                return format!("local: {}", engine(who, *threads, &receipt.machine));
+            }
+        };
+        let colon = if name.is_empty() { "" } else { ": " };
+        let _ = write!(text, "{}{colon}{} ({}, {})", printable(name), printable(url), printable(api), printable(http));
+        let _ = write!(text, ", model {}", printable(model));
+        if !extensions.is_empty() {
+            let _ = write!(text, ", with {}", printable(&extensions.join(", ")));
+        }
+        text.push('\n');
+    }
+    text + &format!("client: {}, each user's connection is used again", printable(&receipt.machine.class))
 }
 
 /// A verdict on a load run: a line a time of each level, and as above.

@@ -124,7 +124,7 @@ fn findings_first(sections: &mut Vec<Section>) {
             },
         }
     }
-    sections.insert(0, Section::new("findings", "Findings").with([first]));
+    sections.insert(0, Section::new("findings", "Findings").on_terminal().with([first]));
 }
 
 /// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.

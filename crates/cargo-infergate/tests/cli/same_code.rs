@@ -19,6 +19,7 @@ fn comments_and_documents_are_not_timed() {
     let sandbox = repository();
     commit(&sandbox, "engine.rs", "//! An engine.\n\npub const STEP_NS: u64 = 1_000_000;\n", "a comment");
     commit(&sandbox, "docs/use.md", "how to use it", "a page");
+    sandbox.write("infergate.toml", "threshold = 1.05\n");
     sandbox.write("bench.rs", &format!("// First of all.\n//\n{WORKER}\n#[test]\nfn new() {{}}\n"));
     let said = gate(&sandbox, "HEAD~2", OUT).success();
     assert!(decision(&said).contains("verdict: pass (exit 0)"), "{}", stdout(&said));

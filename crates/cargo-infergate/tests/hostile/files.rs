@@ -133,7 +133,7 @@ fn load_receipts() {
     survives("load-1.json", &|path| {
         let mut receipt: LoadReceipt = read(path)?;
         receipt.invalid.extend(judge::reasons(&receipt));
-        let text = report::load::text(&receipt);
+        let text = report::terminal::load(&receipt);
         let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
         let made = report::topics::report(&inputs);
         // The page and its pictures.
@@ -195,7 +195,7 @@ fn shards_of_a_load() {
     survives("load-shard-1.json", &|path| {
         let merged = merge(vec![("damaged.json".into(), read(path)?), ("other.json".into(), other.clone())])?;
         merged.validate()?;
-        let mut shown = vec![report::load::text(&merged)];
+        let mut shown = vec![report::terminal::load(&merged)];
         let inputs = Inputs { load: Some(merged), ..Inputs::default() };
         let nothing = topics::report(&Inputs::default());
         for exporter in chosen(&["vllm".into(), "aiperf".into()], &inputs)? {

@@ -180,13 +180,6 @@ impl<'a> View<'a> {
         format!("{}, {}", self.series_name(point.series()), point.arrivals.name())
     }
 
-    /// A point of a scenario, in words: `8 users`, `8 users, near`.
-    pub fn row_name(&self, point: &Point) -> String {
-        let load = point.arrivals.name();
-        let target = point.target.and_then(|target| self.receipt.targets.get(target));
-        target.map_or_else(|| load.clone(), |target| format!("{load}, {}", printable(target.name())))
-    }
-
     /// The name of one of several targets; empty where there is one.
     pub fn target_name(&self, point: &Point) -> String {
         point.target.map_or_else(String::new, |target| self.target(target))

@@ -146,11 +146,13 @@ pub struct Column {
     /// What it means, in one sentence; empty where the heading says it.
     pub about: &'static str,
     pub numeric: bool,
+    /// Whether a terminal leaves it out.
+    pub detail: bool,
 }
 
 impl Column {
     pub fn words(id: &'static str, title: impl Into<String>) -> Self {
-        Self { id, title: title.into(), about: "", numeric: false }
+        Self { id, title: title.into(), about: "", numeric: false, detail: false }
     }
 
     pub fn numbers(id: &'static str, title: impl Into<String>) -> Self {
@@ -161,6 +163,12 @@ impl Column {
     #[must_use]
     pub fn about(self, about: &'static str) -> Self {
         Self { about, ..self }
+    }
+
+    /// The same, where there is room for it.
+    #[must_use]
+    pub fn detail(self) -> Self {
+        Self { detail: true, ..self }
     }
 }
 
@@ -183,11 +191,21 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
     pub folds: bool,
+    /// Whether a terminal shows it, without its details.
+    pub on_terminal: bool,
 }
 
 impl Table {
     pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { id: id.into(), title: title.into(), note: None, columns, rows: Vec::new(), folds: false }
+        Self {
+            id: id.into(),
+            title: title.into(),
+            note: None,
+            columns,
+            rows: Vec::new(),
+            folds: false,
+            on_terminal: false,
+        }
     }
 
     /// What a terminal shows: the first column is of words, the others of numbers.
@@ -207,6 +225,12 @@ impl Table {
     /// Two columns: what, and its value.
     pub fn facts(id: impl Into<String>, title: impl Into<String>) -> Self {
         Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
+    }
+
+    /// The same, for a terminal, too.
+    #[must_use]
+    pub fn on_terminal(self) -> Self {
+        Self { on_terminal: true, ..self }
     }
 
     #[must_use]
@@ -252,13 +276,24 @@ impl Table {
         };
         let named = empty.iter().filter_map(|at| Some((self.columns.get(*at)?.title.as_str(), reasons(*at))));
         let left_out = missing::left_out(&named.collect::<Vec<_>>());
+        let note = [self.note.clone(), left_out].into_iter().flatten().reduce(|note, more| format!("{note} {more}"));
+        Self { note, ..self.of_columns(&said) }
+    }
+
+    /// As a terminal shows it: the same without details.
+    #[must_use]
+    pub fn for_terminal(&self) -> Self {
+        let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
+        self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>()).for_pages()
+    }
+
+    fn of_columns(&self, wanted: &[usize]) -> Self {
         let row = |row: &Row| Row {
-            cells: said.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
+            cells: wanted.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
             ..row.clone()
         };
         Self {
-            note: [self.note.clone(), left_out].into_iter().flatten().reduce(|note, more| format!("{note} {more}")),
-            columns: said.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
+            columns: wanted.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
             rows: self.rows.iter().map(row).collect(),
             ..self.clone()
         }

@@ -76,11 +76,11 @@ fn the_report_says_both() {
     let mut receipt = crate::load::receipt::sound();
     receipt.limits = vec![limit("e2e=1s"), limit("ttft_p50=100ms")];
     receipt.validate().expect("a sound receipt");
-    let text = report::load::text(&receipt);
-    assert!(text.contains("38 of 38") && text.contains("limits of each request: e2e=1s"), "{text}");
-    assert!(text.contains("one run of 2 users meets ttft_p50=100ms, and was not repeated, and no more were"), "{text}");
+    let text = report::terminal::load(&receipt);
+    assert!(text.contains("Limits of each request: e2e=1s."), "{text}");
+    assert!(text.contains("One run of 2 users meets ttft_p50=100ms, and was not repeated, and no more were"), "{text}");
     receipt.limits = vec![limit("ttft_p50=99ms")];
-    assert!(report::load::text(&receipt).contains("no number of users meets ttft_p50=99ms: 2 do not"));
+    assert!(report::terminal::load(&receipt).contains("No number of users meets ttft_p50=99ms: 2 do not"));
     receipt.limits[0].percentile = Some(2.0);
     assert!(receipt.validate().is_err());
 }
@@ -96,17 +96,17 @@ fn the_most_users_are_those_that_met_the_limits_twice() {
         });
         let receipt = crate::load::receipt::sound();
         let levels = levels.collect();
-        let text = report::load::text(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
+        let text = report::terminal::load(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
         text.lines().find(|line| line.contains("ttft_p50=1s")).expect("it is said").to_owned()
     };
     let confirmed = said(&[(1, true), (2, true), (4, true), (8, false), (6, false), (5, false), (4, true)]);
-    assert_eq!(confirmed, "most users that meet ttft_p50=1s, shown in two runs: 4 (5 do not)");
+    assert_eq!(confirmed, "- Most users that meet ttft_p50=1s, shown in two runs: 4 (5 do not).");
     let luck = said(&[(1, true), (2, true), (4, true), (8, false), (6, true), (7, false), (6, false), (4, true)]);
-    assert_eq!(luck, "most users that meet ttft_p50=1s, shown in two runs: 4 (6 do not)");
+    assert_eq!(luck, "- Most users that meet ttft_p50=1s, shown in two runs: 4 (6 do not).");
     let interrupted = said(&[(1, true), (2, true), (4, true), (8, false)]);
-    assert_eq!(interrupted, "one run of 4 users meets ttft_p50=1s, and was not repeated (8 do not)");
+    assert_eq!(interrupted, "- One run of 4 users meets ttft_p50=1s, and was not repeated (8 do not).");
     let all = said(&[(1, true), (2, true), (2, true)]);
-    assert_eq!(all, "most users that meet ttft_p50=1s, shown in two runs: 2, and no more were shown to");
+    assert_eq!(all, "- Most users that meet ttft_p50=1s, shown in two runs: 2, and no more were shown to.");
     let crossed = said(&[(1, false), (2, true)]);
-    assert_eq!(crossed, "one run of 2 users meets ttft_p50=1s, and one of 1 does not: run it again");
+    assert_eq!(crossed, "- One run of 2 users meets ttft_p50=1s, and one of 1 does not: run it again.");
 }

@@ -48,7 +48,7 @@ fn plan_of(arrivals: Arrivals, stop: Stop) -> LevelPlan {
 fn said(level: &LevelRecord) -> (Vec<String>, String) {
     let receipt = LoadReceipt { audits: Vec::new(), levels: vec![level.clone()], ..sound() };
     receipt.validate().expect("a sound receipt");
-    (judge::reasons(&receipt), report::load::text(&receipt))
+    (judge::reasons(&receipt), report::terminal::load(&receipt))
 }
 
 #[track_caller]
@@ -115,7 +115,7 @@ fn a_server_that_dies_leaves_the_requests_it_answered_and_a_load_that_was_none()
     assert_eq!(summary.started, 80);
     assert!(summary.measured < 30 && summary.e2e_ns.requests == summary.measured);
     let (reasons, text) = said(&level);
-    assert!(text.contains(&format!("{} of 80", summary.measured)), "{text}");
+    assert!(text.contains(&format!("{}   80", summary.measured)), "{text}");
     assert!(reasons.iter().any(|reason| reason.contains("requests were in flight in the mean while")), "{reasons:?}");
 }
 

@@ -108,7 +108,7 @@ fn the_report_has_a_row_for_each_and_says_who_is_faster() {
     receipt.targets = vec![named("near"), named("far")];
     receipt.levels = vec![level(Arrivals::Closed { users: 2 }, 80, 1)];
     receipt.validate().expect("a sound receipt");
-    let text = report::load::text(&receipt);
+    let text = report::terminal::load(&receipt);
     assert!(
         text.contains("2 users: near is faster up to 8 tokens of answer (95 % interval 8 to 8), far beyond"),
         "{text}"

@@ -53,7 +53,7 @@ fn every_level_is_run_in_turn() {
     let said = load(folder.path(), "fake", &support::example("fake_load"), &["--users=1,4", "--requests=20"]).success();
     let text = stdout(&said);
     assert!(text.contains("local: fake"), "{text}");
-    assert!(text.contains("4 users: requests took turns; 3 outputs computed alone were the same"), "{text}");
+    assert!(text.contains("one request, in turn          3"), "{text}");
     let receipt = read::<LoadReceipt>(&folder.path().join("load.json")).expect("a receipt");
     assert!(!receipt.partial && receipt.invalid.is_empty() && receipt.audits.is_empty(), "{:?}", receipt.invalid);
     assert!(matches!(&receipt.targets[..], [TargetRecord::Local { engine, .. }] if engine.name == "fake"));
@@ -96,7 +96,7 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
         last(&same)
     );
     let tables = stdout(&same);
-    assert!(tables.contains("time to first token") && tables.contains("within limit"), "{tables}");
+    assert!(tables.contains("Time to first token") && tables.contains("within limit"), "{tables}");
 
     for level in baseline.sessions.iter_mut().flat_map(|session| &mut session.levels) {
         level.ttft_p50_ns = level.ttft_p50_ns.map(|ns| ns / 2.0);

@@ -13,9 +13,10 @@ const ABOUT_RECEIVED: &str = "In the run itself the system noted when it receive
 /// A line a number of users or rate; nothing where no audit ran.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs)?;
-    let columns = vec![
-        view.load_column(),
-        Column::numbers("requests", "requests"),
+    let of_shards = view.receipt.audits.iter().any(|audit| audit.shard.is_some());
+    let shard = of_shards.then(|| Column::numbers("shard", "shard"));
+    let own = vec![
+        Column::numbers("requests", "requests").detail(),
         Column::numbers("wrong", "wrong").about("failed, or with other tokens than the server wrote"),
         Column::numbers("tokens", "tokens"),
         Column::numbers("stamp_p50", "stamp late P50").about("the client's stamp of a token less the server's"),
@@ -26,17 +27,16 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("gap_max", "max"),
         Column::numbers("cpu", "client's core").about("processor time of the client / time"),
     ];
-    let mut table = Table::new("audits", "", columns);
+    let columns = [view.load_column()].into_iter().chain(shard).chain(own).collect();
+    let mut table = Table::new("audits", "Self-audit before the run", columns).on_terminal();
     for audit in &view.receipt.audits {
         let count = |count: u64| Cell::of(count as f64, Unit::Count);
         let tone = if audit.wrong_requests > 0 { Tone::Bad } else { Tone::Plain };
         let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let mut cells = vec![
-            load_cell(&audit.arrivals),
-            count(audit.requests),
-            count(audit.wrong_requests).toned(tone),
-            count(audit.tokens),
-        ];
+        let shard = audit.shard.map_or(Cell::Missing(Missing::NotGiven), |shard| count(shard.into()));
+        let mut cells = vec![load_cell(&audit.arrivals)];
+        cells.extend(of_shards.then_some(shard));
+        cells.extend([count(audit.requests), count(audit.wrong_requests).toned(tone), count(audit.tokens)]);
         cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(ns));
         cells.push(Cell::number(audit.client_cpu_share, Unit::Fraction, Missing::SystemSilent));
         table.row(cells);
@@ -65,7 +65,7 @@ fn received(receipt: &LoadReceipt) -> Table {
         Column::numbers("late_p99", "P99"),
         Column::numbers("late_max", "max"),
     ];
-    let mut table = Table::new("received", "", columns);
+    let mut table = Table::new("received", "In the run, by when the system received", columns).on_terminal();
     for (name, received) in received_levels(receipt) {
         let delay = received.delay_ns;
         let mut cells = vec![Cell::foreign(&name), Cell::of(received.reads as f64, Unit::Count)];
@@ -83,23 +83,4 @@ fn received_levels(receipt: &LoadReceipt) -> impl Iterator<Item = (String, &Rece
         scenario.map_or_else(|| load.clone(), |scenario| format!("{}, {load}", printable(&scenario.name)))
     };
     receipt.levels.iter().filter_map(move |level| Some((name(level), level.received.as_ref()?)))
-}
-
-/// For a terminal: the self-audits, and what the system says of the run itself.
-pub fn brief(receipt: &LoadReceipt) -> [Table; 2] {
-    let headings = ["self-audit", "tokens", "stamp late P50", "P99", "max", "gap off P50", "P99", "max", "client CPU"];
-    let mut audited = Table::brief(&headings);
-    for audit in &receipt.audits {
-        let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let name = audit.arrivals.name();
-        let name = audit.shard.map_or_else(|| name.clone(), |shard| format!("{name}, shard {shard}"));
-        let mut cells = vec![Cell::text(name), Cell::of(audit.tokens as f64, Unit::Count)];
-        cells.extend([stamp.p50, stamp.p99, stamp.max, gap.p50, gap.p99, gap.max].map(ns));
-        cells.push(Cell::number(audit.client_cpu_share, Unit::Fraction, Missing::SystemSilent));
-        audited.row(cells);
-    }
-    // The same rows as a page has.
-    let headings = ["received by the system", "reads", "seen late P50", "P99", "max"];
-    let received = Table { rows: received(receipt).rows, ..Table::brief(&headings) };
-    [audited, received]
 }

@@ -1,7 +1,5 @@
 //! What requests and tokens cost, where prices were given.
 
-use std::fmt::Write as _;
-
 use crate::report::inputs::Inputs;
 use crate::report::load::{Point, View};
 use crate::report::model::{Cell, Column, Missing, Section, Unit};
@@ -27,6 +25,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             number(point.cost.and_then(|cost| cost.per_million_output_tokens), Unit::Price),
         ]
     });
+    let table = table.on_terminal();
     Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
 }
 
@@ -37,24 +36,4 @@ fn why_missing(view: &View<'_>, point: &Point) -> Missing {
         Some(_) if point.measured == 0 => Missing::NotMeasured,
         Some(_) => Missing::NoUsage,
     }
-}
-
-/// For a terminal: a line a level and target.
-pub fn brief(view: &View<'_>, points: &[&Point]) -> String {
-    let mut text = String::new();
-    for point in points.iter().filter(|point| point.measured > 0 && view.price(point).is_some()) {
-        let known = point.cost.as_ref().and_then(|cost| Some((cost.request, cost.per_million_output_tokens?)));
-        let line = known.map_or_else(
-            || "its cost is not known: the server sends no token counts".to_owned(),
-            |(request, million)| {
-                format!(
-                    "{} a request, {} a million output tokens",
-                    Unit::Price.show(request),
-                    Unit::Price.show(million)
-                )
-            },
-        );
-        let _ = writeln!(text, "{}: {line}", view.row_name(point));
-    }
-    text
 }

@@ -1,19 +1,16 @@
 //! The limits that were asked for: which levels meet them, and how many requests a second do.
 
-use std::fmt::Write as _;
-
 use crate::receipt::Limit;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Limited, View};
 use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
-use crate::report::terminal;
 use crate::report::units::capital;
 use infergate_core::load::Arrivals;
 use infergate_load::judge::search::{Step, next_step};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| !view.digest.limited.is_empty())?;
-    let mut section = Section::new("load_limits", "Limits");
+    let mut section = Section::new("load_limits", "Limits").on_terminal();
     let (of_levels, of_requests) = limits(&view);
     if let Some(limits) = of_levels {
         let most = view.scenarios().map(|(scenario, _)| {
@@ -21,10 +18,10 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             if view.has_scenarios() { format!("{}: {said}.", view.scenario(scenario)) } else { format!("{said}.") }
         });
         let most: Vec<String> = most.collect();
-        section = section.with([format!("Limits of a level: {limits}")]).with(most).with([met(&view)]);
+        section = section.with([format!("Limits of a level: {limits}")]).with([most]).with([met(&view)]);
     }
     if let Some(limits) = of_requests {
-        section = section.with([format!("Limits of each request: {limits}")]).with([goodput(&view)]);
+        section = section.with([goodput(&view).noted(format!("Limits of each request: {limits}."))]);
     }
     Some(section)
 }
@@ -64,7 +61,7 @@ fn goodput(view: &View<'_>) -> Table {
         Column::numbers("goodput", "goodput")
             .about("with the 95 % interval of the share by batch means, times the rate"),
     ];
-    let mut table = Table::new("goodput", "Goodput", [view.level_columns(), own].concat());
+    let mut table = Table::new("goodput", "Goodput", [view.level_columns(), own].concat()).on_terminal();
     for level in &view.digest.limited {
         let found = level.goodput;
         let count = |count: Option<u64>| Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NoWindow);
@@ -72,44 +69,12 @@ fn goodput(view: &View<'_>) -> Table {
         let own = vec![
             count(found.map(|found| found.good)),
             count(found.map(|found| found.all)),
-            share(level),
+            Cell::number(found.map(|found| found.good as f64 / found.all as f64), Unit::Fraction, Missing::NoWindow),
             Cell::number(rate, Unit::RequestsPerS, Missing::NoWindow).within(found.and_then(|found| found.within)),
         ];
         table.row([lead(view, level), own].concat());
     }
     table
-}
-
-fn share(level: &Limited) -> Cell {
-    let share = level.goodput.map(|found| found.good as f64 / found.all as f64);
-    Cell::number(share, Unit::Fraction, Missing::NoWindow)
-}
-
-/// For a terminal: the goodput of each level of a scenario, and the most users that meet the limits of percentiles.
-pub fn brief(view: &View<'_>, scenario: usize) -> String {
-    let levels = || view.digest.limited.iter().filter(|level| level.scenario == scenario);
-    let (of_levels, of_requests) = limits(view);
-    let mut text = String::new();
-    if let Some(limits) = of_requests {
-        let mut table = Table::brief(&["goodput", "requests within limits", "share", "requests/s", "95 % interval"]);
-        for level in levels() {
-            let cell = |text: Option<String>| text.map_or(Cell::Missing(Missing::NoWindow), Cell::text);
-            let found = level.goodput;
-            let within = found.and_then(|found| found.within);
-            table.row(vec![
-                Cell::text(level.arrivals.name()),
-                cell(found.map(|found| format!("{} of {}", found.good, found.all))),
-                share(level),
-                Cell::number(found.map(|found| found.requests_per_s), Unit::Plain, Missing::NoWindow),
-                cell(within.map(|(low, high)| format!("{} to {}", Unit::Plain.show(low), Unit::Plain.show(high)))),
-            ]);
-        }
-        let _ = write!(text, "\n{}limits of each request: {limits}\n", terminal::table(&table));
-    }
-    if let Some(limits) = of_levels {
-        let _ = write!(text, "\n{}\n", most_users(view, scenario, &limits));
-    }
-    text
 }
 
 /// The most users that meet the limits of percentiles. One run is not enough: of several levels that met them the largest is also

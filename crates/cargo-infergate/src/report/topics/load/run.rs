@@ -14,7 +14,7 @@ pub fn asked(inputs: &Inputs) -> Option<Section> {
     let receipt = view.receipt;
     let invalid = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
     let said: Vec<String> = invalid.chain(receipt.notes.clone()).collect();
-    let section = Section::new("load_scenarios", "Scenarios").with([scenarios(receipt)]);
+    let section = Section::new("load_scenarios", "Scenarios").on_terminal().with([scenarios(receipt).on_terminal()]);
     Some(section.with([caveats(&view)]).with([said]))
 }
 
@@ -115,7 +115,7 @@ fn batches(view: &View<'_>) -> Table {
         Column::numbers("kv_bytes", "keys and values").about("memory of one request"),
         Column::numbers("compared", "compared").about("outputs that were computed once more alone and were the same"),
     ];
-    let mut table = Table::new("batches", "Batches of the local engine", [view.columns(), own].concat());
+    let mut table = Table::new("batches", "Batches of the local engine", [view.columns(), own].concat()).on_terminal();
     for point in &view.digest.points {
         let Some(batch) = view.receipt.levels.get(point.level).and_then(|level| level.batch.as_ref()) else { continue };
         let count = |count: u32| Cell::of(f64::from(count), Unit::Count);

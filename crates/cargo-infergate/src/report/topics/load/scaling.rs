@@ -15,11 +15,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         return None;
     }
     let own = vec![
-        Column::numbers("system", "output of all").about("output tokens of all users a second"),
-        Column::numbers("ideal", "ideal").about("users x the output of one alone"),
+        Column::numbers("system", "output of all").about("output tokens of all users a second").detail(),
+        Column::numbers("ideal", "ideal").about("users x the output of one alone").detail(),
         Column::numbers("efficiency", "efficiency").about("output of all / ideal"),
     ];
-    let mut table = Table::new("levels", "", [view.columns(), own].concat());
+    let mut table = Table::new("levels", "", [view.columns(), own].concat()).on_terminal();
     for point in view.digest.points.iter().filter(|point| point.users().is_some()) {
         let why = match (point.window, alone(&view, point)) {
             (None, _) => Missing::NoWindow,

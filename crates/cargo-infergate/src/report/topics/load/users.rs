@@ -5,7 +5,7 @@ use infergate_core::stats::samples_needed;
 use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
 use crate::report::inputs::Inputs;
-use crate::report::load::{Metric, Point, Rank, View, direction, percentile_cell, smoothness, wait};
+use crate::report::load::{Metric, Rank, View, direction, percentile_cell, wait};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
 use crate::report::units::capital;
 
@@ -25,7 +25,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let view = View::of(inputs).filter(|view| !view.digest.points.is_empty())?;
     let definitions: Vec<String> = DEFINITIONS.map(str::to_owned).into();
     let section = Section::new("load_users", "By number of users").with([definitions]);
-    let section = section.with(SHOWN.map(|metric| table(&view, metric))).with(no_p99(&view));
+    let mut tables = SHOWN.map(|metric| table(&view, metric));
+    tables[SHOWN.len() - 1].note = no_p99(&view);
+    let section = section.with(tables);
     let charts = SHOWN.iter().filter_map(|metric| match metric {
         Metric::Itl => itl_chart(&view),
         metric => chart(&view, *metric),
@@ -54,7 +56,7 @@ fn no_p99(view: &View<'_>) -> Option<String> {
 
 fn table(view: &View<'_>, metric: Metric) -> Table {
     let mut own = vec![
-        Column::numbers("requests", "requests").about("that the percentiles are from"),
+        Column::numbers("requests", "requests").about("that the percentiles are from").detail(),
         Column::numbers("p25", "P25"),
         Column::numbers("p50", "P50"),
         Column::numbers("p75", "P75"),
@@ -75,23 +77,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
         }
         cells
     })
-}
-
-/// For a terminal: the percentiles of each figure at these points.
-pub fn brief(view: &View<'_>, points: &[&Point]) -> Vec<Table> {
-    let table = |metric: Metric| {
-        let feels = (metric == Metric::Itl).then_some("feels");
-        let headings: Vec<&str> = [metric.long(), "P25", "P50", "P75", "P99"].into_iter().chain(feels).collect();
-        let mut table = Table::brief(&headings);
-        for point in points {
-            let mut cells = vec![Cell::text(view.row_name(point))];
-            cells.extend(Rank::ALL.map(|rank| percentile_cell(point, metric, rank)));
-            cells.extend(feels.map(|_| worded(&percentile_cell(point, metric, Rank::P50), smoothness)));
-            table.row(cells);
-        }
-        table
-    };
-    [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::OutputThroughput].map(table).into()
+    .on_terminal()
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Option<Chart> {

@@ -1,9 +1,5 @@
 //! Which of two targets is faster by the length of the answer, and where the two cross.
 
-use std::fmt::Write as _;
-
-use infergate_core::printable::printable;
-
 use super::MOST_SERIES;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Pair, Point, View, Winners, median_cell};
@@ -26,25 +22,21 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("tokens", "up to")
             .about("output tokens, with the 95 % interval by resampling stretches of the run"),
         Column::words("long", "faster beyond"),
-        Column::numbers("short_ttft", "TTFT P50 of the first"),
-        Column::numbers("long_ttft", "of the second"),
-        Column::numbers("short_tpot", "TPOT P50 of the first"),
-        Column::numbers("long_tpot", "of the second"),
+        Column::numbers("short_ttft", "TTFT P50 of the first").detail(),
+        Column::numbers("long_ttft", "of the second").detail(),
+        Column::numbers("short_tpot", "TPOT P50 of the first").detail(),
+        Column::numbers("long_tpot", "of the second").detail(),
     ];
-    let mut table = Table::new("pairs", "", [view.level_columns(), own].concat());
+    let mut table = Table::new("pairs", "", [view.level_columns(), own].concat()).on_terminal();
     for pair in &view.digest.pairs {
         table.rows.extend(points(&view, pair).map(|points| row(&view, &pair.winners, points)));
     }
     let levels = view.digest.points.chunk_by(|one, other| one.level == other.level);
     let charts = levels.filter_map(|points| chart(&view, points)).take(MOST_LEVELS);
-    let section = Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]);
-    Some(section.with(left_out(&view)).with(charts))
-}
-
-/// What is said of the pairs that were not compared.
-pub fn left_out(view: &View<'_>) -> Option<String> {
-    let more = view.digest.pairs_left_out;
-    (more > 0).then(|| format!("{more} more pairs of targets were not compared"))
+    if view.digest.pairs_left_out > 0 {
+        table = table.noted(format!("{} more pairs of targets were not compared.", view.digest.pairs_left_out));
+    }
+    Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]).with(charts))
 }
 
 pub fn points<'a>(view: &View<'a>, pair: &Pair) -> Option<(&'a Point, &'a Point)> {
@@ -100,17 +92,6 @@ pub fn sentence(view: &View<'_>, pair: &Pair) -> Option<String> {
         }
         (short, long, _) => format!("{first} and {second}: {}, {}", of(short, "short"), of(long, "long")),
     })
-}
-
-/// For a terminal: a line each two targets of a level of the scenario.
-pub fn brief(view: &View<'_>, scenario: usize) -> String {
-    let mut text = String::new();
-    for pair in &view.digest.pairs {
-        let Some((first, _)) = points(view, pair).filter(|(first, _)| first.scenario == scenario) else { continue };
-        let said = sentence(view, pair).unwrap_or_default();
-        let _ = writeln!(text, "{}: {}", first.arrivals.name(), printable(&said));
-    }
-    text
 }
 
 /// A target's line: its value at no token, and its slope.
