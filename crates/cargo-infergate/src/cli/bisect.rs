@@ -254,6 +254,7 @@ impl<'a> Search<'a> {
             users: false,
             code: None,
             terms: None,
+            notes: Vec::new(),
         };
         let mut request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
         // All are held to the limit of the first.
@@ -262,7 +263,7 @@ impl<'a> Search<'a> {
         let measured =
             paired_gate::measure(&request, self.config, false, None, Course::default(), &bar, self.cancelled);
         bar.finish();
-        let (receipt, _) = match measured {
+        let receipt = match measured {
             Ok(measured) => measured,
             Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => return Err(error),
             Err(error) => {

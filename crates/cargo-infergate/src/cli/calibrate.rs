@@ -191,28 +191,14 @@ impl Plan {
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
     let program = build.program().clone();
     Ok(PairedRequest {
-        shard: None,
-        only: None,
-        elsewhere: 0,
-        share_of_time: 1.0,
-        quick: false,
-        base: program.clone(),
-        head: program,
-        anchor: None,
-        load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
-        memory_case: None,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
         mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
-        allow_output_change: false,
-        // Builds that do the same are what it measures.
-        code: None,
-        terms: None,
+        // Builds that do the same are what it measures: their code is not compared.
         built_with: config.bench.built_with(),
-        budget: None,
-        under_load: None,
+        ..PairedRequest::new(program.clone(), program, config.measured.load_request())
     })
 }
 

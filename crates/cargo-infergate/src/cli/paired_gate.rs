@@ -184,6 +184,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         users: is_server,
         code: None,
         terms: agreed.terms,
+        notes: agreed.notes,
         budget: flags.budget.as_deref().map(duration).transpose()?,
         shard: flags.shard,
         allow_output_change: flags.allow_output_change,
@@ -201,8 +202,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let mut lost = part::Lost::default();
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count) = (Vec::new(), parts.len());
-    for (at, mut part) in parts.into_iter().enumerate() {
-        part.notes.splice(0..0, agreed.notes.clone());
+    for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
         let receipt = match part.measure(&policy, &out, earlier.take(), &asked, &cancelled) {
             Ok(receipt) => receipt,
@@ -318,6 +318,8 @@ pub struct Asked {
     pub code: Option<CodeRecord>,
     /// By whose settings, and what head declares as intended.
     pub terms: Option<Terms>,
+    /// What has to be said of both sides.
+    pub notes: Vec<Note>,
 }
 
 /// What to measure, of these two workers.
@@ -332,16 +334,10 @@ pub fn request(
     asked: &Asked,
 ) -> Result<PairedRequest> {
     Ok(PairedRequest {
-        base,
-        head,
         anchor,
-        load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
         memory_case: asked.memory.then_some(config.measured.memory.case),
         shard: asked.shard,
-        only: None,
-        elsewhere: 0,
-        share_of_time: 1.0,
         quick: asked.quick,
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
@@ -353,6 +349,8 @@ pub fn request(
         built_with: config.bench.built_with(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
+        notes: asked.notes.clone(),
+        ..PairedRequest::new(base, head, config.measured.load_request())
     })
 }
 

@@ -223,7 +223,7 @@ fn attempt(
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
-        notes: Vec::new(),
+        notes: request.notes.clone(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),

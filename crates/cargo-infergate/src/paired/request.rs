@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::windows::UnderLoad;
-use crate::receipt::{Accept, BuiltWith, CodeRecord, OUTPUT, ShareRecord, Terms};
+use crate::receipt::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::worker::Program;
@@ -50,6 +50,8 @@ pub struct PairedRequest {
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
+    /// What is known of both sides before anything is measured, and has to be said.
+    pub notes: Vec<Note>,
 }
 
 /// One of several machines that measure a suite together: number `number`, from 1, of `of`.
@@ -72,6 +74,34 @@ impl Shard {
 }
 
 impl PairedRequest {
+    /// The gate's suite of these two, and nothing else.
+    pub fn new(base: Program, head: Program, load: LoadRequest) -> Self {
+        Self {
+            base,
+            head,
+            anchor: None,
+            load,
+            cases: Vec::new(),
+            memory_case: None,
+            shard: None,
+            only: None,
+            elsewhere: 0,
+            share_of_time: 1.0,
+            quick: false,
+            prompt_text: None,
+            threshold: None,
+            mean_threshold: None,
+            drift_tolerance: None,
+            allow_output_change: false,
+            terms: None,
+            built_with: BuiltWith::default(),
+            code: None,
+            budget: None,
+            under_load: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// Whether head declares another output of `case` as intended: then its time is taken, too.
     pub fn accepts_output(&self, case: Case) -> bool {
         let of_output = |accept: &Accept| accept.metric == OUTPUT && accept.case == case.into();

@@ -30,11 +30,10 @@ impl PairedRun<'_> {
         self.turn_tokens.retain(|case, _| turns(*case));
         let mut resumed = earlier.resumed.clone();
         resumed.push(earlier.blocks.len());
-        let code = self.receipt.code.take();
-        // What is declared and who judges is this run's to say.
-        let terms = self.receipt.terms.take();
+        // What is declared, who judges, and what has to be known beside, is this run's to say.
+        let PairedReceipt { code, terms, notes, .. } = self.receipt.clone();
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
-        self.receipt = PairedReceipt { resumed, code, terms, ..kept };
+        self.receipt = PairedReceipt { resumed, code, terms, notes, ..kept };
         Ok(())
     }
 }

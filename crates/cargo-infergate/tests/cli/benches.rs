@@ -174,27 +174,8 @@ fn planned_iterations(word: &str) -> usize {
     let sandbox = Sandbox::new();
     let program = Program::new(with_words(&sandbox, word, word), None, None);
     let request = PairedRequest {
-        shard: None,
-        only: None,
-        elsewhere: 0,
-        share_of_time: 1.0,
-        quick: false,
-        code: None,
-        terms: None,
-        built_with: cargo_infergate::receipt::BuiltWith::default(),
-        base: program.clone(),
-        head: program,
-        anchor: None,
-        load: LoadRequest::default(),
         cases: vec![word.into()],
-        memory_case: None,
-        prompt_text: None,
-        threshold: None,
-        mean_threshold: None,
-        drift_tolerance: None,
-        allow_output_change: false,
-        budget: None,
-        under_load: None,
+        ..PairedRequest::new(program.clone(), program, LoadRequest::default())
     };
     let run = PairedRun::begin(&request, &mut |_| {}, &GOES_ON).expect("a pilot");
     let [planned] = &run.receipt().cases[..] else { panic!("one case") };

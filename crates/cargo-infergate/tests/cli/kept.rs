@@ -175,6 +175,12 @@ fn resume(sandbox: &Sandbox, more: &[&str]) -> Assert {
 #[test]
 fn a_killed_gate_is_gone_on_with() {
     let (sandbox, before) = killed();
+    let whole = Sandbox::new();
+    assert_cmd::Command::from_std(pair(&whole, "fake")).assert().success();
+    let whole = read::<PairedReceipt>(&whole.path("paired.json")).expect("a receipt");
+    // One that was ended by Ctrl-C has its notes already.
+    let noted = PairedReceipt { notes: whole.notes.clone(), ..before.clone() };
+    write_json(&sandbox.path("paired.json"), &noted).expect("a file");
     let said = resume(&sandbox, &[]).success();
     assert!(decision(&said).starts_with("verdict: pass"), "{}", stdout(&said));
     assert!(stdout(&said).contains("was cut short after 1 blocks and gone on with"), "{}", stdout(&said));
@@ -182,10 +188,8 @@ fn a_killed_gate_is_gone_on_with() {
     assert_eq!((receipt.partial, receipt.resumed.as_slice()), (false, &[1][..]));
     assert_eq!((&receipt.blocks[0], &receipt.cases), (&before.blocks[0], &before.cases));
     assert_eq!(receipt.blocks.len(), 6);
+    assert!(!whole.notes.is_empty() && receipt.notes == whole.notes, "each is said once: {:?}", receipt.notes);
     // As a gate that nobody killed.
-    let whole = Sandbox::new();
-    assert_cmd::Command::from_std(pair(&whole, "fake")).assert().success();
-    let whole = read::<PairedReceipt>(&whole.path("paired.json")).expect("a receipt");
     let orders = |receipt: &PairedReceipt| {
         receipt.blocks.iter().map(|block| (block.started_first, block.ran_first)).collect::<Vec<_>>()
     };

@@ -26,7 +26,7 @@ pub struct Course<'a> {
     pub kept: Option<&'a Kept<'a>>,
 }
 
-/// Measures until every case is settled, blocks drawn from `layouts`; also what this gate knows of its own errors here.
+/// Measures until every case is settled, blocks drawn from `layouts`. What this gate knows of its own errors here is in the notes.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
@@ -35,11 +35,11 @@ pub fn measure(
     course: Course<'_>,
     line: &progress::Line,
     cancelled: &AtomicBool,
-) -> Result<(PairedReceipt, Option<Note>)> {
+) -> Result<PairedReceipt> {
     let mut show = |step: &infergate_core::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     if request.is_same_code() {
-        return Ok((run.run(&open, &mut show)?, None));
+        return Ok(run.run(&open, &mut show)?);
     }
     let calibrated = find_calibration(config, run.receipt())?;
     if let Some(calibration) = &calibrated {
@@ -62,8 +62,8 @@ pub fn measure(
             }));
         }
     });
-    let (broken, notes) = (&run.receipt().broken, &run.receipt().notes);
-    for said in broken.iter().cloned().chain(notes.iter().map(words::note)) {
+    let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
+    for said in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&said));
     }
     if request.quick {
@@ -71,7 +71,7 @@ pub fn measure(
             let is_open = receipt.blocks.len() < GLANCE_BLOCKS;
             receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
         };
-        return Ok((run.run(&open, &mut show)?, None));
+        return Ok(run.run(&open, &mut show)?);
     }
     if request.budget.is_some() && blocks > 0 {
         line.above(|| output::line(&in_budget(&run, blocks)));
@@ -89,9 +89,10 @@ pub fn measure(
         }
         open(receipt)
     };
-    let receipt = run.run(&look, &mut show)?;
-    let errors = own_errors(calibrated.as_ref(), &receipt);
-    Ok((receipt, Some(errors)))
+    let mut receipt = run.run(&look, &mut show)?;
+    receipt.notes.extend(layouts.and_then(Chooser::note).map(Note::from));
+    receipt.notes.push(own_errors(calibrated.as_ref(), &receipt));
+    Ok(receipt)
 }
 
 /// What the budget is enough for, by how much cases are expected to vary.

@@ -17,7 +17,7 @@ use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{PairedRequest, Program, ensure_not};
-use crate::receipt::{Note, PairedReceipt};
+use crate::receipt::PairedReceipt;
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::{Client, Patience};
@@ -35,8 +35,6 @@ pub struct Part {
     counting: Option<bench_counters::Counting>,
     /// Runs that are followed for leaks.
     memory_runs: usize,
-    /// What was found while it was built.
-    pub notes: Vec<Note>,
     /// The only one of its gate.
     is_alone: bool,
     /// Held until all is measured; several bench targets share one checkout, which is built in again for each.
@@ -210,7 +208,8 @@ impl Part {
         let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
         let Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
-        let asked = Asked { code: looked.code, memory: follows, ..asked.clone() };
+        let notes = [&asked.notes[..], &notes, &looked.notes].concat();
+        let asked = Asked { code: looked.code, memory: follows, notes, ..asked.clone() };
         let request = request(config, base, head, anchor, &asked)?;
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
@@ -226,7 +225,6 @@ impl Part {
             changed: looked.changed,
             base_memory,
             head_memory,
-            notes: [notes, looked.notes].concat(),
             is_alone: prefix.is_none(),
             _trees: if prefix.is_none() { trees } else { Vec::new() },
         })
@@ -249,7 +247,7 @@ impl Part {
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, memory_runs, mut notes, is_alone, _trees, .. } = self;
+        let Self { config, request, sources, changed, counting, memory_runs, is_alone, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
         let kept = Kept::at(&place);
@@ -259,7 +257,7 @@ impl Part {
             let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
             let layouts = Some(&layouts).filter(|_| !asked.quick);
             let mut measured = measure(&request, &config, asked.power, layouts, course, &line, cancelled);
-            if let Ok((receipt, _)) = &mut measured
+            if let Ok(receipt) = &mut measured
                 && !asked.quick
             {
                 coverage::attach(receipt, policy, &request, changed.as_ref(), &line, cancelled);
@@ -269,7 +267,7 @@ impl Part {
         };
         let how = if is_alone { "; the same command goes on with it by --resume" } else { "" };
         let say_where = || kept.say_where(how);
-        let (mut receipt, own_errors) = measure_once().inspect_err(|_| say_where())?;
+        let mut receipt = measure_once().inspect_err(|_| say_where())?;
         if asked.quick {
             return Ok(receipt);
         }
@@ -277,12 +275,9 @@ impl Part {
             && let Some(note) = undecided::again(&receipt, policy, &place)
         {
             output::line(&words::note(&note));
-            notes.push(note);
-            receipt = measure_once().inspect_err(|_| say_where())?.0;
+            receipt = measure_once().inspect_err(|_| say_where())?;
+            receipt.notes.push(note);
         }
-        let of_benches = std::mem::take(&mut receipt.notes);
-        let notes = notes.into_iter().chain(layouts.note().map(Note::from)).chain(own_errors);
-        receipt.notes = notes.chain(of_benches).collect();
         // A bench target of that name is one of benches, too, and no memory phase.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);

@@ -2,7 +2,7 @@
 //! points that make a line of a chart.
 
 use infergate_core::load::{Arrivals, RequestRecord};
-use infergate_core::printable::{printable, printable_within};
+use infergate_core::printable::printable_within;
 use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
