@@ -1,5 +1,6 @@
-//! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and says in a table
-//! called `brief` what a terminal shows of it. A new one is a file here and a line in `TOPICS`.
+//! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and marks what a
+//! terminal shows of it; where that is a line a case, which no page has, it says it in a table called `brief`. A new one is a file
+//! here and a line in `TOPICS`.
 
 mod blocks;
 mod comparison;

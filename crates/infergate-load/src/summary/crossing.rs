@@ -32,12 +32,14 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     let found = crossing(line(first)?, line(second)?);
     let Faster::UpTo { first: first_is_short, tokens, .. } = found else { return Some(found) };
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut drawn = |values: &[f64]| quantile(&stretches(values, &mut random), 0.5);
+    // A resample in which a median falls among requests that failed has no crossing.
+    let series = [first, second].map(|summary| [summary.ttft_ns.in_order(), summary.tpot_ns.in_order()]);
+    let mut drawn = |values: &[f64]| median(stretches(values, &mut random));
     let mut crossings = Vec::new();
     for _ in 0..RESAMPLES {
-        let mut line =
-            |summary: &LevelSummary| Some((drawn(&summary.ttft_ns.values)?, drawn(&summary.tpot_ns.values)?));
-        if let Faster::UpTo { first, tokens, .. } = crossing(line(first)?, line(second)?)
+        let lines = series.each_ref().map(|[ttft_ns, tpot_ns]| Some((drawn(ttft_ns)?, drawn(tpot_ns)?)));
+        if let [Some(one), Some(other)] = lines
+            && let Faster::UpTo { first, tokens, .. } = crossing(one, other)
             && first == first_is_short
         {
             crossings.push(tokens);
@@ -48,7 +50,7 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     Some(Faster::UpTo { first: first_is_short, tokens, interval })
 }
 
-/// As many values again, in stretches of consecutive requests from anywhere in the run, whose end goes on at its begin: requests
+/// As many values again, of requests that failed, too, in stretches of consecutive requests from anywhere in the run, whose end goes on at its begin: requests
 /// wait for each other, and single ones would not show it (circular block bootstrap, Politis and Romano 1992).
 fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
     let length = values.len().div_ceil(STRETCHES).max(1);
@@ -59,6 +61,15 @@ fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
     }
     drawn.truncate(values.len());
     drawn
+}
+
+/// `None` where it is not finite.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len().checked_sub(1)? / 2;
+    let is_even = values.len() % 2 == 0;
+    let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let high = above.iter().copied().filter(|_| is_even).min_by(f64::total_cmp).unwrap_or(*low);
+    Some(*low / 2.0 + high / 2.0).filter(|median| median.is_finite())
 }
 
 /// Of two lines, each its value at 0 and its slope.

@@ -72,6 +72,11 @@ impl Values {
         percentile_interval(&self.timed(), p, queue)
     }
 
+    /// What each request gave, in the order of their starts; one that failed the worst value there is.
+    pub fn in_order(&self) -> Vec<f64> {
+        self.timed().into_iter().map(|timed| timed.value).collect()
+    }
+
     /// How much neighbouring requests are alike, 0 to 1.
     pub fn dependence(&self) -> f64 {
         neighbours(&self.timed())

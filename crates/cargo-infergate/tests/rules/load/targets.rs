@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cargo_infergate::receipt::LevelRecord;
 use cargo_infergate::receipt::Scenario;
 use cargo_infergate::report;
-use infergate_core::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
@@ -92,6 +92,25 @@ fn the_length_from_which_on_the_other_is_faster() {
     assert_eq!(compare(&first, &first, 1), Some(Faster::Always(true)));
     let nothing = summarise_target(&level, 7);
     assert_eq!(compare(&first, &nothing, 1), None);
+}
+
+/// A request that failed is slower than all others, in the interval, too.
+#[test]
+fn the_interval_of_a_crossing_is_of_all_requests() {
+    let mut level = level(Arrivals::Closed { users: 2 }, 400, 1);
+    let failure = Failure { class: FailureClass::Timeout, status: None, detail: "timed out".into() };
+    for (number, record) in level.requests.iter_mut().filter(|record| record.target == 1).enumerate() {
+        // The first token after 100 to 139 ms, and three requests of ten without one.
+        let later_ns = (number as u64 * 7 % 40) * 1_000_000;
+        record.chunk_ns.iter_mut().for_each(|ns| *ns += later_ns);
+        record.ended_ns += later_ns;
+        record.failure = (number % 10 < 3).then(|| failure.clone());
+    }
+    let found = compare(&summarise_target(&level, 0), &summarise_target(&level, 1), 1);
+    let Some(Faster::UpTo { first: true, tokens, interval: Some((low, high)) }) = found else { panic!("{found:?}") };
+    // The middle of all is at five sevenths of those that completed: 20 + 20 n and 128 + 10 n meet at 10.8.
+    assert!((10.5..=11.1).contains(&tokens), "{tokens}");
+    assert!((low..=high).contains(&tokens), "{tokens} is not in {low} to {high}");
 }
 
 #[test]
