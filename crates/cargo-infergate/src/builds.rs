@@ -21,6 +21,7 @@ pub mod layouts;
 pub mod lfs;
 pub mod lock_file;
 pub mod outside_paths;
+pub mod profiles;
 pub mod relink;
 pub mod revision;
 pub mod submodules;

@@ -188,6 +188,11 @@ impl Settings for Config {
 }
 
 impl BenchTarget {
+    /// `parse`, or `codec/parse` where its package was named or is one of several.
+    pub fn name(&self) -> String {
+        self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
+    }
+
     /// What cargo is told beside the target's name.
     pub fn built_with(&self) -> BuiltWith {
         let Self { package, features, default_features, profile, .. } = self.clone();

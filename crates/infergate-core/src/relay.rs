@@ -31,6 +31,11 @@ pub fn missing_file(line: &str) -> Option<&'static str> {
         .then_some("a file that git ignores is in no checkout until infergate.toml names it: [bench] carry = [...]")
 }
 
+/// What can be done where the front for criterion says in `line` that nobody runs its benches.
+fn own_main(line: &str) -> Option<&'static str> {
+    line.contains("is not run by criterion_main!").then_some("main has to be criterion_main!, with all its groups")
+}
+
 /// Reads a pipe in a thread of its own until its end, so that nobody who writes into it has to wait.
 #[derive(Debug)]
 pub struct Relay {
@@ -48,7 +53,7 @@ impl Relay {
         let hint = Arc::<OnceLock<&'static str>>::default();
         let found = Arc::clone(&hint);
         let relay = Self::start(pipe, move |line| {
-            if let Some(hint) = missing_file(line) {
+            if let Some(hint) = missing_file(line).or_else(|| own_main(line)) {
                 found.get_or_init(|| hint);
             }
             match SHOWN.fetch_add(1, Relaxed) {

@@ -33,6 +33,7 @@ struct Found {
 /// # Errors
 /// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
+    ensure_in_package(folder)?;
     let is_list = target.target.contains([',', '*', '?']);
     let is_unnamed = target.target == BenchTarget::default().target;
     let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
@@ -84,6 +85,18 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
     Ok(chosen)
 }
 
+/// Refuses a folder without a package, whose repository may have some further below.
+fn ensure_in_package(folder: &Path) -> Result<()> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if folder.ancestors().any(|above| above.join("Cargo.toml").is_file()) {
+        return Ok(());
+    }
+    let listed = git::git(&folder, &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
+    let below: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).collect();
+    let there = if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMED, ", ")) };
+    bail!("there is no Cargo.toml in this folder or above it; go to the folder of a package{there}")
+}
+
 /// Whether `folder` is in one of the packages, which cargo then takes.
 fn is_within_one(packages: &[Package], folder: &Path) -> bool {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -106,7 +119,7 @@ fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
 fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
     let said: Vec<String> = found
         .map(|Found { bench, lacks }| {
-            lacks.as_ref().map_or_else(|| bench.target.clone(), |lacks| format!("{}, which {lacks}", bench.target))
+            lacks.as_ref().map_or_else(|| bench.name(), |lacks| format!("{}, which {lacks}", bench.name()))
         })
         .collect();
     let shown = said.len().min(MOST_NAMED);
@@ -137,7 +150,9 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
         git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
     };
     let mut said = Vec::new();
-    for package in packages(target, folder)? {
+    let packages = packages(target, folder)?;
+    let is_one = packages.len() == 1;
+    for package in packages {
         let Ok(manifest) = package.manifest_path.strip_prefix(&root) else { continue };
         let below = manifest.parent().unwrap_or(Path::new(""));
         let Some(was) = text_of(manifest).and_then(|text| text.parse::<Table>().ok()) else { continue };
@@ -154,6 +169,7 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
                 || "head has none of this name any more".to_owned(),
                 |lacks| format!("in head it {lacks}"),
             );
+            let name = if is_one { name } else { format!("{}/{name}", package.name) };
             said.push(format!("bench target '{name}': not compared, {why}"));
         }
     }

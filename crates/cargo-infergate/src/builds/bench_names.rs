@@ -30,7 +30,7 @@ pub fn advice(target: &BenchTarget) -> Result<String> {
 fn remedy(names: &BTreeSet<String>) -> String {
     let names: Vec<&String> = names.iter().collect();
     match names.is_empty() {
-        true => "the command `init` adds one".into(),
+        true => "there are no benches of criterion or divan here, and for an engine the command `init` adds one".into(),
         false => format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", ")),
     }
 }

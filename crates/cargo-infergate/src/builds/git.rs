@@ -61,6 +61,9 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     let spec = format!("{revision}^{{commit}}");
     git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]).ok().with_context(|| {
+        if git(folder, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
+            return "this repository has no commit yet; commit what head is to be compared with".to_owned();
+        }
         format!("revision '{revision}' is not known here; fetch it first (a shallow clone has only its own), or name another")
     })
 }

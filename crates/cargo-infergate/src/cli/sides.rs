@@ -14,6 +14,7 @@ use super::revision::{Slot, Tree};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
+use crate::builds::profiles;
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::Note;
@@ -191,7 +192,12 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
         let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), Tree::folder)?;
-        notes.extend(tree.dependencies(&bench_target::lock_file(&here)?)?.map(Note::from));
+        let lock = bench_target::lock_file(&here)?;
+        notes.extend(tree.dependencies(&lock)?.map(Note::from));
+        let manifest = |lock: &Path| lock.with_file_name("Cargo.toml");
+        let was = manifest(&bench_target::lock_file(&tree.folder()?)?);
+        let profile = config.bench.profile.as_deref();
+        notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
         notes.extend(feature_changes(config, &tree, &here));
     }
     let at = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, config));

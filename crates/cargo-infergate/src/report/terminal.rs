@@ -108,7 +108,13 @@ pub fn subject(receipt: &Receipt) -> String {
 
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
     if engine.is_of_benches() {
-        return printable(&format!("benches of {}, {}", engine.model, machine.class)).into_owned();
+        let mut targets: Vec<&str> = Vec::new();
+        for target in engine.model.split(',') {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        return printable(&format!("benches of {}, {}", targets.join(", "), machine.class)).into_owned();
     }
     let EngineInfo { name, version, model, dtype, .. } = engine;
     // Programs of somebody's own compute in whatever they like.

@@ -65,13 +65,35 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     assert!(line.contains("is one of several packages: a, b; name one with --bench-package"), "{line}");
     let line = error(gate(&sandbox, &["--bench-target=*", "--bench-features=txet"]));
     assert!(line.contains("'txet' is a feature of no package here"), "{line}");
+    for name in ["a", "b"] {
+        let manifest = MANIFEST.replace("'parser'", &format!("'{name}'"));
+        sandbox.write(&format!("{name}/Cargo.toml"), &format!("{manifest}{NEEDS}"));
+    }
+    let line = error(gate(&sandbox, &["--bench-target=*"]));
+    let each = ["a/parse, which takes --bench-features text", "b/parse, which takes --bench-features text"];
+    assert!(each.iter().all(|one| line.contains(one)), "each with its package: {line}");
 }
+
+#[test]
+fn a_folder_without_a_package_says_where_some_are() {
+    let sandbox = empty_repository();
+    sandbox.write("rust/parser/Cargo.toml", MANIFEST);
+    sandbox.write("rust/parser/benches/parse.rs", BENCH);
+    commit(&sandbox, "rust/parser/src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n", "first");
+    let line = error(gate(&sandbox, &[]));
+    assert!(
+        line.contains("no Cargo.toml in this folder or above it; go to the folder of a package: rust/parser"),
+        "{line}"
+    );
+}
+
+/// What the bench target asks for.
+const NEEDS: &str = "required-features = ['text', 'std']\n\n[features]\ntext = []\nstd = []\ndefault = ['std']\n";
 
 #[test]
 fn features_that_a_bench_target_needs_are_named() {
     let sandbox = repository();
-    let needs = "required-features = ['text', 'std']\n\n[features]\ntext = []\nstd = []\ndefault = ['std']\n";
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}{needs}"));
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}{NEEDS}"));
     for arguments in [&[][..], &["--bench-target=*"]] {
         let line = error(gate(&sandbox, arguments));
         assert!(line.contains("parse, which takes --bench-features text"), "{line}");

@@ -28,7 +28,6 @@ path = "bench.rs"
 harness = false
 "#;
 
-/// A repository with one commit: an engine that takes 1 ms a step.
 /// A sandbox that is a repository of git's own, without a commit.
 pub fn empty_repository() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -37,6 +36,7 @@ pub fn empty_repository() -> Sandbox {
     sandbox
 }
 
+/// A repository with one commit: an engine that takes 1 ms a step.
 pub fn repository() -> Sandbox {
     let sandbox = empty_repository();
     sandbox.write("Cargo.toml", MANIFEST);
@@ -125,6 +125,12 @@ fn what_cannot_be_checked_out_is_said_before_anything_is_built() {
     assert!(line.contains("revision 'no-such-branch' is not known here; fetch it"), "{line}");
     let line = error(gate(&sandbox, "HEAD:engine.rs", &[]));
     assert!(line.contains("is not known here"), "a file is no revision: {line}");
+    let new = empty_repository();
+    new.write("Cargo.toml", MANIFEST);
+    new.write("engine.rs", "");
+    new.write("bench.rs", WORKER);
+    let line = error(gate(&new, "HEAD", &[]));
+    assert!(line.contains("this repository has no commit yet"), "{line}");
     let outside = Sandbox::new();
     let line = error(gate(&outside, "HEAD", &[]));
     assert!(line.contains("--against needs a git repository"), "{line}");

@@ -43,7 +43,11 @@ fn comments_and_documents_are_not_timed() {
 fn code_that_differs_is_timed() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
-    gate(&sandbox, "HEAD", OUT).success();
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    sandbox.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\ndebug = 1\n"));
+    let said = gate(&sandbox, "HEAD", OUT).success();
+    let profiles = "- cargo's profiles differ: profile.bench.debug is 1 in head, not set in base\n";
+    assert!(stdout(&said).contains(profiles), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
 }

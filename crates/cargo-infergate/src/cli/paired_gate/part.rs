@@ -69,7 +69,7 @@ impl Lost {
             Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
             Some((true, true)) | None => (&mut self.in_head, ""),
         };
-        let why = format!("bench target '{}' is not compared{whose}: {error:#}", bench.target);
+        let why = format!("bench target '{}' is not compared{whose}: {error:#}", bench.name());
         output::line(&why);
         list.push(why);
         Ok(())

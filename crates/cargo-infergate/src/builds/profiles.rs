@@ -1,0 +1,46 @@
+//! Cargo's profiles in two checkouts: another one makes another program of the same source.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use infergate_core::printable::first_of;
+use toml::{Table, Value};
+
+use super::swap::table;
+
+/// As many keys are named; the others are counted.
+const NAMED: usize = 8;
+
+/// How the profiles that a bench is built with differ, by the manifest at the root of each workspace; `None` where they do not, or
+/// cargo could not read one either.
+pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<String> {
+    let (was, is) = (table(base).ok()?, table(head).ok()?);
+    let names = ["release", "bench"].into_iter().chain(profile);
+    let all = |manifest: &Table| {
+        let mut keys = BTreeMap::new();
+        for name in names.clone() {
+            let own = manifest.get("profile").and_then(|profiles| profiles.get(name));
+            own.into_iter().for_each(|own| flatten(&format!("profile.{name}"), own, &mut keys));
+        }
+        keys
+    };
+    let (was, is) = (all(&was), all(&is));
+    let mut keys: Vec<&String> = was.keys().chain(is.keys()).filter(|key| was.get(*key) != is.get(*key)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let value = |values: &BTreeMap<String, String>, key| values.get(key).map_or("not set", String::as_str).to_owned();
+    let said: Vec<String> = keys
+        .into_iter()
+        .map(|key| format!("{key} is {} in head, {} in base", value(&is, key), value(&was, key)))
+        .collect();
+    (!said.is_empty()).then(|| format!("cargo's profiles differ: {}", first_of(&said, NAMED, "; ")))
+}
+
+fn flatten(name: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| flatten(&format!("{name}.{key}"), value, keys)),
+        value => {
+            keys.insert(name.to_owned(), value.to_string());
+        }
+    }
+}
