@@ -99,7 +99,7 @@ pub fn build(target: &BenchTarget) -> Result<Built> {
         target.target,
         criterion_front::PACKAGE
     );
-    output::say("building the bench target (some minutes the first time)");
+    output::line(&format!("building bench target '{}' (some minutes the first time)", target.name()));
     let (executable, _) = run(target, None)?;
     executable.with_context(|| {
         format!(
@@ -187,7 +187,7 @@ fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
 /// # Errors
 /// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
 pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
-    output::line(&format!("building the bench target of {} (some minutes the first time)", place.name));
+    output::line(&format!("building bench target '{}' of {} (some minutes the first time)", target.name(), place.name));
     let (executable, said) = run(target, Some(place))?;
     if let Some(executable) = executable {
         return Ok(executable);

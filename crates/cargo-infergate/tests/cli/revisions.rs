@@ -132,6 +132,7 @@ fn what_cannot_be_checked_out_is_said_before_anything_is_built() {
     let line = error(gate(&new, "HEAD", &[]));
     assert!(line.contains("this repository has no commit yet"), "{line}");
     let outside = Sandbox::new();
+    outside.write("Cargo.toml", MANIFEST);
     let line = error(gate(&outside, "HEAD", &[]));
     assert!(line.contains("--against needs a git repository"), "{line}");
 }

@@ -59,7 +59,7 @@ fn strsim(version: &str, distance: usize) -> Sandbox {
 /// What `gate --against HEAD` says from where base is built.
 fn of_base(sandbox: &Sandbox) -> String {
     let said = stderr(&run(sandbox, &["gate", "--against=HEAD", "--cases=decode/p8"]));
-    said.split("building the bench target of").nth(1).expect("base is built").to_owned()
+    said.split("building bench target 'inference' of").nth(1).expect("base is built").to_owned()
 }
 
 #[test]

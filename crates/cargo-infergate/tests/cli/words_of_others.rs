@@ -34,6 +34,22 @@ fn script() -> String {
     format!("#!/bin/sh\nprintf '{sh}'\nprintf '{sh}' >&2\nexit 3\n")
 }
 
+/// The front's words for benches that nobody runs; what can be done stands in the error, too.
+#[test]
+fn a_main_that_is_not_criterions_is_named() {
+    let sandbox = Sandbox::new();
+    let front = include_str!("../../../../src/criterion/director.rs");
+    let (_, words) = front.split_once("\"error: the bench '{}' ").expect("its words");
+    let words = words.split_once('"').expect("their end").0;
+    let worker =
+        sandbox.write("worker.sh", &format!("#!/bin/sh\necho \"error: the bench 'own' {words}\" >&2\nexit 2\n"));
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut process = sandbox.process(&["bench", "--model=fake"]);
+    process.args(QUICK).arg("--worker").arg(&worker);
+    let said = stderr(&assert_cmd::Command::from_std(process).assert().code(2));
+    assert!(said.trim_end().ends_with("main has to be criterion_main!, with all its groups"), "{said}");
+}
+
 #[test]
 fn a_workers() {
     let sandbox = Sandbox::new();

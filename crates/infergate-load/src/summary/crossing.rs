@@ -66,7 +66,7 @@ fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
 /// `None` where it is not finite.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
-    let is_even = values.len() % 2 == 0;
+    let is_even = values.len().is_multiple_of(2);
     let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
     let high = above.iter().copied().filter(|_| is_even).min_by(f64::total_cmp).unwrap_or(*low);
     Some(*low / 2.0 + high / 2.0).filter(|median| median.is_finite())
