@@ -33,7 +33,6 @@ struct Found {
 /// # Errors
 /// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
-    ensure_in_package(folder)?;
     let is_list = target.target.contains([',', '*', '?']);
     let is_unnamed = target.target == BenchTarget::default().target;
     let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
@@ -86,7 +85,7 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
 }
 
 /// Refuses a folder without a package, whose repository may have some further below.
-fn ensure_in_package(folder: &Path) -> Result<()> {
+pub fn ensure_in_package(folder: &Path) -> Result<()> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if folder.ancestors().any(|above| above.join("Cargo.toml").is_file()) {
         return Ok(());

@@ -179,6 +179,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         config.measured.memory.case = server_program::memory_case()?;
     }
     early::calibrations(&config)?;
+    if is_of_benches {
+        bench_choice::ensure_in_package(Path::new("."))?;
+    }
     let asked = Asked {
         memory: false,
         users: is_server,
