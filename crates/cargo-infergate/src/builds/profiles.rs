@@ -11,16 +11,24 @@ use super::swap::table;
 /// As many keys are named; the others are counted.
 const NAMED: usize = 8;
 
+/// Cargo refuses a circle, and is asked later.
+const MOST_PARENTS: usize = 16;
+
 /// How the profiles that a bench is built with differ, by the manifest at the root of each workspace; `None` where they do not, or
 /// cargo could not read one either.
 pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<String> {
     let (was, is) = (table(base).ok()?, table(head).ok()?);
-    let names = ["release", "bench"].into_iter().chain(profile);
     let all = |manifest: &Table| {
+        let own = |name: &str| manifest.get("profile")?.get(name);
+        // Cargo's profile for benches has that for releases as its parent.
+        let parent = |name: &String| match own(name).and_then(|own| own.get("inherits")?.as_str()) {
+            None => (name == "bench").then(|| "release".to_owned()),
+            parent => parent.map(str::to_owned),
+        };
+        let names = std::iter::successors(Some(profile.unwrap_or("bench").to_owned()), parent).take(MOST_PARENTS);
         let mut keys = BTreeMap::new();
-        for name in names.clone() {
-            let own = manifest.get("profile").and_then(|profiles| profiles.get(name));
-            own.into_iter().for_each(|own| flatten(&format!("profile.{name}"), own, &mut keys));
+        for (name, own) in names.filter_map(|name| Some((format!("profile.{name}"), own(&name)?))) {
+            flatten(&name, own, &mut keys);
         }
         keys
     };

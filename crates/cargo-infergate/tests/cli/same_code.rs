@@ -52,6 +52,24 @@ fn code_that_differs_is_timed() {
     assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
 }
 
+/// Of a profile with a parent, the parent's keys count; those of one that is not used do not.
+#[test]
+fn a_profile_that_differs_in_its_parent_is_named() {
+    let sandbox = repository();
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let profiles = |debug: &str| {
+        let unused = debug.replace("debug", "[profile.unused]\ninherits = 'release'\ndebug");
+        format!(
+            "{manifest}\n[profile.mine]\ninherits = 'theirs'\n[profile.theirs]\ninherits = 'release'\n{debug}{unused}"
+        )
+    };
+    commit(&sandbox, "Cargo.toml", &profiles(""), "profiles");
+    sandbox.write("Cargo.toml", &profiles("debug = 1\n"));
+    let said = gate(&sandbox, "HEAD", &[OUT, &["--bench-profile=mine"]].concat()).success();
+    let expected = "- cargo's profiles differ: profile.theirs.debug is 1 in head, not set in base\n";
+    assert!(stdout(&said).contains(expected), "{}", stdout(&said));
+}
+
 #[test]
 fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
     let sandbox = repository();
