@@ -5,10 +5,12 @@
     python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2
     python3 scripts/layout_gates.py --command PATH --layouts 1             # one build a side, to compare with
 
-What is finished stays in the folder --place, and the next call goes on there: it prints the table of all that is in it. PATH is a
-`cargo-infergate` that is built already. A quiet machine is needed: other programs make gates inconclusive.
+Each gate that ends is a line of --results, and the next call goes on behind the last one: it prints the table of all that are in it.
+Without --command it prints that table and gates nothing. PATH is a `cargo-infergate` that is built already. A quiet machine is needed:
+other programs make gates inconclusive. Two calls at once need two folders (--place), and a core each.
 """
 import argparse
+import datetime
 import json
 import pathlib
 import re
@@ -293,7 +295,9 @@ def one(place, name, crate, kind, number, arguments):
         sum(not names for names in found["named"].values())
     wrong = [bench for bench in found["regressed"] if not any(reaches(pattern, bench) for pattern in reached)]
     hit = [bench for bench in found["regressed"] if bench not in wrong]
-    return {"crate": name, "kind": kind, "number": number, "what": what, "layouts": arguments.layouts, **found, "found": bool(hit), "beside": wrong}
+    del found["named"]
+    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "layouts": arguments.layouts,
+            **found, "found": bool(hit), "beside": wrong}
 
 
 def table(results):
@@ -315,19 +319,22 @@ def table(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--command", type=pathlib.Path, required=True)
+    parser.add_argument("--command", type=pathlib.Path)
     parser.add_argument("--crates", default=",".join(CRATES))
     parser.add_argument("--moves", type=int, default=GATES)
     parser.add_argument("--slower", type=int, default=GATES)
     parser.add_argument("--layouts", type=int, default=0, help="as the gate's flag; 0 leaves it out")
     parser.add_argument("--explain", default="", help="cases to explain in gates that only move code, by comma")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "layout-gates")
+    parser.add_argument("--results", type=pathlib.Path, default=PARTS / "results.jsonl")
     arguments = parser.parse_args()
+    kept = arguments.results.resolve()
+    results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
+    if arguments.command is None:
+        return table([one for one in results if one["layouts"] == arguments.layouts])
     arguments.command = arguments.command.resolve()
     place = arguments.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
-    kept = place / "results.jsonl"
-    results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     asked = [(name, kind, number) for name in arguments.crates.split(",") for kind, count in (("moves", arguments.moves), ("slower", arguments.slower))
              for number in range(min(count, GATES))]
     for name, kind, number in asked:

@@ -4,9 +4,11 @@ pub mod search;
 mod session;
 
 use infergate_core::load::{RequestRecord, Window};
+use infergate_core::stats::quantile;
 
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
 use crate::summary::token_counts::{TokenCounts, compare};
+use crate::summary::values::Values;
 use crate::summary::{LevelSummary, summarise, summarise_target};
 
 /// The part of a measured gap that the client's own error may be.
@@ -51,7 +53,7 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
         reasons.push(format!("the engine was cut short: {why}"));
     }
     let many_targets = level.requests.iter().map(|record| record.target).max().unwrap_or(0);
-    let gaps = (0..=many_targets).filter_map(|target| summarise_target(level, target).itl_ns.at(0.5));
+    let gaps = (0..=many_targets).filter_map(|target| middle_gap_ns(&summarise_target(level, target).itl_ns));
     // The fastest one is the one that takes the most care.
     let fastest_itl_ns = gaps.min_by(f64::total_cmp);
     let error = audit.and_then(|audit| audit.gap_error_ns.p99.or(audit.gap_error_ns.max));
@@ -99,6 +101,13 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
         ));
     }
     reasons
+}
+
+/// The median gap between pieces that did not come together, which is what a client can get wrong.
+fn middle_gap_ns(gaps: &Values) -> Option<f64> {
+    let middle_ns = gaps.at(0.5)?;
+    let apart = || gaps.values.iter().copied().filter(|ns| *ns > 0.0).collect::<Vec<_>>();
+    if middle_ns > 0.0 { Some(middle_ns) } else { quantile(&apart(), 0.5) }
 }
 
 /// Why the load was not what was asked for, where anything was measured.

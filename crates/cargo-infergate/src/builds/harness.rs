@@ -17,6 +17,7 @@ use super::lock_file::{field, packages};
 use super::workspace::{self, Package};
 use super::{bench_target, checkout_folder, features};
 use crate::config::BenchTarget;
+use infergate_core::printable::first_of;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerError;
 
@@ -28,6 +29,9 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Files of a harness, and their bytes in all: more is no harness but somebody's data.
 const MAX_FILES: usize = 1_000;
 const MAX_BYTES: u64 = 64 << 20;
+
+/// As many of them are named; the others are counted.
+const NAMED: usize = 6;
 
 /// Crates that compute, by the beginnings of their names: with another feature they compute otherwise.
 const NUMERIC: [&str; 25] = [
@@ -104,7 +108,8 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
     })?;
     ensure_same(&before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
-    Ok(Some(format!("head's harness was laid over it ({}; {added} packages more)", files.join(", "))))
+    let named = first_of(&files, NAMED, ", ");
+    Ok(Some(format!("head's harness was laid over it ({named}; {added} packages more)")))
 }
 
 /// Everything beside the bench targets' sources, below the package's folder. Of a bench target that lies among the package's own

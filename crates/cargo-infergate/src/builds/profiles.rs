@@ -1,4 +1,4 @@
-//! Cargo's profiles in two checkouts: another one makes another program of the same source.
+//! Cargo's profiles and settings in two checkouts: others make another program of the same source.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +14,11 @@ const NAMED: usize = 8;
 /// Cargo refuses a circle, and is asked later.
 const MOST_PARENTS: usize = 16;
 
-/// How the profiles that a bench is built with differ, by the manifest at the root of each workspace; `None` where they do not, or
-/// cargo could not read one either.
+/// The tables of `.cargo/config.toml` that choose how a program is compiled.
+const COMPILING: [&str; 4] = ["build", "profile", "target", "unstable"];
+
+/// How the profiles that a bench is built with and cargo's settings differ, by the manifest at the root of each workspace and the
+/// settings beside it; `None` where they do not, or cargo could not read one either.
 pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<String> {
     let (was, is) = (table(base).ok()?, table(head).ok()?);
     let all = |manifest: &Table| {
@@ -33,6 +36,7 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
         keys
     };
     let (was, is) = (all(&was), all(&is));
+    let (was, is) = (with_settings(was, base), with_settings(is, head));
     let mut keys: Vec<&String> = was.keys().chain(is.keys()).filter(|key| was.get(*key) != is.get(*key)).collect();
     keys.sort_unstable();
     keys.dedup();
@@ -41,7 +45,18 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
         .into_iter()
         .map(|key| format!("{key} is {} in head, {} in base", value(&is, key), value(&was, key)))
         .collect();
-    (!said.is_empty()).then(|| format!("cargo's profiles differ: {}", first_of(&said, NAMED, "; ")))
+    (!said.is_empty()).then(|| format!("cargo's settings differ: {}", first_of(&said, NAMED, "; ")))
+}
+
+/// `keys` of a manifest, and those of the settings beside it.
+fn with_settings(mut keys: BTreeMap<String, String>, manifest: &Path) -> BTreeMap<String, String> {
+    let place = manifest.with_file_name(".cargo");
+    let file = ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file());
+    let settings = file.and_then(|file| table(&file).ok()).unwrap_or_default();
+    for (name, values) in COMPILING.iter().filter_map(|name| Some((name, settings.get(*name)?))) {
+        flatten(&format!(".cargo/config.toml's {name}"), values, &mut keys);
+    }
+    keys
 }
 
 fn flatten(name: &str, value: &Value, keys: &mut BTreeMap<String, String>) {

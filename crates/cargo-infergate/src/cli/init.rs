@@ -71,6 +71,8 @@ pub fn run(asked: &Init) -> Result<i32> {
 pub struct Source {
     /// The value of its dependency: `"0.1.0"`, `{ git = "..." }`.
     pub value: String,
+    /// Whether the user named it.
+    is_asked: bool,
     /// What to know of it.
     note: Option<String>,
 }
@@ -88,15 +90,16 @@ impl Source {
                 Some(root) => {
                     let root = root.to_string_lossy().into_owned();
                     let note = format!(
-                        "Cargo.toml takes infergate from {root}, where this command was built; before you share it, name its \
-                         repository: init --from URL"
+                        "Cargo.toml takes infergate from {root}, where this command was built, and no other machine has that; before \
+                         CI builds it: cargo infergate init --from {}",
+                        env!("CARGO_PKG_REPOSITORY")
                     );
-                    return Ok(Self { value: format!("{{ path = {} }}", text(&root)), note: Some(note) });
+                    return Ok(Self { value: format!("{{ path = {} }}", text(&root)), is_asked: false, note: Some(note) });
                 }
                 None => text(env!("CARGO_PKG_VERSION")),
             },
         };
-        Ok(Self { value, note: None })
+        Ok(Self { value, is_asked: given.is_some(), note: None })
     }
 }
 
@@ -148,7 +151,7 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     );
     let was = read_text(&path, MAX_FILE_BYTES)?;
     let manifest = Manifest::parse(&was)?;
-    let text = manifest.with_benches(&from.value)?;
+    let text = manifest.with_benches(&from.value, from.is_asked)?;
     let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
     let mut files = vec![File::grown("Cargo.toml", path, new_lines(&was, &text), text)];
     for (path, text, call) in [
@@ -170,6 +173,9 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     files.push(in_folder("infergate.toml", include_str!("../../templates/init/infergate.toml")));
 
     let mut notes: Vec<String> = from.note.clone().into_iter().collect();
+    if from.is_asked && manifest.depends_on("infergate") && manifest.section_of_path().is_none() {
+        notes.push("--from changes nothing: Cargo.toml names where it takes infergate from".into());
+    }
     let root = git(folder, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
     if let Some(root) = root {
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?;

@@ -45,9 +45,13 @@ fn code_that_differs_is_timed() {
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
     sandbox.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\ndebug = 1\n"));
+    sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebug-assertions=no']\n[term]\nverbose = false\n");
     let said = gate(&sandbox, "HEAD", OUT).success();
-    let profiles = "- cargo's profiles differ: profile.bench.debug is 1 in head, not set in base\n";
-    assert!(stdout(&said).contains(profiles), "{}", stdout(&said));
+    let flags = "[\"-Cdebug-assertions=no\"]";
+    let profiles = format!(
+        "- cargo's settings differ: .cargo/config.toml's build.rustflags is {flags} in head, not set in base; profile.bench.debug is 1 in head, not set in base\n"
+    );
+    assert!(stdout(&said).contains(&profiles), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
 }
@@ -66,7 +70,7 @@ fn a_profile_that_differs_in_its_parent_is_named() {
     commit(&sandbox, "Cargo.toml", &profiles(""), "profiles");
     sandbox.write("Cargo.toml", &profiles("debug = 1\n"));
     let said = gate(&sandbox, "HEAD", &[OUT, &["--bench-profile=mine"]].concat()).success();
-    let expected = "- cargo's profiles differ: profile.theirs.debug is 1 in head, not set in base\n";
+    let expected = "- cargo's settings differ: profile.theirs.debug is 1 in head, not set in base\n";
     assert!(stdout(&said).contains(expected), "{}", stdout(&said));
 }
 

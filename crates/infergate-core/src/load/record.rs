@@ -46,13 +46,17 @@ pub struct RequestRecord {
     pub input_tokens: Option<u64>,
     /// Output tokens, by the server's usage or the engine; `None` where it says nothing.
     pub output_tokens: Option<u64>,
+    /// Of `output_tokens`, reasoning that the server counted and did not send: no time of these is known. `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent_tokens: Option<u64>,
     /// Output tokens by a tokenizer's count of the answer's text; `None` where no tokenizer was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_tokens: Option<u64>,
     /// SHA-256 of the output, hex: of the token ids as little-endian u32 where they are known, else of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_sha256: Option<String>,
-    /// Attempts before this one that ended in 429 or 5xx. The request's start never moves.
+    /// Attempts before this one that ended in 429 or 5xx, or met a connection that the server had just closed. The request's
+    /// start never moves.
     #[serde(default)]
     pub retries: u32,
     /// Why it failed; `None` for one that completed.
@@ -67,11 +71,16 @@ impl RequestRecord {
         let counted = self.output_tokens.or(self.text_tokens);
         counted.unwrap_or(if pieces > 0 { pieces } else { self.chunk_ns.len() as u64 })
     }
+
+    /// Of [`tokens`](Self::tokens) those that were sent.
+    pub fn sent_tokens(&self) -> u64 {
+        self.tokens().saturating_sub(self.unsent_tokens.unwrap_or(0))
+    }
 }
 
 impl<'a> From<&'a RequestRecord> for Times<'a> {
     fn from(record: &'a RequestRecord) -> Self {
-        Self { start_ns: record.scheduled_ns, piece_ns: &record.chunk_ns, tokens: record.tokens() }
+        Self { start_ns: record.scheduled_ns, piece_ns: &record.chunk_ns, tokens: record.sent_tokens() }
     }
 }
 

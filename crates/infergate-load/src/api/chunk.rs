@@ -31,6 +31,7 @@ struct Choice<'a> {
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
     text: Text<'a>,
+    #[serde(deserialize_with = "reason")]
     finish_reason: Option<Reason>,
 }
 
@@ -71,6 +72,21 @@ pub struct Usage {
     pub prompt_tokens: Option<u64>,
     /// Tokens of the output.
     pub completion_tokens: Option<u64>,
+    completion_tokens_details: Option<Details>,
+}
+
+/// What kinds the tokens of an output are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Tokens of the output that are reasoning.
+    pub fn reasoning_tokens(self) -> Option<u64> {
+        self.completion_tokens_details?.reasoning_tokens
+    }
 }
 
 /// An error beside or in place of choices. Only its code is kept: its message may hold the prompt.
@@ -85,6 +101,8 @@ pub struct ServerError {
 pub enum Reason {
     /// `length`: all that was asked for.
     Length,
+    /// `abort` or `error`: the server gave it up.
+    Aborted,
     /// Anything else.
     Other,
 }
@@ -122,6 +140,11 @@ impl Chunk<'_> {
     }
 }
 
+/// One text under two names is sent once under each.
+fn first<'a>(text: &'a Text<'_>, other: &'a Text<'_>) -> &'a str {
+    if text.0.is_empty() { &other.0 } else { &text.0 }
+}
+
 impl Choice<'_> {
     fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let answer = |text| Piece { text, is_reasoning: false };
@@ -129,10 +152,13 @@ impl Choice<'_> {
         let delta = self.delta.iter().flat_map(move |delta| {
             let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref());
             let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
-            let thoughts = [&*delta.reasoning_content.0, &*delta.reasoning.0];
-            thoughts.into_iter().map(reasoning).chain([answer(&*delta.content.0)]).chain(calls.map(answer))
+            let thought = first(&delta.reasoning_content, &delta.reasoning);
+            // Beside a message its text can stand once more, as that of a plain completion.
+            let content = first(&delta.content, &self.text);
+            [reasoning(thought), answer(content)].into_iter().chain(calls.map(answer))
         });
-        delta.chain([answer(&*self.text.0)])
+        let plain = self.delta.is_none().then(|| answer(&*self.text.0));
+        delta.chain(plain)
     }
 }
 
@@ -184,11 +210,15 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Reason {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reason = Text::deserialize(deserializer)?;
-        Ok(if reason.0 == "length" { Self::Length } else { Self::Other })
-    }
+/// An empty one, which some servers send with every piece, is none.
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
+    let reason = Text::deserialize(deserializer)?;
+    Ok(match &*reason.0 {
+        "" => None,
+        "length" => Some(Reason::Length),
+        "abort" | "error" => Some(Reason::Aborted),
+        _ => Some(Reason::Other),
+    })
 }
 
 /// A list of few entries; none where it is null. An entry that says nothing has two bytes, and takes two hundred here.

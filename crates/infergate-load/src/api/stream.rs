@@ -30,6 +30,10 @@ pub struct Completion {
     counted: Option<u64>,
     /// Each piece so far said how many tokens there are.
     each_counted: bool,
+    /// Tokens of the output that are reasoning, by the server's count.
+    reasoning_tokens: Option<u64>,
+    /// A piece of reasoning came.
+    sends_reasoning: bool,
     finish: Option<Reason>,
     done: bool,
 }
@@ -45,6 +49,8 @@ impl Completion {
             read_bytes: 0,
             counted: None,
             each_counted: true,
+            reasoning_tokens: None,
+            sends_reasoning: false,
             finish: None,
             done: false,
         }
@@ -93,12 +99,18 @@ impl Completion {
         let mut events = std::mem::take(&mut self.events);
         let outcome = events.finish(|event| self.take(last_ns, event, record).map_err(Fault::Failure));
         outcome.map_err(Failure::from)?;
+        if self.finish == Some(Reason::Aborted) {
+            return Err(failure(FailureClass::CutStream, "the server says that it gave the answer up (its finish reason)"));
+        }
         if !self.done && self.finish.is_none() {
             return Err(failure(FailureClass::CutStream, "the stream ended before [DONE] and before a finish reason"));
         }
-        if !self.each_counted || record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
+        if record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
             record.chunk_tokens.clear();
         }
+        // Some gateways send a count of none with every answer.
+        record.output_tokens = record.output_tokens.filter(|tokens| *tokens > 0 || record.chunk_ns.is_empty());
+        record.unsent_tokens = self.unsent_tokens(record);
         record.output_sha256 = Some(sha256::hex(self.hash.finalize_reset().as_slice()));
         self.judge_length(exact, record)
     }
@@ -154,6 +166,7 @@ impl Completion {
         let mut is_output = false;
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
+            self.sends_reasoning |= piece.is_reasoning;
             self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
@@ -170,9 +183,14 @@ impl Completion {
                 return Err(failure(FailureClass::WrongLength, detail));
             }
         }
+        if is_output && counted.is_none() {
+            // A count of before this piece is none of the answer.
+            record.output_tokens = None;
+        }
         if let Some(usage) = chunk.usage {
             record.input_tokens = usage.prompt_tokens.or(record.input_tokens);
             record.output_tokens = counted.or(record.output_tokens);
+            self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);
         }
         self.finish = chunk.finish_reason().or(self.finish);
         Ok(())
@@ -183,9 +201,19 @@ impl Completion {
         let tokens = counted.and_then(|now| now.checked_sub(self.counted.unwrap_or(0)));
         match tokens.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0) {
             Some(tokens) if self.each_counted => record.chunk_tokens.push(tokens),
-            _ => self.each_counted = false,
+            _ => {
+                self.each_counted = false;
+                // A request that fails later keeps no count for some pieces only.
+                record.chunk_tokens.clear();
+            }
         }
         self.counted = counted;
+    }
+
+    /// Reasoning that the server counts and keeps for itself, where it can be: an answer has at least one token beside it.
+    fn unsent_tokens(&self, record: &RequestRecord) -> Option<u64> {
+        let hidden = self.reasoning_tokens.filter(|tokens| *tokens > 0 && !self.sends_reasoning);
+        hidden.filter(|tokens| record.output_tokens.is_some_and(|all| all > *tokens))
     }
 }
 

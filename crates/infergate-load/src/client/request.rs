@@ -25,7 +25,12 @@ use crate::target::live::Live;
 /// Bytes of an error's body that are read, to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
-const AFTER_DONE: Duration = Duration::from_millis(500);
+/// Its user waits as long, and nothing is in flight then.
+const AFTER_DONE: Duration = Duration::from_millis(20);
+/// The same for the text behind a status that is an error.
+const AFTER_STATUS: Duration = Duration::from_secs(1);
+/// A server that closes an old connection, since nobody used it, can meet a request that is on its way. This is over as soon.
+const STALE: Duration = Duration::from_millis(100);
 /// The longest wait that a server may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
@@ -65,7 +70,7 @@ enum Miss {
     Final(Failure),
     /// It may be tried again, after this.
     Again(Failure, Option<Duration>),
-    /// An old connection was closed just when it was used again: no attempt at all.
+    /// An old connection was closed just when it was used again.
     Stale(Failure),
 }
 
@@ -158,7 +163,7 @@ impl Endpoint {
             let was_open = connection.is_some();
             match self.attempt(body.clone(), output_tokens, connection, record, run).await {
                 Ok(()) => return Ok(()),
-                Err(Miss::Stale(_)) if was_open => {}
+                Err(Miss::Stale(_)) if was_open => record.retries += 1,
                 Err(Miss::Again(_, after)) if record.retries + 1 < self.limits.attempts => {
                     record.retries += 1;
                     // Without a word from the server: half a second, one, two...
@@ -179,6 +184,7 @@ impl Endpoint {
         run: (RunClock, &Live),
     ) -> Result<(), Miss> {
         let (clock, live) = run;
+        record.first_byte_ns = None;
         // Left empty by every way out that does not end an answer.
         let open = match connection.take() {
             Some(mut open) => open.is_ready().await.then_some(open),
@@ -198,16 +204,19 @@ impl Endpoint {
         *request.method_mut() = hyper::Method::POST;
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = self.headers.clone();
+        let sent = Instant::now();
         let response = open.send(request).await.map_err(|error| {
             let failure = of_http(&error);
-            if reused && open.times.first_ns().is_none() { Miss::Stale(failure) } else { Miss::Final(failure) }
+            let is_stale = reused && open.times.first_ns().is_none() && sent.elapsed() < STALE;
+            if is_stale { Miss::Stale(failure) } else { Miss::Final(failure) }
         })?;
         record.first_byte_ns = open.first_byte_ns();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
             let after = retry_after(&response);
             // Read to its end, so that the connection can be used again.
-            if Limited::new(response.into_body(), MAX_ERROR_BYTES).collect().await.is_ok() {
+            let rest = Limited::new(response.into_body(), MAX_ERROR_BYTES).collect();
+            if timeout(AFTER_STATUS, rest).await.is_ok_and(|rest| rest.is_ok()) {
                 *connection = Some(open);
             }
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
@@ -258,10 +267,10 @@ async fn read_body(
         };
         match frame {
             None => return Ok(true),
-            // What comes after the end of the answer takes nothing away from it; empty lines may belong to it.
+            // What comes after the end of the answer takes nothing away from it; empty lines and trailers may belong to it.
             Some(frame) if completion.is_done() => {
-                let bytes = frame.ok().and_then(|frame| frame.into_data().ok());
-                if bytes.is_none_or(|bytes| !bytes.trim_ascii().is_empty()) {
+                let Ok(frame) = frame else { return Ok(false) };
+                if frame.into_data().is_ok_and(|bytes| !bytes.trim_ascii().is_empty()) {
                     return Ok(false);
                 }
             }

@@ -19,7 +19,8 @@ pub struct TokenCounts {
 pub fn compare<'a>(requests: impl IntoIterator<Item = &'a RequestRecord>) -> Option<TokenCounts> {
     let completed = requests.into_iter().filter(|record| record.failure.is_none());
     let mut counts = TokenCounts::default();
-    for (usage, text) in completed.filter_map(|record| record.output_tokens.zip(record.text_tokens)) {
+    let sent = |record: &RequestRecord| record.output_tokens.map(|_| record.sent_tokens());
+    for (usage, text) in completed.filter_map(|record| sent(record).zip(record.text_tokens)) {
         let apart = usage.abs_diff(text);
         counts.both += 1;
         counts.same += u64::from(apart == 0);

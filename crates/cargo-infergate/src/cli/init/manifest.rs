@@ -47,15 +47,30 @@ impl Manifest {
         sections.chain(list.map(|bench| bench as &dyn TableLike)).filter_map(|bench| bench.get("name")?.as_str())
     }
 
-    fn depends_on(&self, name: &str) -> bool {
+    pub fn depends_on(&self, name: &str) -> bool {
         let tables =
             ["dependencies"].iter().chain(&DEVELOPMENT).filter_map(|key| self.document.get(key)?.as_table_like());
         tables.into_iter().any(|table| table.contains_key(name))
     }
 
-    /// Its text with infergate as a development dependency and its two bench targets, as far as they are missing.
-    pub fn with_benches(&self, infergate: &str) -> Result<String> {
+    /// Where a folder alone is named for infergate, as `init` writes it: the section of that line.
+    pub fn section_of_path(&self) -> Option<&'static str> {
+        DEVELOPMENT.into_iter().find(|section| {
+            let known = self.document.get(section).and_then(|section| section.get("infergate")?.as_inline_table());
+            known.is_some_and(|known| known.len() == 1 && known.contains_key("path"))
+        })
+    }
+
+    /// Its text with infergate as a development dependency and its two bench targets, as far as they are missing. With `is_asked`
+    /// `infergate` also comes in place of a folder.
+    pub fn with_benches(&self, infergate: &str, is_asked: bool) -> Result<String> {
         let mut document = self.document.clone();
+        if let Some(section) = self.section_of_path().filter(|_| is_asked) {
+            let known = document[section]["infergate"].as_value_mut().context("Cargo.toml: infergate is no value")?;
+            let around = known.decor().clone();
+            *known = infergate.parse().with_context(|| format!("infergate = {infergate}"))?;
+            *known.decor_mut() = around;
+        }
         // What has no place yet comes to the end.
         let mut sections = String::new();
         let mut dependencies = vec![("anyhow", "\"1\""), ("infergate", infergate)];

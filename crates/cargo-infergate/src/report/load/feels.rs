@@ -23,6 +23,8 @@ pub fn wait(ttft_ns: f64) -> &'static str {
 /// How a stream with this gap feels to its reader.
 pub fn smoothness(itl_ns: f64) -> &'static str {
     match itl_ns {
+        // Most pieces come together with the one before: what a reader waits for is no gap of the middle.
+        ns if ns <= 0.0 => "in bursts",
         ns if ns < INSTANT_NS => "instant",
         ns if ns <= SLUGGISH_NS => "acceptable",
         _ => "sluggish",

@@ -102,8 +102,14 @@ fn a_connection_is_used_again_and_a_closed_one_is_made_anew() {
 fn a_connection_that_is_closed_as_it_is_used_again_is_no_failure() {
     let script = Script::new([answer(1, 1, 2), vec![Act::Close], answer(1, 1, 2)]);
     let all = requests(&script, 2, Limits::default());
-    assert!(all.iter().all(|(record, outcome)| outcome.is_ok() && record.retries == 0), "{all:?}");
-    assert_eq!(script.dials.get(), 2);
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()), "{all:?}");
+    let retries: Vec<u32> = all.iter().map(|(record, _)| record.retries).collect();
+    assert_eq!((retries, script.dials.get()), (vec![0, 1], 2), "it is made again, and said");
+    let late = vec![wait_ms(100), Act::Close];
+    let script = Script::new([answer(1, 1, 2), late, answer(1, 1, 2)]);
+    let (record, outcome) = requests(&script, 2, Limits::default()).remove(1);
+    let class = outcome.expect_err("the server had begun to work on it").class;
+    assert_eq!((class, record.retries, script.dials.get()), (FailureClass::CutStream, 0, 1));
     let (_, class) = failure(vec![Act::Close]);
     assert_eq!(class, FailureClass::CutStream, "a new connection that is closed is one");
 }
@@ -125,7 +131,39 @@ fn what_goes_on_behind_done_is_not_waited_for_either() {
     let script = Script::new([acts]);
     let all = requests(&script, 2, Limits::default());
     assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
-    assert_eq!((all[1].0.scheduled_ns, script.dials.get()), (500 * MS, 2));
+    assert_eq!((all[1].0.scheduled_ns, script.dials.get()), (20 * MS, 2));
+}
+
+#[test]
+fn trailers_behind_done_keep_the_connection() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let head = HEAD.replace("Transfer", "Trailer: x-took\r\nTransfer");
+    let script = Script::new([vec![send(head), send(last), send("0\r\nx-took: 1\r\n\r\n")]]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    assert_eq!(script.dials.get(), 1);
+}
+
+#[test]
+fn a_refusal_whose_text_does_not_end_keeps_its_status_and_is_made_again() {
+    let full = send("HTTP/1.1 503 Full\r\nRetry-After: 2\r\nContent-Length: 600\r\n\r\nSECRET");
+    let script = Script::new([vec![full.clone(), Act::Hang], answer(10, 10, 4)]);
+    let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+    assert_eq!((outcome, record.retries, script.dials.get()), (Ok(()), 1, 2));
+    assert_eq!(record.chunk_ns.first(), Some(&(3_010 * MS)), "a second for the text, two that the server asks for");
+    let script = Script::new([vec![full, Act::Hang]]);
+    let (_, outcome) = requests(&script, 1, Limits::default()).remove(0);
+    assert_eq!(outcome.expect_err("it stays full").class, FailureClass::Status5xx);
+}
+
+/// What an earlier attempt saw is none of the last one's, whose times have to follow each other.
+#[test]
+fn an_attempt_that_meets_nothing_has_no_first_byte() {
+    let full = send("HTTP/1.1 503 Full\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n");
+    let script = Script::new([vec![full, Act::Close], vec![Act::Close]]);
+    let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+    assert_eq!(outcome.expect_err("it failed").class, FailureClass::CutStream);
+    assert_eq!((record.connected_ns, record.first_byte_ns, record.retries), (Some(2_000 * MS), None, 1));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a completion's events become: pieces with their times, counts, reasons.
 
 use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::trace::Times;
 use infergate_load::api::stream::Completion;
 use proptest::prelude::*;
 
@@ -99,6 +100,45 @@ fn a_server_that_counts_along_gives_the_tokens_of_each_piece() {
     assert!(record.chunk_tokens.is_empty(), "one each is what an empty list says");
     let (record, _) = whole(&(piece(2) + &chat("{\"content\":\"a\"}") + &piece(5) + DONE));
     assert!(record.chunk_tokens.is_empty(), "counts with gaps are none");
+    let (record, outcome) = whole(&(piece(2) + &piece(2)));
+    assert_eq!((record.chunk_tokens.len(), outcome), (0, Err(FailureClass::CutStream)), "nor where it is cut then");
+}
+
+/// What the server says of its tokens is taken where it can be true.
+#[test]
+fn a_count_that_cannot_be_the_answers_is_none() {
+    let piece = chat("{\"content\":\"a\"}");
+    let counted = |tokens: u32, choices: &str| {
+        format!("data: {{\"choices\":{choices},\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":{tokens}}}}}\n\n")
+    };
+    let (record, outcome) = whole(&(piece.clone() + &counted(0, "[]") + DONE));
+    assert_eq!((record.input_tokens, record.output_tokens, record.tokens(), outcome), (Some(7), None, 1, Ok(())));
+    let first = counted(1, "[{\"delta\":{\"content\":\"a\"}}]");
+    let (record, outcome) = whole(&(first + &piece + &piece + DONE));
+    assert_eq!((record.output_tokens, record.tokens(), outcome), (None, 3, Ok(())), "it counted the first piece");
+}
+
+/// A server that thinks for itself counts tokens that were never sent: the time of each token is that of those that were.
+#[test]
+fn reasoning_that_is_counted_and_not_sent_is_apart() {
+    let usage = "data: {\"choices\":[],\"usage\":{\"completion_tokens\":7,\"completion_tokens_details\":{\"reasoning_tokens\":5}}}\n\n";
+    let (answer, thought) = (chat("{\"content\":\"a\"}"), chat("{\"reasoning\":\"b\"}"));
+    let (record, outcome) = read(&[answer.as_bytes(), answer.as_bytes(), usage.as_bytes(), DONE.as_bytes()]);
+    assert_eq!((record.tokens(), record.sent_tokens(), outcome), (7, 2, Ok(())));
+    assert_eq!(Times::from(&record).tpot_ns(), Some(1_000.0));
+    let (record, _) = read(&[thought.as_bytes(), answer.as_bytes(), usage.as_bytes(), DONE.as_bytes()]);
+    assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it was sent");
+}
+
+#[test]
+fn one_text_under_two_names_is_one() {
+    for delta in ["{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "{\"content\":\"a\"}"] {
+        let text = chat(delta).replace("\"delta\"", "\"text\":\"a\",\"delta\"");
+        let text = if delta.contains("reasoning") { chat(delta) } else { text };
+        let (record, _) = whole(&(text + DONE));
+        let (once, _) = whole(&(chat("{\"content\":\"a\"}") + DONE));
+        assert_eq!(record.output_sha256, once.output_sha256, "{delta}");
+    }
 }
 
 /// A receipt with such a number is read by nobody, and all other requests are in it, too.
@@ -120,6 +160,10 @@ fn an_answer_has_an_end() {
     assert_eq!(whole(&(piece.clone() + DONE)).1, Ok(()));
     assert_eq!(whole(&(piece.clone() + reason)).1, Ok(()), "a finish reason is one too");
     assert_eq!(whole(&(piece.clone() + "data: [DONE]\n")).1, Ok(()), "the last empty line may be missing");
+    let none = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
+    assert_eq!(whole(none).1, Err(FailureClass::CutStream), "an empty one is none");
+    let given_up = reason.replace("length", "abort") + DONE;
+    assert_eq!(whole(&(piece.clone() + &given_up)).1, Err(FailureClass::CutStream), "the server gave it up");
     assert_eq!(whole(&(piece + "data: [DON")).1, Err(FailureClass::CutStream));
     assert_eq!(whole(DONE).1, Err(FailureClass::WrongLength), "an answer without output is none");
 }
