@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Changes in published crates, found by the gate: runs each case, prints what it said, and writes the main lines into docs/CASES.md.
+"""Changes in published crates, found by the gate: runs each case and prints what it said.
 
     python3 scripts/cases.py            # all of them; each builds its crate twice or more often
     python3 scripts/cases.py NAME       # one
@@ -14,7 +14,6 @@ import sys
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "CASES.md"
 # Outside this repository: below it cargo would add this repository's compiler flags.
 PLACE = pathlib.Path(os.environ.get("CASES_FOLDER", pathlib.Path.home() / ".cache" / "infergate" / "cases"))
 
@@ -82,25 +81,6 @@ def measure(case):
     return done.stdout.strip()
 
 
-def short(report):
-    """Its tables and its last lines, the verdict: all that the page shows of a report."""
-    parts = report.split("\n\n")
-    tables = [part for part in parts[:-1] if part.startswith(("case ", "version ")) and "\n" in part]
-    return "\n\n".join([*tables, parts[-1]])
-
-
-def splice(case, report):
-    """Puts what the page shows of a report between its markers, and prints all of it."""
-    print(report)
-    begin, end = f"<!-- {case.name} -->\n", "<!-- end -->"
-    page = PAGE.read_text()
-    if begin not in page:
-        page += f"\n<details><summary><code>python3 scripts/cases.py {case.name}</code></summary>\n\n{begin}{end}\n\n</details>\n"
-    before, rest = page.split(begin, 1)
-    after = rest.split(end, 1)[1]
-    PAGE.write_text(f"{before}{begin}```text\n{short(report)}\n```\n{end}{after}")
-
-
 def main():
     wanted = sys.argv[1:]
     names = [case.name for case in CASES]
@@ -110,7 +90,7 @@ def main():
     for case in CASES:
         if not wanted or case.name in wanted:
             print(f"{case.name}: {case.crate} {' '.join(case.versions)}", file=sys.stderr)
-            splice(case, measure(case))
+            print(measure(case), flush=True)
 
 
 main()

@@ -26,7 +26,7 @@ use crate::report::terminal;
     cargo xtask gate --receipt target/infergate/receipt.json\n  \
     cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
 pub struct Gate {
-    /// Where the receipt goes [default: target/infergate/receipt.json]
+    /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json beside it]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Judge this receipt instead of measuring; repeatable: the shares of one gate are one suite

@@ -59,7 +59,7 @@ fn live_line(name: &str, live: &LiveGates) -> String {
         seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
     };
     format!(
-        "live, {name}: {} of {} settled gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
+        "live, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
         live.regressed,
         live.settled,
         interval(live.regressed_share),

@@ -33,11 +33,11 @@ fn identical_builds_pass_and_injected_slowdowns_are_found() {
     let report = stdout(&said);
     assert!(
         report.contains(
-            "live, one file against itself: 0 of 2 settled gates regressed (0.00 % to 84.19 %), 2 of 2 passed"
+            "live, one file against itself: 0 of 2 decided gates regressed (0.00 % to 84.19 %), 2 of 2 passed"
         ),
         "{report}"
     );
-    assert!(report.contains("live, builds of different layout: 0 of 2 settled gates regressed"), "{report}");
+    assert!(report.contains("live, builds of different layout: 0 of 2 decided gates regressed"), "{report}");
     assert!(
         report.contains("resampled: 0 of 2000 suites regressed, 2000 passed; drawn by whole gates from 4"),
         "{report}"
@@ -90,7 +90,7 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     let said = |head: &str, arguments: &[&str]| stdout(&gate(&sandbox, "fake", head, arguments).success());
     let report = said("fake", &[]);
     // Two of four are between builds, and 0 of 2 is at most 77.64 %.
-    let quoted = "0 of 2 settled gates between two builds that do the same called regressed (at most 78 %";
+    let quoted = "0 of 2 decided gates between two builds that do the same called regressed (at most 78 %";
     assert!(report.contains(quoted) && report.contains("by design at most 1 % of suites"), "{report}");
     let report = said("fake", &["--cases=decode/p9"]);
     assert!(report.contains("not measured for a run like this one: the calibration has other cases"), "{report}");

@@ -1,6 +1,6 @@
 //! Baselines of load runs: sessions spread over time, one a receipt.
 //!
-//! A load receipt has every token of every request and can be a hundred megabytes. A session keeps what is judged, a few
+//! A load receipt has the time of every token and can be a hundred megabytes. A session keeps what is judged, a few
 //! numbers a level. It does not keep URLs, prompts or answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -290,7 +290,7 @@ pub fn errors_noted(note: &Note) -> Option<String> {
     let design = format!("by design at most {} of suites where nothing changed", units::level(design_level()));
     match note {
         Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
-            "this gate's own error rate here, calibrated {calibrated}: {regressed} of {gates} settled gates between two builds that \
+            "this gate's own error rate here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that \
              do the same called regressed (at most {} with 95 % confidence); {design}",
             at_most(*regressed, *gates)
         )),
@@ -309,7 +309,7 @@ fn errors_said(notes: &[Note], luck: &str) -> String {
     );
     let measured = notes.iter().find_map(|note| match note {
         Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
-            "{design} Measured here, calibrated {calibrated}: {regressed} of {gates} settled gates between two builds that do the same \
+            "{design} Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same \
              (at most {} with 95 % confidence).",
             at_most(*regressed, *gates)
         )),
