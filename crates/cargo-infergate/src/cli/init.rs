@@ -94,7 +94,11 @@ impl Source {
                          CI builds it: cargo infergate init --from {}",
                         env!("CARGO_PKG_REPOSITORY")
                     );
-                    return Ok(Self { value: format!("{{ path = {} }}", text(&root)), is_asked: false, note: Some(note) });
+                    return Ok(Self {
+                        value: format!("{{ path = {} }}", text(&root)),
+                        is_asked: false,
+                        note: Some(note),
+                    });
                 }
                 None => text(env!("CARGO_PKG_VERSION")),
             },

@@ -100,7 +100,10 @@ impl Completion {
         let outcome = events.finish(|event| self.take(last_ns, event, record).map_err(Fault::Failure));
         outcome.map_err(Failure::from)?;
         if self.finish == Some(Reason::Aborted) {
-            return Err(failure(FailureClass::CutStream, "the server says that it gave the answer up (its finish reason)"));
+            return Err(failure(
+                FailureClass::CutStream,
+                "the server says that it gave the answer up (its finish reason)",
+            ));
         }
         if !self.done && self.finish.is_none() {
             return Err(failure(FailureClass::CutStream, "the stream ended before [DONE] and before a finish reason"));

@@ -20,7 +20,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("ended", "requests").about("that were not given up when the run ended"),
         Column::numbers("failed", "failed"),
         Column::numbers("rate", "error rate").about("with its 95 % interval by batch means"),
-        Column::numbers("retries", "made again").about("attempts that ended in 429, 5xx or a connection that the server had just closed"),
+        Column::numbers("retries", "made again")
+            .about("attempts that ended in 429, 5xx or a connection that the server had just closed"),
         Column::numbers("status_429", "429").about("requests that every attempt was refused: too many at once"),
         Column::numbers("down", "answered nobody").about("how long all requests under way were ones that failed"),
         Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),

@@ -68,8 +68,9 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         });
         let given_up = (view.receipt.partial && point.cancelled > 0)
             .then(|| format!("{} requests were given up when the run ended", point.cancelled));
-        let retried =
-            (point.retries > 0).then(|| format!("{} attempts ended in 429, 5xx or a closed connection, and were made again", point.retries));
+        let retried = (point.retries > 0).then(|| {
+            format!("{} attempts ended in 429, 5xx or a closed connection, and were made again", point.retries)
+        });
         let all = [failed(view, point), late, few(level, point), given_up, retried];
         said.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
     }
