@@ -2,10 +2,13 @@
 //!
 //! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
 //! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `dear` (a set-up that takes much longer than
-//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process), `many` (1,100 benches more).
+//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process), `many` (1,100 benches more),
+//! `lazy` (the first iteration of its closure takes a thousand times as long), `folder` (a folder beside it that goes with its guard).
 
 use std::env;
 use std::fs;
+use std::path::PathBuf;
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -42,11 +45,39 @@ fn alone(c: &mut Criterion) {
     if is("dear") {
         c.bench_function("dear", |b| b.iter_batched(Input::new, |input| input.0, BatchSize::SmallInput));
     }
+    if is("lazy") {
+        c.bench_function("lazy", |b| {
+            let mut filled = 0;
+            b.iter_custom(|iterations| {
+                let first = if filled == 0 { 1_000_000 } else { 0 };
+                filled += iterations;
+                Duration::from_nanos(first + 1_000 * iterations)
+            });
+        });
+    }
+    let _folder = is("folder").then(Folder::new);
     for n in (0..1_100).filter(|_| is("many")) {
         c.bench_function(&format!("many/{n}"), |b| b.iter_custom(Duration::from_nanos));
     }
     if is("once") {
         set_up_once();
+    }
+}
+
+/// As a database that a bench makes and removes.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = env::temp_dir().join(format!("example-{}", process::id()));
+        fs::create_dir(&folder).expect("a new folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
     }
 }
 

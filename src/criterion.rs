@@ -79,10 +79,10 @@ use infergate_core::printable::printable;
 
 pub use std::hint::black_box;
 
-#[cfg(feature = "async")]
 pub use ::criterion::async_executor;
 pub use ::criterion::{
-    AxisScale, BatchSize, PlotConfiguration, PlottingBackend, SamplingMode, Throughput, measurement, profiler,
+    AxisScale, Baseline, BatchSize, BenchmarkFilter, PlotConfiguration, PlottingBackend, SamplingMode, Throughput,
+    measurement, profiler,
 };
 
 #[cfg(feature = "async")]

@@ -62,6 +62,17 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
+    /// As [`iter_batched`](Self::iter_batched), all set up at once: criterion 0.3 had it.
+    #[doc(hidden)]
+    pub fn iter_with_large_setup<I, O, S, R, F>(&mut self, setup: S, routine: R)
+    where
+        S: FnMut() -> I,
+        R: FnMut(I) -> F,
+        F: Future<Output = O>,
+    {
+        self.iter_batched(setup, routine, BatchSize::NumBatches(1));
+    }
+
     /// Times futures of `routine` without the drop of what they return.
     pub fn iter_with_large_drop<O, R, F>(&mut self, mut routine: R)
     where

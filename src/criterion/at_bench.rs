@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 use infergate_core::sha256::words;
 use sha2::{Digest, Sha256};
 
-use super::Bencher;
 use super::bencher::Timed;
 use super::director::{Closure, bench_of};
+use super::{Bencher, set_up};
 use crate::measure::InvariantBroken;
 use crate::memory::{allocations_of_iteration, count_iteration};
 use crate::profiler;
-use crate::worker::{Ids, Measured, PreparedReply, Profile, Request};
+use crate::worker::{Ids, Measured, PreparedReply, Profile, Request, Sampling};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::receipt::{AllocationSite, CountedCase, Counter, Throughput, ThroughputUnit, output_sha256};
 
@@ -37,9 +37,15 @@ impl<M: Measurement> AtBench<'_, '_, M> {
         self.ensure_wall_time()?;
         ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
         if self.ran.insert(self.name) {
-            run(self.name, 1, self.measurement, self.bench)?;
+            self.once()?;
         }
         Ok(())
+    }
+
+    /// One iteration: the words of the output's SHA-256.
+    fn once(&mut self) -> Result<Vec<u32>> {
+        let once = Once { iterations: 1, warm_up: false, took: None };
+        Ok(once.run(self.name, self.measurement, self.bench)?.1)
     }
 
     /// What `look` sees of the second iteration of the bench's loop.
@@ -67,10 +73,10 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
     /// One iteration to warm up and to hear the output, or two where nothing is known of it.
     fn prepare(&mut self, _: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
         self.ensure_wall_time()?;
-        let ids = run(self.name, 1, self.measurement, self.bench)?.1;
+        let ids = self.once()?;
         let before = match known {
             Some(known) => known,
-            None => run(self.name, 1, self.measurement, self.bench)?.1,
+            None => self.once()?,
         };
         if ids != before {
             return Err(InvariantBroken(format!(
@@ -84,15 +90,20 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
         Ok(PreparedReply { throughput: self.throughput.and_then(of_criterion), ..PreparedReply::of_ids(ids) })
     }
 
-    fn sample(&mut self, _case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, _: Case, sampling: Sampling) -> Result<Vec<Vec<u64>>> {
         self.ensure_prepared()?;
-        let name = self.name;
-        let sample = |_| Ok(vec![slowed(run(name, iterations, self.measurement, self.bench)?.0, slowdown)]);
+        let Sampling { count, iterations, warm_up, slowdown } = sampling;
+        let sample = |_| {
+            let once = Once { iterations: iterations as u64, warm_up, took: None };
+            Ok(vec![slowed(once.run(self.name, self.measurement, self.bench)?.0, slowdown)])
+        };
         (0..count).map(sample).collect()
     }
 
+    /// Always warmed up: the first iteration of a closure may do what no further one does.
     fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
-        profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
+        let sampling = Sampling { warm_up: true, ..Sampling::of(count, iterations) };
+        profiler::profile(file, &mut || self.sample(case, sampling))
     }
 
     fn count(&mut self, id: Case, repeats: usize) -> Result<CountedCase> {
@@ -133,30 +144,31 @@ impl<M: Measurement, T: Send> Timed<M> for Second<'_, T> {
 /// A worker that counts iterations down once, and keeps what they took.
 struct Once<M: Measurement> {
     iterations: u64,
+    /// One more goes first, which is not timed.
+    warm_up: bool,
     took: Option<M::Value>,
 }
 
 impl<M: Measurement> Timed<M> for Once<M> {
     fn time(&mut self, routine: &mut dyn FnMut(u64) -> M::Value) {
+        if self.warm_up {
+            set_up(|| drop(routine(1)));
+        }
         self.took = Some(routine(self.iterations));
     }
 }
 
-/// So many iterations: what they took, nanoseconds, and the words of the output's SHA-256.
-fn run<M: Measurement>(
-    name: BenchName,
-    iterations: usize,
-    measurement: &M,
-    bench: &mut Closure<'_, M>,
-) -> Result<(u64, Vec<u32>)> {
-    let mut once = Once { iterations: iterations as u64, took: None };
-    let mut bencher = Bencher::new(&mut once, measurement);
-    bench(&mut bencher);
-    let output = bencher.take_output();
-    let took = once.took.with_context(|| no_loop(name))?;
-    let ns = measurement.to_f64(&took).round();
-    ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
-    Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
+impl<M: Measurement> Once<M> {
+    /// Runs the bench: what its iterations took, nanoseconds, and the words of the output's SHA-256.
+    fn run(mut self, name: BenchName, measurement: &M, bench: &mut Closure<'_, M>) -> Result<(u64, Vec<u32>)> {
+        let mut bencher = Bencher::new(&mut self, measurement);
+        bench(&mut bencher);
+        let output = bencher.take_output();
+        let took = self.took.with_context(|| no_loop(name))?;
+        let ns = measurement.to_f64(&took).round();
+        ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
+        Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
+    }
 }
 
 fn no_loop(name: BenchName) -> String {

@@ -20,7 +20,7 @@ use super::at_bench::AtBench;
 use super::{Bencher, afresh};
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
-use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Wire, hello};
+use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Sampling, Wire, hello};
 use crate::worker::{PACKAGE_FOLDER, standard_streams};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
@@ -29,8 +29,14 @@ use infergate_core::process::this_program;
 use infergate_core::receipt::{AllocationSite, CountedCase};
 
 /// What a worker of benches can do.
-const CAPABILITIES: [Capability; 5] =
-    [Capability::Prepare, Capability::Sample, Capability::RequestId, Capability::Iterations, Capability::Profile];
+const CAPABILITIES: [Capability; 6] = [
+    Capability::Prepare,
+    Capability::Sample,
+    Capability::RequestId,
+    Capability::Iterations,
+    Capability::Profile,
+    Capability::WarmUp,
+];
 
 /// What one can do beside that which counts its heap.
 const COUNTING: [Capability; 2] = [Capability::Count, Capability::Sites];
@@ -77,16 +83,17 @@ fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
     director.seen.clear();
     director.reached = false;
     DIRECTOR.set(Some(director));
-    if passes == 0 {
-        groups();
-    } else {
-        if passes == 1 {
-            keep_quiet_between_benches();
+    if passes == 1 {
+        keep_quiet_between_benches();
+    }
+    if let Err(panicked) = panic::catch_unwind(AssertUnwindSafe(groups)) {
+        if panicked.is::<Over>() {
+            std::process::exit(0);
         }
-        if let Err(panicked) = panic::catch_unwind(AssertUnwindSafe(groups)) {
-            // A bench's own panic ends this process.
-            let Some(director) = DIRECTOR.take() else { panic::resume_unwind(panicked) };
-            return Err(director.afresh());
+        // A bench's own panic ends this process, and so does that of set-up which never worked.
+        match DIRECTOR.take().filter(|_| passes > 0) {
+            Some(director) => return Err(director.afresh()),
+            None => panic::resume_unwind(panicked),
         }
     }
     DIRECTOR.take().context("worker: the benches ended on another thread than they began")
@@ -121,8 +128,15 @@ pub fn visit<M: Measurement>(
         eprintln!("error: {}", printable(&format!("{error:#}")));
         std::process::exit(2);
     }
+    // What stands behind this bench need not be run, but what its function made goes: a folder, a file, a process.
+    if director.is_over() {
+        panic::resume_unwind(Box::new(Over));
+    }
     DIRECTOR.set(Some(director));
 }
+
+/// What a bench's function is left by at the end.
+struct Over;
 
 /// Requests, behind the one that an earlier process left.
 type Requests = BufReader<Chain<Cursor<String>, standard_streams::Requests>>;
@@ -200,8 +214,12 @@ impl Director {
             self.wire.serve(&mut at_bench)?;
             self.wire.serve(&mut self.between)?;
         }
-        // Nobody asks any more: what stands behind this bench need not be run.
-        std::process::exit(0);
+        Ok(())
+    }
+
+    /// Nobody asks any more.
+    fn is_over(&self) -> bool {
+        self.wire.left().is_none()
     }
 
     /// The id, numbered where it came up in this pass before.
@@ -263,7 +281,7 @@ impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
         let counting = COUNTING.into_iter().filter(|_| heap().is_some());
         let can = CAPABILITIES.into_iter().chain(counting);
-        let can: Vec<Capability> = can.filter(|can| Capability::of_engines().contains(can)).collect();
+        let can: Vec<Capability> = can.filter(|can| can.is_supported()).collect();
         Ok(hello(&can, build_info::build(), false))
     }
 
@@ -300,7 +318,7 @@ impl Measured for Between {
         self.no_bench(case)
     }
 
-    fn sample(&mut self, case: Case, _: usize, _: usize, _: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, _: Sampling) -> Result<Vec<Vec<u64>>> {
         self.no_bench(case)
     }
 

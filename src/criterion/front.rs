@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::criterion::PlottingBackend;
 use ::criterion::measurement::{Measurement, WallTime};
 use ::criterion::profiler::Profiler;
+use ::criterion::{BenchmarkFilter, PlottingBackend};
 
 use super::shared::Shared;
 use super::{Bencher, BenchmarkGroup, BenchmarkId, director};
@@ -87,15 +87,13 @@ impl<M: Measurement> Criterion<M> {
         Self { inner: inner.map(|inner| inner.with_filter(filter)), measurement }
     }
 
-    /// Criterion's last words.
-    pub fn final_summary(&self) {
-        if let Some(inner) = &self.inner {
-            inner.final_summary();
-        }
+    /// The benches that a command line names, in place of [`with_filter`](Self::with_filter).
+    #[must_use]
+    pub fn with_benchmark_filter(self, filter: BenchmarkFilter) -> Self {
+        let Self { inner, measurement } = self;
+        Self { inner: inner.map(|inner| inner.with_benchmark_filter(filter)), measurement }
     }
-}
 
-impl<M: Measurement + 'static> Criterion<M> {
     /// Benches with a common name.
     ///
     /// # Panics
@@ -106,6 +104,15 @@ impl<M: Measurement + 'static> Criterion<M> {
         BenchmarkGroup::new(inner, name, Arc::clone(&self.measurement))
     }
 
+    /// Criterion's last words.
+    pub fn final_summary(&self) {
+        if let Some(inner) = &self.inner {
+            inner.final_summary();
+        }
+    }
+}
+
+impl<M: Measurement + 'static> Criterion<M> {
     /// A bench on its own.
     pub fn bench_function<F>(&mut self, id: &str, mut f: F) -> &mut Self
     where

@@ -6,9 +6,9 @@ static UNTIMED: AtomicBool = AtomicBool::new(false);
 
 /// Does `work`, which no sample has in it. It is called outside of the two looks at the clock.
 pub(crate) fn untimed<T>(work: impl FnOnce() -> T) -> T {
-    UNTIMED.store(true, Relaxed);
+    let before = UNTIMED.swap(true, Relaxed);
     let done = work();
-    UNTIMED.store(false, Relaxed);
+    UNTIMED.store(before, Relaxed);
     done
 }
 

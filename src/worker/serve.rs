@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, ensure};
 
 use super::standard_streams;
-use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Wire, hello};
+use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Sampling, Wire, hello};
 use crate::engine::{Engine, EngineFactory, LoadRequest, Pacing, TokenId};
 use crate::load::{LevelPlan, LoadLevel};
 use crate::measure::{self, Prepared, Sampler};
@@ -87,7 +87,7 @@ impl Measured for Worker<'_> {
         Ok(PreparedReply { output: prepared.output.clone(), work: prepared.work, throughput: None })
     }
 
-    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
         let clock = self.clock;
         let LoadedEngine { engine, prepared, sampler, .. } = self.loaded()?;
         sampler.slow_down(slowdown)?;
@@ -136,7 +136,7 @@ impl Measured for Worker<'_> {
     }
 
     fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
-        profiler::profile(file, &mut || self.sample(case, count, iterations, 0.0))
+        profiler::profile(file, &mut || self.sample(case, Sampling::of(count, iterations)))
     }
 
     fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>> {

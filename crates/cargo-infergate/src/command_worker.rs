@@ -21,7 +21,7 @@ use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::process::Group;
 use infergate_core::sha256;
-use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Wire, ending, hello};
+use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Sampling, Wire, ending, hello};
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__command-worker";
@@ -86,7 +86,7 @@ impl Measured for Worker {
         Ok(PreparedReply::of_ids(ids))
     }
 
-    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
         self.ensure_own(case)?;
         ensure!(iterations == 1, "worker: a sample is one run; ask for more samples");
         let known = self.prepared.as_ref().context("worker: nothing is prepared; send prepare first")?;

@@ -15,7 +15,7 @@ use infergate_core::engine::{EngineInfo, LoadRequest, first_difference};
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{
-    Capability, Client, Patience, PreparedReply, Program, WorkerError, WorkerFile, ensure_not,
+    Capability, Client, Patience, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
 };
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
@@ -272,10 +272,10 @@ impl<'a> Suite<'a> {
     /// has to read the prompt anew between samples is given up to three times as long. An interruption keeps what there is.
     fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples, WorkerError> {
         let start_ns = self.clock.now_ns();
-        let mut samples = client.sample(case, 1, 1)?;
+        let mut samples = sample(client, case, 1, 1)?;
         let iterations = self.iterations(client, case, &samples)?;
         if iterations > 1 {
-            samples = client.sample(case, 1, iterations)?;
+            samples = sample(client, case, 1, iterations)?;
         }
         let each_ns = first_ns(&samples) * iterations as f64;
         let budget_ns = self.request.seconds_per_case * 1e9;
@@ -285,7 +285,7 @@ impl<'a> Suite<'a> {
         let in_time = |taken: usize| taken < least || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
         while samples.samples_ns.len() < wanted && in_time(samples.samples_ns.len()) && !self.is_cancelled() {
             let count = chunk.min(wanted - samples.samples_ns.len());
-            match client.sample(case, count, iterations) {
+            match sample(client, case, count, iterations) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),
                 // The samples so far are kept, and whoever ended the worker wanted the run to end.
                 Err(WorkerError::Interrupted(_)) => self.cancelled.store(true, Ordering::Relaxed),
@@ -307,12 +307,12 @@ impl<'a> Suite<'a> {
         let mut each_ns = first_ns(first);
         if (LEAST_SAMPLE_NS..SURELY_SLOW_NS).contains(&each_ns) {
             // One that is interrupted looks slow.
-            each_ns = client.sample(case, LOOKS, 1)?.times_ns().into_iter().fold(each_ns, f64::min);
+            each_ns = sample(client, case, LOOKS, 1)?.times_ns().into_iter().fold(each_ns, f64::min);
         }
         if each_ns >= LEAST_SAMPLE_NS {
             return Ok(1);
         }
-        let several = client.sample(case, 1, LOOK_ITERATIONS)?;
+        let several = sample(client, case, 1, LOOK_ITERATIONS)?;
         Ok(fitting_iterations(first_ns(&several)))
     }
 
@@ -354,6 +354,12 @@ impl<'a> Suite<'a> {
             wall_ns: Some(self.clock.now_ns()),
         })
     }
+}
+
+/// Samples of a worker. A bench is warmed up: the first iteration of its closure can do what no further one does.
+fn sample(client: &mut Client, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
+    let warm_up = client.can(Capability::WarmUp);
+    client.sample_as(case, Sampling { warm_up, ..Sampling::of(count, iterations) })
 }
 
 /// The time of an iteration by the first sample, nanoseconds, at least one.

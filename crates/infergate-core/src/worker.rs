@@ -129,14 +129,9 @@ pub enum Request {
     Sample {
         /// Which.
         case: Case,
-        /// How many.
-        count: usize,
-        /// Iterations in each; more than one only for a worker that lists `iterations`.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        iterations: usize,
-        /// Slower by this fraction.
-        #[serde(default)]
-        slowdown: f64,
+        /// How many and how.
+        #[serde(flatten)]
+        sampling: Sampling,
     },
     /// Advance one generation of a prepared case.
     Turn {
@@ -219,6 +214,10 @@ fn one() -> usize {
 
 fn is_one(iterations: &usize) -> bool {
     *iterations == 1
+}
+
+fn is_false(mark: &bool) -> bool {
+    !mark
 }
 
 /// A line from the worker: one of `ok`, `error` and `invalid`.
@@ -335,6 +334,29 @@ pub struct TextReply {
     /// The text; `null` without a tokenizer.
     #[serde(default)]
     pub text: Option<String>,
+}
+
+/// How samples are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// How many.
+    pub count: usize,
+    /// Iterations in each; more than one only for a worker that lists `iterations`.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub iterations: usize,
+    /// One more iteration before each, which does not count; only for a worker that lists `warm_up`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warm_up: bool,
+    /// Slower by this fraction.
+    #[serde(default)]
+    pub slowdown: f64,
+}
+
+impl Sampling {
+    /// So many samples of so many iterations, as fast as they are.
+    pub fn of(count: usize, iterations: usize) -> Self {
+        Self { count, iterations, warm_up: false, slowdown: 0.0 }
+    }
 }
 
 /// Answer to [`Request::Sample`].

@@ -3,7 +3,7 @@
 use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate_core::case::{Case, Phase};
-use infergate_core::worker::{Capability, Client, WorkerError};
+use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
@@ -185,7 +185,8 @@ impl<'a> Pair<'a> {
         } else {
             (case.iterations_per_sample, 1)
         };
-        let samples = self.client(who)?.sample_slowed(case.id, count, iterations, slowdown);
+        let sampling = Sampling { count, iterations, warm_up: case.warm_up, slowdown };
+        let samples = self.client(who)?.sample_as(case.id, sampling);
         let mut samples = samples.map_err(|error| error.of(who.name()))?.samples_ns;
         if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
             return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, who);

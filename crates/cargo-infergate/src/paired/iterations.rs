@@ -7,7 +7,7 @@ use super::block::Pair;
 use crate::receipt::PairedCase;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::median;
-use infergate_core::worker::{Capability, WorkerError};
+use infergate_core::worker::{Capability, Sampling, WorkerError};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
@@ -27,6 +27,9 @@ const GROWTH: usize = 32;
 const MOST_GROWTHS: usize = 8;
 /// Further looks where one may have been interrupted.
 const LOOKS: usize = 4;
+/// A bench whose second iteration takes less than this part of the first one is warmed up. Most are not, since for a long one this
+/// costs as much as what is measured.
+const WARMER: f64 = 0.8;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
 const MOST_SINGLE_ITERATIONS: usize = 10_000;
@@ -48,24 +51,30 @@ pub fn divide(
         true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
         false => 1,
     };
-    let mut look = |iterations: usize| -> Result<Look, WorkerError> {
+    let can_warm_up = pair.can(Capability::WarmUp);
+    let mut look_as = |iterations: usize, warm_up: bool| -> Result<Look, WorkerError> {
         let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
         let begun = Instant::now();
-        let samples = pair.head.sample(case, count, each).map_err(|error| error.of("head"))?;
+        let sampling = Sampling { warm_up, ..Sampling::of(count, each) };
+        let samples = pair.head.sample_as(case, sampling).map_err(|error| error.of("head"))?;
         let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
         Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
     };
-    let mut seen = look(1)?;
+    let mut seen = look_as(1, false)?;
     for _ in 0..LOOKS {
         // One that is interrupted looks slow.
         if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
-            seen.timed_ns = seen.timed_ns.min(look(1)?.timed_ns);
+            seen.timed_ns = seen.timed_ns.min(look_as(1, false)?.timed_ns);
         }
     }
     if let Case::Bench(_) = case {
-        plan.iterations_per_sample = grow(seen, fitting, look)?;
+        let warm = if can_warm_up { warm(seen, || look_as(1, true))? } else { None };
+        plan.warm_up = warm.is_some();
+        let warm_up = plan.warm_up;
+        plan.iterations_per_sample = grow(warm.unwrap_or(seen), fitting, |iterations| look_as(iterations, warm_up))?;
         return Ok(());
     }
+    let mut look = |iterations| look_as(iterations, false);
     for _ in 0..2 {
         plan.iterations_per_sample = fitting(seen.timed_ns);
         if plan.iterations_per_sample > 1 {
@@ -87,6 +96,21 @@ pub struct Look {
     pub timed_ns: f64,
     /// What is set up and asked for, too.
     pub waited_ns: f64,
+}
+
+/// A look at a bench's second iteration, where that takes clearly less than the first one of its closure: what the closure makes is
+/// filled then, and `cargo bench` times nearly nothing else. `None` where it does not.
+pub fn warm<E>(first: Look, mut second: impl FnMut() -> Result<Look, E>) -> Result<Option<Look>, E> {
+    if first.timed_ns >= SURELY_LONG_NS {
+        return Ok(None);
+    }
+    for _ in 0..LOOKS / 2 {
+        let seen = second()?;
+        if seen.timed_ns < WARMER * first.timed_ns {
+            return Ok(Some(seen));
+        }
+    }
+    Ok(None)
 }
 
 /// Iterations of a bench's sample: as many as fit by the time that is timed, `fitting`, and no more than fit by the time that is

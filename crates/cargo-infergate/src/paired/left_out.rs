@@ -2,14 +2,18 @@
 
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
+use infergate_core::stats::median;
 use infergate_core::worker::WorkerError;
 
 use super::block::Who;
 use super::{PairedRequest, Program};
-use crate::receipt::{Note, PairedReceipt};
+use crate::receipt::{BlockCase, Note, PairedCase, PairedReceipt};
 
 /// Characters of a reason.
 const MOST_CHARACTERS: usize = 240;
+
+/// No iteration that does anything is shorter.
+const LEAST_NS: f64 = 0.1;
 
 /// What ends an attempt at a pilot.
 pub enum Ended {
@@ -74,6 +78,22 @@ impl Ended {
         let is_heads = error.to_string().starts_with(Who::Head.name());
         Self::of(request, case, error, if is_heads { Fails::HeadAlone } else { Fails::BaseAlone })
     }
+}
+
+/// Leaves out a bench of which the compiler left nothing on one side: what it takes is less than a processor's cycle.
+pub fn ensure_something(request: &PairedRequest, plan: &PairedCase, seen: &BlockCase) -> Result<(), Ended> {
+    let each_ns = |samples: &[u64]| {
+        let samples: Vec<f64> = samples.iter().map(|ns| *ns as f64 / plan.iterations_per_sample as f64).collect();
+        median(&samples).unwrap_or(f64::INFINITY)
+    };
+    let least_ns = each_ns(&seen.base_ns).min(each_ns(&seen.head_ns));
+    if least_ns >= LEAST_NS {
+        return Ok(());
+    }
+    let why = format!(
+        "an iteration takes {least_ns:.3} ns, so the compiler left nothing of it; let it return what it computes, and black_box what it reads"
+    );
+    Err(Ended::of(request, plan.id, WorkerError::Invalid(why), Fails::Both))
 }
 
 /// Puts into the receipt why each was left out. What fails in head alone is no pass.

@@ -10,7 +10,7 @@ use super::block::{Pair, Who};
 use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
 use super::pairs::{AIM, Pairs};
-use super::planning;
+use super::planning::{self, pair_times_ns};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Program, Shard, TurnTokens, Worker, Workers};
 use crate::gate::output::{Agreement, compare, default_tolerance};
@@ -168,6 +168,7 @@ fn attempt(
             threshold_by_noise: request.threshold.is_none(),
             pairs: 0,
             iterations_per_sample: 1,
+            warm_up: false,
             base_output: was.clone(),
             head_output: is.clone(),
             timed,
@@ -183,6 +184,7 @@ fn attempt(
             let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)
                 .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise, pilot_ns));
             let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
+            left_out::ensure_something(request, &plan, &seen)?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
             pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
@@ -392,8 +394,4 @@ fn sample(
         add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
     }
     Ok((seen, cost))
-}
-
-pub fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
-    seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64).collect()
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::PairedRequest;
 use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
-use super::pilot::pair_times_ns;
 use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
@@ -106,4 +105,9 @@ pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &
         // What the pilot saw of single times holds as it is.
         case.mean = Some(mean_test(request.mean_threshold, case.threshold, mean_std));
     }
+}
+
+/// What both samples of each pair take, nanoseconds.
+pub fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
+    seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64).collect()
 }

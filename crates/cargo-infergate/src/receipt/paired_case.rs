@@ -23,6 +23,9 @@ pub struct PairedCase {
     /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
     #[serde(default = "one")]
     pub iterations_per_sample: usize,
+    /// Whether one more iteration goes before each sample and does not count, since the first one of a bench's closure takes longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm_up: bool,
     /// What base said.
     pub base_output: Output,
     /// What head said. Where it is not the same, the case was not timed unless that was allowed.

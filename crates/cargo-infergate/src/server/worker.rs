@@ -10,7 +10,9 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
 use infergate_core::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
 use infergate_core::outcome::InvariantBroken;
-use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Wire, hello};
+use infergate_core::worker::{
+    Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
+};
 
 use super::memory::of_group;
 use super::process::{Server, Start};
@@ -159,7 +161,7 @@ impl Measured for Worker {
         Ok(PreparedReply::of_ids(self.verified(case, scenario, known)?))
     }
 
-    fn sample(&mut self, case: Case, count: usize, iterations: usize, slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
         ensure!(iterations == 1, "worker: a sample is one request; ask for more samples");
         let (scenario, part) = self.find(case)?;
         let sample = |_| {

@@ -12,7 +12,7 @@ use cargo_infergate::receipt::{
 };
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Loaded, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Loaded, Patience, Sampling, WorkerError, WorkerFile};
 
 use crate::revisions::{repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, error, stdout};
@@ -93,7 +93,10 @@ fn a_sample_is_of_as_many_iterations_as_were_asked_for() {
         let samples = client.sample(case("told"), 2, iterations).expect("samples");
         assert_eq!(samples.samples_ns, [[3 * iterations as u64], [3 * iterations as u64]]);
     }
-    let slowed = client.sample_slowed(case("told"), 1, 1000, 0.5).expect("a sample").samples_ns;
+    let slowed = client
+        .sample_as(case("told"), Sampling { slowdown: 0.5, ..Sampling::of(1, 1000) })
+        .expect("a sample")
+        .samples_ns;
     assert!(slowed[0][0] >= 4500, "{slowed:?}");
 }
 
@@ -166,6 +169,39 @@ fn a_bench_that_one_side_lacks_is_named() {
 fn a_bench_that_sets_up_for_long_gets_few_iterations() {
     let iterations = planned_iterations("dear");
     assert!((1..10_000).contains(&iterations), "{iterations}");
+}
+
+/// Its closure makes anew what its first iteration fills: 1 ms, and 1 us for each further one. 2 ms of those are 2,000.
+#[cfg(unix)]
+#[test]
+fn a_bench_whose_first_iteration_is_dear_is_warmed_up() {
+    let iterations = planned_iterations("lazy");
+    assert_eq!(iterations, 2_000);
+    let sandbox = Sandbox::new();
+    let (mut client, _) = load_of(&with_words(&sandbox, "lazy", "lazy"));
+    client.prepare(case("lazy"), None).expect("prepared");
+    let mut sample = |warm_up| {
+        let sampling = Sampling { warm_up, ..Sampling::of(2, 10) };
+        client.sample_as(case("lazy"), sampling).expect("samples").samples_ns
+    };
+    assert_eq!(sample(false), [[1_010_000], [1_010_000]]);
+    assert_eq!(sample(true), [[10_000], [10_000]]);
+}
+
+/// Also where the last request is answered in the midst of it.
+#[cfg(unix)]
+#[test]
+fn what_a_benchs_function_made_goes_at_the_end() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("made");
+    fs::create_dir(&folder).expect("a folder");
+    let word = format!("folder,many TMPDIR={}", folder.display());
+    let (mut client, _) = load_of(&with_words(&sandbox, "folder", &word));
+    client.prepare(case("many/7"), None).expect("prepared");
+    let made = || fs::read_dir(&folder).expect("a folder").count();
+    assert_eq!(made(), 1);
+    drop(client);
+    assert_eq!(made(), 0);
 }
 
 /// Of the bench that this word adds to the example.

@@ -68,6 +68,26 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
     assert_eq!(files(&sandbox), after);
 }
 
+/// What a command that was built in a clone wrote is of this machine alone.
+#[test]
+fn a_path_gives_way_to_what_is_asked_for_and_nothing_else_does() {
+    let sandbox = package(MANIFEST);
+    let shown = stdout(&sandbox.run(&["init", "--ci=none"]).success());
+    let remedy = "cargo infergate init --from https://github.com/infergate/infergate";
+    assert!(shown.contains(remedy), "{shown}");
+    let with_path = files(&sandbox);
+    assert!(with_path["Cargo.toml"].contains("infergate = { path = \""), "{}", with_path["Cargo.toml"]);
+    sandbox.run(&["init", "--ci=none", "--from=https://example.com/it"]).success();
+    let mut expected = with_path;
+    let line = |text: &str| text.lines().find(|line| line.starts_with("infergate =")).expect("a line").to_owned();
+    let manifest = expected.get_mut("Cargo.toml").expect("a manifest");
+    *manifest = manifest.replace(&line(manifest), "infergate = { git = \"https://example.com/it\" }");
+    assert_eq!(files(&sandbox), expected);
+    let shown = stdout(&sandbox.run(&["init", "--ci=none", "--from=9.8.7"]).success());
+    assert!(shown.contains("--from changes nothing"), "{shown}");
+    assert_eq!(files(&sandbox), expected);
+}
+
 /// What cargo reads of the manifest: names of dependencies, and of bench targets.
 fn as_cargo_reads_it(sandbox: &Sandbox) -> (Vec<String>, Vec<String>) {
     let mut cargo = Command::new(env!("CARGO"));

@@ -56,10 +56,15 @@ impl Group {
             return;
         }
         if self.signal(Signal::End) {
-            let begun = Instant::now();
-            while !self.has_ended() && begun.elapsed() < within {
-                thread::sleep(LOOK);
-            }
+            self.wait_for(within);
+        }
+    }
+
+    /// Waits so long at the most until the leader has ended by itself.
+    pub fn wait_for(&mut self, within: Duration) {
+        let begun = Instant::now();
+        while !self.has_ended() && begun.elapsed() < within {
+            thread::sleep(LOOK);
         }
     }
 

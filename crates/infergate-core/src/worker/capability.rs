@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{MOST_LINE_BYTES, PROTOCOL, Request, profile};
+use super::{MOST_LINE_BYTES, PROTOCOL, Request, Sampling, profile};
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
@@ -61,13 +61,20 @@ capabilities! {
     Sites = "sites",
     /// Say where its threads are while it takes samples.
     Profile = "profile",
+    /// One more iteration before each sample, of a bench whose state begins anew with it.
+    WarmUp = "warm_up",
 }
 
 impl Capability {
-    /// What a bench target with an engine can: all but what a server's worker does, and what this system cannot.
+    /// What a bench target with an engine can: all but what a server's worker or a bench does, and what this system cannot.
     pub fn of_engines() -> Vec<Self> {
-        let cannot = |known: &Self| *known == Self::Window || *known == Self::Profile && !profile::IS_SUPPORTED;
-        Self::ALL.iter().copied().filter(|known| !cannot(known)).collect()
+        let others = [Self::Window, Self::WarmUp];
+        Self::ALL.iter().copied().filter(|known| !others.contains(known) && known.is_supported()).collect()
+    }
+
+    /// Whether this system lets a worker do it.
+    pub fn is_supported(self) -> bool {
+        self != Self::Profile || profile::IS_SUPPORTED
     }
 }
 
@@ -136,7 +143,8 @@ impl Request {
             Self::Hello | Self::Load { .. } => return None,
             Self::Ttft { .. } => Capability::Ttft,
             Self::Prepare { .. } => Capability::Prepare,
-            Self::Sample { iterations: 1, .. } => Capability::Sample,
+            Self::Sample { sampling: Sampling { warm_up: true, .. }, .. } => Capability::WarmUp,
+            Self::Sample { sampling: Sampling { iterations: 1, .. }, .. } => Capability::Sample,
             Self::Sample { .. } => Capability::Iterations,
             Self::Turn { .. } => Capability::Turn,
             Self::Memory { .. } => Capability::Memory,

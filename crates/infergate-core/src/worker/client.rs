@@ -28,7 +28,7 @@ use crate::relay::Relay;
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A worker that has processes of its own to end has so long.
+/// A worker that has processes of its own to end has so long, and one of benches that has to remove what these made.
 const END: Duration = Duration::from_secs(2);
 
 static VIRTUAL_CLOCKS: AtomicBool = AtomicBool::new(false);
@@ -258,10 +258,13 @@ impl<'a> Client<'a> {
         ))
     }
 
-    /// Ends it. One that was started behind another program has that to tell first; nothing else a worker does is worth waiting for.
+    /// Ends it. One that was started behind another program has that to tell first; nothing that an engine does is worth waiting for.
     fn end(&mut self) {
         if self.has_child {
             self.process.ask_to_end(END);
+        } else if self.can(Capability::WarmUp) {
+            self.pipes.close();
+            self.process.wait_for(END);
         }
         let _ = self.process.end();
         if let Some(words) = &self.words {

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, to_value};
 
 use super::{
-    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, TextReply, TurnReply, Wire,
+    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, Sampling, TextReply,
+    TurnReply, Wire,
 };
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
@@ -51,7 +52,7 @@ pub trait Measured {
     }
 
     /// Answers [`Request::Sample`]: at least one sample, of at least one iteration.
-    fn sample(&mut self, _case: Case, _count: usize, _iterations: usize, _slowdown: f64) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, _case: Case, _: Sampling) -> Result<Vec<Vec<u64>>> {
         cannot()
     }
 
@@ -143,10 +144,11 @@ fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
         Request::Load { request, prompt_text } => to_answer(measured.load(&request, prompt_text)?),
         Request::Ttft { prompt_tokens } => to_answer(measured.ttft(prompt_tokens)?),
         Request::Prepare { case, known, feed } => to_answer(measured.prepare(case, known, feed)?),
-        Request::Sample { case, count, iterations, slowdown } => {
-            ensure!(count > 0 && iterations > 0, "worker: zero samples of {case} were asked for; ask for at least one");
-            ensure_slowdown(slowdown)?;
-            to_answer(SampleReply { samples_ns: measured.sample(case, count, iterations, slowdown)? })
+        Request::Sample { case, sampling } => {
+            let is_any = sampling.count > 0 && sampling.iterations > 0;
+            ensure!(is_any, "worker: zero samples of {case} were asked for; ask for at least one");
+            ensure_slowdown(sampling.slowdown)?;
+            to_answer(SampleReply { samples_ns: measured.sample(case, sampling)? })
         }
         Request::Turn { case, tokens, slowdown } => {
             ensure_slowdown(slowdown)?;

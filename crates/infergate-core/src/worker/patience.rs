@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Request;
+use super::{Request, Sampling};
 use crate::case::Case;
 use crate::load::{Arrivals, LevelPlan, RequestShape, Stop};
 
@@ -77,8 +77,9 @@ impl Patience {
             Request::Hello | Request::Text { .. } | Request::Memory { case: None } => QUICK_LIMIT,
             Request::Load { .. } => self.scaled(self.load, 1.0),
             Request::Ttft { .. } => self.scaled(self.ttft, 1.0),
-            Request::Sample { case, count, iterations, slowdown } => {
-                self.runs(case, *count as f64 * *iterations as f64 * (1.0 + slowdown))
+            Request::Sample { case, sampling: Sampling { count, iterations, warm_up, slowdown } } => {
+                let each = *iterations as f64 + f64::from(u8::from(*warm_up));
+                self.runs(case, *count as f64 * each * (1.0 + slowdown))
             }
             Request::Profile { case, count, iterations, .. } => self.runs(case, *count as f64 * *iterations as f64),
             Request::Turn { case, slowdown, .. } => self.runs(case, 1.0 + slowdown),

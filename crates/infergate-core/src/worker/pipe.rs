@@ -43,6 +43,11 @@ impl Pipes {
         Self { requests, events: answers }
     }
 
+    /// Hands no further line over: the worker's input ends.
+    pub fn close(&mut self) {
+        self.requests = channel().0;
+    }
+
     /// Hands a line over; a worker that does not read it shows by not answering.
     pub fn send(&self, line: String) {
         // A writer that is gone has said `Closed`.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::honesty::ensure_waited_for;
 use super::{
-    Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, TextReply,
-    TurnReply, WorkerError,
+    Capability, Client, CountedTokens, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, Sampling,
+    TextReply, TurnReply, WorkerError,
 };
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId};
@@ -138,23 +138,17 @@ impl Client<'_> {
     /// As [`ttft`](Self::ttft).
     #[inline]
     pub fn sample(&mut self, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
-        self.sample_slowed(case, count, iterations, 0.0)
+        self.sample_as(case, Sampling::of(count, iterations))
     }
 
-    /// As [`sample`](Self::sample), from an engine made slower by the fraction `slowdown`.
+    /// As [`sample`](Self::sample), in this way.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).
     #[inline]
-    pub fn sample_slowed(
-        &mut self,
-        case: Case,
-        count: usize,
-        iterations: usize,
-        slowdown: f64,
-    ) -> Result<ProcessSamples, WorkerError> {
-        let (reply, waited): (SampleReply, _) =
-            self.ask(&Request::Sample { case: self.own_name(case), count, iterations, slowdown })?;
+    pub fn sample_as(&mut self, case: Case, sampling: Sampling) -> Result<ProcessSamples, WorkerError> {
+        let Sampling { count, iterations, .. } = sampling;
+        let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case: self.own_name(case), sampling })?;
         let samples_ns = reply.samples_ns;
         let reported_ns = self.sum_ns(case, count, &samples_ns)?;
         // Between two steps of a decode case an engine may read the whole prompt again.
@@ -202,7 +196,7 @@ impl Client<'_> {
         let (profile, waited): (Profile, _) = self.ask_plain(&request)?;
         self.ensure_few("modules", profile.modules.len())?;
         let reported_ns = self.sum_ns(case, count, &profile.samples_ns)?;
-        self.ensure_waited_for(reported_ns, waited)?;
+        self.ensure_waited_for_all(case, reported_ns, waited)?;
         Ok(profile)
     }
 
@@ -323,6 +317,11 @@ impl Client<'_> {
         ensure_waited_for(reported_ns, waited).map_err(WorkerError::Invalid)
     }
 
+    /// A bench says itself what it took, and may add up what its threads did.
+    fn ensure_waited_for_all(&self, case: Case, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {
+        if matches!(case, Case::Bench(_)) { Ok(()) } else { self.ensure_waited_for(reported_ns, waited) }
+    }
+
     fn check_times(
         &mut self,
         case: Case,
@@ -330,10 +329,7 @@ impl Client<'_> {
         waited: Duration,
         set_up: Duration,
     ) -> Result<(), WorkerError> {
-        // A bench says itself what it took, and may add up what its threads did.
-        if !matches!(case, Case::Bench(_)) {
-            self.ensure_waited_for(reported_ns, waited)?;
-        }
+        self.ensure_waited_for_all(case, reported_ns, waited)?;
         if self.virtual_clock {
             return Ok(());
         }

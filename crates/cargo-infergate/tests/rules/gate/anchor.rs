@@ -30,6 +30,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         threshold_by_noise: false,
         pairs: 2,
         iterations_per_sample: 1,
+        warm_up: false,
         base_output: record.output.clone(),
         head_output: record.output.clone(),
         timed: true,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use cargo_infergate::paired::iterations::{Look, grow};
+use cargo_infergate::paired::iterations::{Look, grow, warm};
 
 const MS: f64 = 1e6;
 
@@ -62,4 +62,19 @@ fn an_interruption_does_not_end_the_growth() {
         let bench = Bench { interrupted: vec![interrupted, interrupted + 1], ..Bench::new(0.1 * MS, 0.0, 50.0) };
         assert_eq!(bench.iterations(), 40_000, "look {interrupted}");
     }
+}
+
+/// Looked at once more where the second iteration seems to take as long: one may have been interrupted.
+#[test]
+fn a_bench_is_warmed_up_where_its_second_iteration_is_clearly_shorter() {
+    let second = |first_ns: f64, looks_ns: &[f64]| {
+        let mut looks = looks_ns.iter();
+        let look = |timed_ns: f64| Look { timed_ns, waited_ns: timed_ns };
+        let next = || Ok::<_, Infallible>(look(*looks.next().expect("no further look")));
+        warm(look(first_ns), next).unwrap_or_else(|never| match never {}).map(|warm| warm.timed_ns)
+    };
+    assert_eq!(second(MS, &[0.001 * MS]), Some(0.001 * MS));
+    assert_eq!(second(MS, &[3.0 * MS, 0.7 * MS]), Some(0.7 * MS));
+    assert_eq!(second(MS, &[0.9 * MS, 0.85 * MS]), None);
+    assert_eq!(second(400.0 * MS, &[]), None, "a long one costs too much");
 }

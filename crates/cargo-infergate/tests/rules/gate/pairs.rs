@@ -21,6 +21,7 @@ fn planned(id: Case) -> PairedCase {
         threshold_by_noise: false,
         pairs: 4,
         iterations_per_sample: 1,
+        warm_up: false,
         base_output: output.clone(),
         head_output: output,
         timed: true,

@@ -216,6 +216,18 @@ fn a_sound_run_is_valid() {
     assert_eq!(judged(level(2, 30), |_| {}), Vec::<String>::new());
 }
 
+/// A server that writes two tokens at once: the middle gap is none, and the client does not get it wrong.
+#[test]
+fn a_server_that_sends_in_bursts_is_valid() {
+    let mut bursts = level(2, 30);
+    for record in &mut bursts.requests {
+        let (first_ns, last) = (record.chunk_ns[0], record.chunk_ns.len() - 1);
+        record.chunk_ns[..last].fill(first_ns);
+    }
+    assert_eq!(summarise(&bursts).itl_ns.at(0.5), Some(0.0));
+    assert_eq!(judged(bursts, |receipt| receipt.audits[0].gap_error_ns.p99 = Some(1e6)), Vec::<String>::new());
+}
+
 #[test]
 fn what_makes_numbers_useless_is_named_with_what_to_change() {
     let inaccurate = judged(level(2, 30), |receipt| receipt.audits[0].gap_error_ns.p99 = Some(2.1e6));
