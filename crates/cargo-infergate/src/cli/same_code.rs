@@ -1,10 +1,11 @@
 //! What is looked at before anything is timed: whether base and head are the same program, and else what changed.
 
+mod beside;
+
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::git::git;
 use super::memory::Follower;
 use super::output;
 use super::paired_gate::Paired;
@@ -102,54 +103,5 @@ fn timed_all_the_same(flags: &Paired, config: &Config, sides: &Sides) -> Option<
     if anchor.is_some_and(|anchor| !is_same(anchor, &sides.head)) {
         return Some("the anchor's differs".into());
     }
-    // Of HEAD twice nothing but the dependency or the toolchain differs, and given binaries run in one folder.
-    flags.against.as_ref()?;
-    let commit = sides.base.commit.as_deref()?;
-    match changed_data(commit) {
-        Ok(None) => None,
-        Ok(Some(file)) => Some(format!("'{file}' differs, which a bench may read")),
-        Err(error) => Some(format!("other files could not be compared ({error:#})")),
-    }
-}
-
-/// A file that the working tree has and `commit` has not, or has otherwise, and that may be data.
-fn changed_data(commit: &str) -> Result<Option<String>> {
-    let here = Path::new(".");
-    let changed = git(here, &["diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z", commit])?;
-    let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
-    let mut files = changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
-    Ok(files.find(|file| may_be_data(file)).map(|file| file.escape_debug().to_string()))
-}
-
-/// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
-/// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
-fn may_be_data(file: &str) -> bool {
-    const TOOLS: [&str; 14] = [
-        "Cargo.toml",
-        "Cargo.lock",
-        "infergate.toml",
-        "rust-toolchain",
-        "rust-toolchain.toml",
-        "rustfmt.toml",
-        ".rustfmt.toml",
-        "clippy.toml",
-        ".clippy.toml",
-        "deny.toml",
-        ".gitignore",
-        ".gitattributes",
-        ".editorconfig",
-        "CODEOWNERS",
-    ];
-    let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
-    let stem = name.split('.').next().unwrap_or(name);
-    let is_notice = ["README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "AUTHORS", "NOTICE"]
-        .contains(&stem)
-        || stem.starts_with("LICENSE")
-        || stem.starts_with("COPYING");
-    let is_documentation = folders.is_empty() || folders.split('/').any(|folder| ["doc", "docs"].contains(&folder));
-    !(name.ends_with(".rs")
-        || TOOLS.contains(&name)
-        || is_notice
-        || file.starts_with(".github/")
-        || is_documentation && name.ends_with(".md"))
+    beside::difference(flags, config, sides)
 }

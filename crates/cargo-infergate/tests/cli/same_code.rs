@@ -90,6 +90,72 @@ fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
     assert!(stdout(&said).contains("is met with"), "{}", stdout(&said));
 }
 
+/// The receipt of a gate of the working tree, and what the gate said.
+#[cfg(target_os = "linux")]
+fn gated(sandbox: &Sandbox) -> (PairedReceipt, String) {
+    let said = stdout(&gate(sandbox, "HEAD", OUT).success());
+    (read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt"), said)
+}
+
+/// What source makes without being in the code: what a build script or a command writes.
+#[test]
+#[cfg(target_os = "linux")]
+fn source_that_makes_data_is_timed() {
+    use crate::revisions::MANIFEST;
+    let step = "pub const STEP_NS: u64 = 1_000_000;\n";
+    let named = MANIFEST.replace("edition =", "build = 'make/data.rs'\nedition =");
+    for (manifest, settings, file, text, why) in [
+        (MANIFEST, "", "build.rs", "fn main() {}\n", "'build.rs' differs, a build script, which may make"),
+        (&named, "", "make/data.rs", "fn main() {}\n", "'make/data.rs' differs, a build script, which may make"),
+        (
+            MANIFEST,
+            "[bench]\nprepare = ['true']\n",
+            "engine.rs",
+            step,
+            "'engine.rs' differs, of which bench.prepare may",
+        ),
+    ] {
+        let sandbox = repository();
+        sandbox.write("Cargo.toml", manifest);
+        sandbox.write("infergate.toml", settings);
+        commit(&sandbox, file, text, "base");
+        let (receipt, said) = gated(&sandbox);
+        assert!(receipt.is_same_code() && receipt.blocks.is_empty(), "{said}");
+        sandbox.write(file, &format!("// A comment.\n{text}"));
+        let (receipt, said) = gated(&sandbox);
+        assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{file}: {said}");
+        assert!(said.contains(&format!("timed because {why}")), "{said}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_library_that_a_build_script_makes_is_compared() {
+    let sandbox = repository();
+    let build = r#"fn main() {
+        let out = std::env::var("OUT_DIR").unwrap();
+        let arguments = ["--crate-type=cdylib", "--edition=2021", "-Cstrip=symbols", "native/work.rs", "--out-dir", &out];
+        assert!(std::process::Command::new("rustc").args(arguments).status().unwrap().success());
+        println!("cargo:rerun-if-changed=native/work.rs\ncargo:rustc-link-search=native={out}");
+    }"#;
+    sandbox.write("build.rs", build);
+    let work = "#[no_mangle] pub extern \"C\" fn work(number: i32) -> i32 { number ^ 1 }\n";
+    sandbox.write("native/work.rs", work);
+    sandbox.write(
+        "bench.rs",
+        &WORKER.replace("fn main() {", "fn main() {\n    assert!(unsafe { engine::work(4) } > 4);\n"),
+    );
+    let engine = "pub const STEP_NS: u64 = 1_000_000;\n#[link(name = \"work\")] extern \"C\" { pub fn work(number: i32) -> i32; }\n";
+    commit(&sandbox, "engine.rs", engine, "a library");
+    sandbox.write("native/work.rs", &format!("// A comment.\n{work}"));
+    let (receipt, said) = gated(&sandbox);
+    assert!(receipt.is_same_code() && receipt.blocks.is_empty(), "{said}");
+    sandbox.write("native/work.rs", &work.replace("^ 1", "^ 2"));
+    let (receipt, said) = gated(&sandbox);
+    assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{said}");
+    assert!(said.contains("timed because the library 'libwork.so' differs, which a build script made"), "{said}");
+}
+
 #[test]
 fn one_file_given_twice_is_the_same_code() {
     let sandbox = Sandbox::new();
@@ -143,6 +209,9 @@ fn what_runs_nothing_that_changed_is_layout() {
     assert!(outcomes.contains(&Outcome::Layout), "{}", stdout(&said));
     assert!(stdout(&said).contains("it does not run the function that changed"), "{}", stdout(&said));
     gate(&sandbox, "HEAD", &[&arguments[..], &["--time-same-code"]].concat()).code(1);
+    // What the changed source makes for it may be other work.
+    sandbox.write("infergate.toml", "[bench]\nprepare = ['true']\n");
+    gate(&sandbox, "HEAD", &arguments).code(1);
 }
 
 #[test]

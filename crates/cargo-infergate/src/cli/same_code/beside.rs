@@ -1,0 +1,142 @@
+//! What lies beside two executables and can make the same code take another time: libraries that it loads, files that it reads.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::builds::{git::git, workspace};
+use crate::cli::paired_gate::Paired;
+use crate::cli::sides::Sides;
+use crate::code::{self, Comparison};
+use crate::config::Config;
+
+/// Something that differs, as a clause; that it cannot be known counts, too.
+pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
+    match other_library(&sides.base.libraries, &sides.head.libraries) {
+        Ok(None) => {}
+        Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
+        Err(error) => return Some(format!("libraries could not be compared ({error:#})")),
+    }
+    let is_prepared = !config.bench.prepare.is_empty();
+    if flags.against.is_none() {
+        // Of HEAD twice nothing but the dependency or the toolchain differs, and given binaries run in one folder.
+        let is_built_twice = !flags.swap.is_empty() || flags.toolchain.is_some();
+        return (is_prepared && is_built_twice).then(|| "what bench.prepare makes may differ".into());
+    }
+    let commit = sides.base.commit.as_deref()?;
+    changed_file(commit, is_prepared)
+        .unwrap_or_else(|error| Some(format!("other files could not be compared ({error:#})")))
+}
+
+/// A library in the folders that build scripts let one side alone find, or otherwise. The system finds them there by name, also those
+/// that a program opens by itself.
+fn other_library(base: &[PathBuf], head: &[PathBuf]) -> Result<Option<String>> {
+    let (was, is) = (libraries(base)?, libraries(head)?);
+    for name in was.keys().chain(is.keys()) {
+        let is_same = match (was.get(name), is.get(name)) {
+            (Some(was), Some(is)) => was == is || is_same_library(&code::read(was)?, &code::read(is)?),
+            _ => false,
+        };
+        if !is_same {
+            return Ok(Some(name.to_string_lossy().escape_debug().to_string()));
+        }
+    }
+    Ok(None)
+}
+
+/// One that is not of code cannot be compared otherwise than by its bytes.
+fn is_same_library(base: &[u8], head: &[u8]) -> bool {
+    base == head || matches!(code::compare(base, head), Ok(Comparison::Same))
+}
+
+/// By name, each where it is found first.
+fn libraries(folders: &[PathBuf]) -> Result<BTreeMap<OsString, PathBuf>> {
+    let mut found = BTreeMap::new();
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        let broken = || format!("{}: cannot be read", folder.display());
+        for entry in fs::read_dir(folder).with_context(broken)? {
+            let entry = entry.with_context(broken)?;
+            // `libwork.so`, `libwork.so.2`.
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if (name.ends_with(".so") || name.contains(".so.")) && entry.path().is_file() {
+                found.entry(entry.file_name()).or_insert_with(|| entry.path());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A file that the working tree has and `commit` has not, or has otherwise, and that is data or makes data.
+fn changed_file(commit: &str, is_prepared: bool) -> Result<Option<String>> {
+    let here = Path::new(".");
+    let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
+    let changed = git(here, &words)?;
+    let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
+    let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
+    let scripts = if files().any(is_source) { build_scripts(here)? } else { Vec::new() };
+    let why = |file: &str| {
+        if may_be_data(file) {
+            return Some("which a bench may read");
+        }
+        if name_of(file) == "build.rs" || scripts.iter().any(|script| script == Path::new(file)) {
+            return Some("a build script, which may make what a bench reads");
+        }
+        (is_prepared && is_source(file)).then_some("of which bench.prepare may make what a bench reads")
+    };
+    Ok(files().find_map(|file| Some(format!("'{}' differs, {}", file.escape_debug(), why(file)?))))
+}
+
+/// Whether it is a part of what cargo builds.
+fn is_source(file: &str) -> bool {
+    let name = name_of(file);
+    name.ends_with(".rs") || ["Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml"].contains(&name)
+}
+
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
+/// The build scripts of the working tree's packages, counted from the root.
+fn build_scripts(here: &Path) -> Result<Vec<PathBuf>> {
+    let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
+    let packages = workspace::packages(here)?.unwrap_or_default();
+    let targets = packages.iter().flat_map(|package| &package.targets);
+    let scripts = targets.filter(|target| target.is("custom-build"));
+    Ok(scripts.filter_map(|script| script.src_path.strip_prefix(&root).ok().map(Path::to_owned)).collect())
+}
+
+/// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
+/// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
+fn may_be_data(file: &str) -> bool {
+    const TOOLS: [&str; 14] = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "infergate.toml",
+        "rust-toolchain",
+        "rust-toolchain.toml",
+        "rustfmt.toml",
+        ".rustfmt.toml",
+        "clippy.toml",
+        ".clippy.toml",
+        "deny.toml",
+        ".gitignore",
+        ".gitattributes",
+        ".editorconfig",
+        "CODEOWNERS",
+    ];
+    let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let stem = name.split('.').next().unwrap_or(name);
+    let is_notice = ["README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "AUTHORS", "NOTICE"]
+        .contains(&stem)
+        || stem.starts_with("LICENSE")
+        || stem.starts_with("COPYING");
+    let is_documentation = folders.is_empty() || folders.split('/').any(|folder| ["doc", "docs"].contains(&folder));
+    !(name.ends_with(".rs")
+        || TOOLS.contains(&name)
+        || is_notice
+        || file.starts_with(".github/")
+        || is_documentation && name.ends_with(".md"))
+}
