@@ -108,7 +108,6 @@ fn read(seen: &str) -> Result<Vec<u64>> {
 
 /// A file that code is loaded from, and that is neither the program nor the system's.
 fn own_library(process: &Path) -> Result<Option<String>> {
-    const SYSTEM: [&str; 4] = ["/lib", "/usr/lib", "/opt/", "/nix/store/"];
     let folder = Path::new("/proc").join(process);
     let program = fs::read_link(folder.join("exe")).context("its process ended early")?;
     let maps = fs::read_to_string(folder.join("maps")).context("its process ended early")?;
@@ -117,7 +116,29 @@ fn own_library(process: &Path) -> Result<Option<String>> {
         let is_code = words.nth(1)?.contains('x');
         line.find('/').filter(|_| is_code).map(|at| &line[at..])
     });
-    let mut others =
-        files.filter(|file| Path::new(file) != program && !SYSTEM.iter().any(|start| file.starts_with(start)));
+    let mut others = files.filter(|file| Path::new(file) != program && !is_of_the_system(file));
     Ok(others.next().map(str::to_owned))
+}
+
+/// Whether a file is where systems keep their libraries: both sides load the same one. A checkout can lie anywhere else, also in
+/// `/opt` or `/libs`.
+fn is_of_the_system(file: &str) -> bool {
+    const FOLDERS: [&str; 7] =
+        ["/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/nix/store/"];
+    FOLDERS.iter().any(|folder| file.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_the_system;
+
+    #[test]
+    fn a_checkout_beside_the_systems_folders_is_not_the_systems() {
+        for file in ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/usr/lib/libm.so.6"] {
+            assert!(is_of_the_system(file), "{file}");
+        }
+        for file in ["/libs/engine/libwork.so", "/opt/ci/target/libwork.so", "/usr/library/libwork.so"] {
+            assert!(!is_of_the_system(file), "{file}");
+        }
+    }
 }
