@@ -7,9 +7,11 @@
 
 pub mod changed;
 mod content;
+mod data;
 mod functions;
 pub mod image;
 pub mod loaded;
+mod sides;
 
 use std::path::Path;
 

@@ -11,9 +11,11 @@ use std::collections::{HashMap, HashSet};
 
 use object::elf;
 
-use super::content::{Contents, Sides, readable};
+use super::content::{Contents, readable};
+use super::data;
 use super::functions::{self, Function};
 use super::image::Image;
+use super::sides::Sides;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
@@ -44,19 +46,31 @@ pub fn between(base: &Image, head: &Image) -> Changed {
     let in_head: HashSet<&[u8]> = is.iter().flat_map(|function| function.names.iter().copied()).collect();
     let shared: HashSet<&[u8]> = in_base.intersection(&in_head).copied().collect();
     let (base_keys, head_keys) = (keys(&was, &shared), keys(&is, &shared));
-    let mut ambiguous = several(&base_keys);
-    ambiguous.extend(several(&head_keys));
-    let base_contents = Contents::new(base, &was, &base_keys, &ambiguous);
-    let head_contents = Contents::new(head, &is, &head_keys, &ambiguous);
-    let mut sides = Sides::new(base_contents, head_contents);
-    let (of_base, of_head) = (by_key(&was, &base_keys), by_key(&is, &head_keys));
+    let mut sides = Sides::new(Contents::new(base, &was, &base_keys), Contents::new(head, &is, &head_keys));
+    let mut changed = differing(&mut sides);
+    if sides.widen(&changed) {
+        changed = differing(&mut sides);
+    }
+    // A part that is split off a function is jumped to, and not always at its beginning.
+    let has_parts = changed.iter().any(|function| function.name.contains(".cold"));
+    let is_all = !has_parts
+        && base.libraries == head.libraries
+        && of_threads(base) == of_threads(head)
+        && functions::outside(base, &was) == functions::outside(head, &is)
+        && data::is_known(&mut sides, &changed);
+    Changed { functions: changed, is_all }
+}
+
+/// The functions that differ, those first whose names say most.
+fn differing(sides: &mut Sides) -> Vec<ChangedFunction> {
+    let (of_base, of_head) = (by_key(&sides.base), by_key(&sides.head));
     let mut all: Vec<&String> = of_base.keys().chain(of_head.keys()).copied().collect();
     all.sort();
     all.dedup();
     let mut changed = Vec::new();
     for key in all {
         let (was, is) = (of_base.get(key).cloned(), of_head.get(key).cloned());
-        let (base, head) = unmatched(&mut sides, was.unwrap_or_default(), is.unwrap_or_default());
+        let (base, head) = unmatched(sides, was.unwrap_or_default(), is.unwrap_or_default());
         for at in 0..base.len().max(head.len()) {
             let place = |functions: &[&Function]| functions.get(at).map(|function| function.address);
             let shape = |functions: &[&Function]| functions.get(at).map(|function| function.shape);
@@ -67,14 +81,7 @@ pub fn between(base: &Image, head: &Image) -> Changed {
         }
     }
     changed.sort_by_key(|(says_less, _)| *says_less);
-    let changed: Vec<ChangedFunction> = changed.into_iter().map(|(_, function)| function).collect();
-    // A part that is split off a function is jumped to, and not always at its beginning.
-    let has_parts = changed.iter().any(|function| function.name.contains(".cold"));
-    let is_all = !has_parts
-        && base.libraries == head.libraries
-        && of_threads(base) == of_threads(head)
-        && functions::outside(base, &was) == functions::outside(head, &is);
-    Changed { functions: changed, is_all }
+    changed.into_iter().map(|(_, function)| function).collect()
 }
 
 /// A method of a trait is named by its type first.
@@ -100,17 +107,9 @@ fn keys(functions: &[Function], shared: &HashSet<&[u8]>) -> Vec<String> {
     functions.iter().map(key).collect()
 }
 
-fn several(keys: &[String]) -> HashSet<String> {
-    let mut seen = HashSet::new();
-    keys.iter().filter(|key| !seen.insert(*key)).cloned().collect()
-}
-
-fn by_key<'a, 'b, 'data>(
-    functions: &'b [Function<'data>],
-    keys: &'a [String],
-) -> HashMap<&'a String, Vec<&'b Function<'data>>> {
+fn by_key<'a, 'data>(contents: &Contents<'a, 'data>) -> HashMap<&'a String, Vec<&'a Function<'data>>> {
     let mut found: HashMap<&String, Vec<&Function>> = HashMap::new();
-    for (function, key) in functions.iter().zip(keys) {
+    for (function, key) in contents.functions.iter().zip(contents.keys) {
         found.entry(key).or_default().push(function);
     }
     found
@@ -118,13 +117,17 @@ fn by_key<'a, 'b, 'data>(
 
 /// Those of each list that are not in the other, each used once.
 fn unmatched<'b, 'data>(
-    sides: &mut Sides,
+    sides: &mut Sides<'_, '_>,
     was: Vec<&'b Function<'data>>,
     mut is: Vec<&'b Function<'data>>,
 ) -> (Vec<&'b Function<'data>>, Vec<&'b Function<'data>>) {
     let mut gone = Vec::new();
+    if let ([one], [other]) = (&was[..], &is[..]) {
+        return if sides.is_same(one, other) { <_>::default() } else { (was, is) };
+    }
     for function in was {
-        match is.iter().position(|other| sides.is_same(function, other)) {
+        let mut is_same = |other: &Function| sides.tried(|sides| sides.is_same(function, other));
+        match is.iter().position(|other| is_same(other)) {
             Some(at) => drop(is.swap_remove(at)),
             None => gone.push(function),
         }

@@ -1,8 +1,4 @@
-//! What addresses in instructions mean: which function, which variable, or which constant, by its bytes.
-//!
-//! Base and head are compared side by side. Where a constant ends is not written in an executable, unless it has a name; it ends at
-//! the latest where another begins that somebody refers to. So two are compared over the shorter of their lengths: if they were
-//! longer, code that reads what lies behind would be other code.
+//! What addresses in instructions mean: which function, which variable, or which constant.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,48 +6,30 @@ use std::iter;
 
 use object::{SymbolKind, elf};
 
-use super::functions::{self, Function, Reference};
+use super::functions::{self, Function};
 use super::image::{Image, Pointer, Section};
-use super::loaded::{LOCATION, location};
-
-/// Constants refer to constants; deeper ones are not understood.
-const MAX_DEPTH: usize = 64;
-/// Bytes that the loader writes at a place.
-const POINTER: u64 = 8;
+use super::loaded::location;
 
 /// An executable's functions and constants.
 pub struct Contents<'a, 'data> {
-    image: &'a Image<'data>,
-    functions: &'a [Function<'data>],
+    pub image: &'a Image<'data>,
+    pub functions: &'a [Function<'data>],
     /// How each function is called in both executables.
-    keys: &'a [String],
-    /// Keys that several functions have, so that a name alone does not say which is meant.
-    ambiguous: &'a HashSet<String>,
+    pub keys: &'a [String],
     /// Where constants begin and end.
-    bounds: BTreeSet<u64>,
+    pub bounds: BTreeSet<u64>,
     /// Variables and constants that have a name, by address: size and name.
-    named: BTreeMap<u64, (u64, String)>,
+    pub named: BTreeMap<u64, (u64, String)>,
     /// Tables of distances to other constants, by address: what a `match` with a text for each arm becomes. Where one function takes
     /// a table's address and another reads it, it is compared by its bytes: the one that takes the address is named also where the
     /// table's texts merely moved. A process that reads it has run that one before, so its case is never called layout by mistake.
-    tables: HashMap<u64, Vec<u64>>,
+    pub tables: HashMap<u64, Vec<u64>>,
 }
 
 impl<'a, 'data> Contents<'a, 'data> {
     /// Of these functions, with their keys.
-    pub fn new(
-        image: &'a Image<'data>,
-        functions: &'a [Function<'data>],
-        keys: &'a [String],
-        ambiguous: &'a HashSet<String>,
-    ) -> Self {
-        // Only an address that is taken begins a constant: a load of known size may be from the middle of one.
-        let taken = functions.iter().flat_map(|function| &function.references).filter(|reference| reference.bytes == 0);
-        let mut bounds: BTreeSet<u64> = taken.map(|reference| reference.address).collect();
-        bounds.extend(image.pointers.values().filter_map(|pointer| match pointer {
-            Pointer::To(address) => Some(*address),
-            Pointer::Other(..) => None,
-        }));
+    pub fn new(image: &'a Image<'data>, functions: &'a [Function<'data>], keys: &'a [String]) -> Self {
+        let mut bounds: BTreeSet<u64> = functions::taken(image, functions).collect();
         let mut named = BTreeMap::new();
         for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data && symbol.size > 0) {
             bounds.extend([symbol.address, symbol.address.saturating_add(symbol.size)]);
@@ -64,42 +42,87 @@ impl<'a, 'data> Contents<'a, 'data> {
             .filter_map(|reference| Some((reference.address, distances(image, &bounds, reference.address)?)))
             .collect();
         bounds.extend(tables.values().flatten());
-        Self { image, functions, keys, ambiguous, bounds, named, tables }
+        Self { image, functions, keys, bounds, named, tables }
     }
 
     /// The object of a name that an address lies in: where it begins, its size, its name.
-    fn object(&self, address: u64) -> Option<(u64, u64, &str)> {
+    pub fn object(&self, address: u64) -> Option<(u64, u64, &str)> {
         let (start, (size, name)) = self.named.range(..=address).next_back()?;
         (address - start < *size).then_some((*start, *size, name))
     }
 
-    /// Which function an address of code lies in, and where in it; of a stub of the linker, what it leads to.
-    fn code(&self, address: u64) -> Option<Code> {
-        let at = self.functions.partition_point(|function| function.address <= address).checked_sub(1)?;
-        let function = &self.functions[at];
-        if !function.holds(address) {
-            let place = functions::stub(self.image, address)?;
+    /// The object of a name that ends at an address, as in a loop that counts down.
+    pub fn object_before(&self, address: u64) -> Option<(u64, &str)> {
+        let (start, (size, name)) = self.named.range(..address).next_back()?;
+        (address - start == *size).then_some((*start, name))
+    }
+
+    /// Whether a panic's location begins at an address. It is used as a whole: somebody refers to its beginning.
+    pub fn is_location(&self, address: u64) -> bool {
+        self.bounds.contains(&address) && location(self.image, address).is_some()
+    }
+
+    /// Which function an address of code lies in; of a stub of the linker, what it leads to.
+    pub fn code(&self, address: u64) -> Option<Code<'data>> {
+        let at = self.functions.partition_point(|function| function.address <= address).checked_sub(1);
+        if let Some(at) = at.filter(|at| self.functions[*at].holds(address)) {
+            return Some(Code::Function(at));
+        }
+        if let Some(place) = functions::stub(self.image, address) {
             return Some(Code::Stub(self.image.pointers.get(&place)?.clone()));
         }
-        let key = &self.keys[at];
-        let shape = self.ambiguous.contains(key).then_some(function.shape);
-        Some(Code::Function(hash(&(key, address - function.address, shape))))
+        let at = self.image.symbols.partition_point(|symbol| symbol.address < address);
+        let symbol = self.image.symbols.get(at).filter(|symbol| symbol.address == address)?;
+        (symbol.kind == SymbolKind::Text).then_some(Code::Open(symbol.name))
     }
 
     /// The longest that what begins at `address` can be, bytes.
-    fn length(&self, section: &Section, address: u64) -> u64 {
+    pub fn length(&self, section: &Section, address: u64) -> u64 {
         end(&self.bounds, section, address) - address
     }
 
+    /// What functions that begin at these addresses refer to.
+    pub fn taken_by(&self, functions: impl Iterator<Item = u64>) -> HashSet<u64> {
+        let at = |address| self.functions.partition_point(|function| function.address < address);
+        let functions = functions.filter_map(|address| self.functions.get(at(address)));
+        functions.flat_map(|function| &function.references).map(|reference| reference.address).collect()
+    }
+
+    /// Whether a constant ends where it seems to: it is a text, or a panic's location.
+    fn is_whole(&self, from: u64, to: u64) -> bool {
+        let bytes = to.checked_sub(from).and_then(|bytes| self.image.bytes(from, bytes));
+        let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).map(|text| text.trim_end_matches('\0'));
+        let is_printed = |letter: char| !letter.is_control() || letter.is_whitespace();
+        self.is_location(from) || text.is_some_and(|text| text.chars().all(is_printed))
+    }
+
+    /// Where constants begin near the one that begins at `address`, and that may be one with it: some before, and its end. How many is not
+    /// known; what has a name and what is whole end the search.
+    pub fn beside(&self, address: u64) -> Vec<u64> {
+        const BEFORE: usize = 8;
+        let Some(section) = self.image.section(address) else { return Vec::new() };
+        let mut end = address.saturating_add(self.length(section, address));
+        let mut found = vec![end];
+        for bound in self.bounds.range(section.address..=address).rev().take(BEFORE) {
+            if self.object(*bound).is_some() || self.is_whole(*bound, end) {
+                break;
+            }
+            found.push(*bound);
+            end = *bound;
+        }
+        // One that is whole has nothing beside it.
+        if found.len() == 1 { Vec::new() } else { found }
+    }
+
     /// An address without anything at it, by the section it ends.
-    fn beside(&self, address: u64) -> (u64, u64) {
+    pub fn outside(&self, address: u64) -> (u64, u64) {
         let before = self.image.sections.iter().rev().find(|section| section.address <= address);
         before.map_or((0, address), |section| (hash(&section.name), address - section.end().min(address)))
     }
 
     /// What a jump table of `function` at `address` leads to: distances from the table, four bytes each. `None` where its first entry
     /// leads elsewhere. What lies behind its last entry is read as entries, too, since where it ends is not known.
-    fn jump_table(&self, address: u64, function: &Function) -> Option<Vec<u64>> {
+    pub fn jump_table(&self, address: u64, function: &Function) -> Option<Vec<u64>> {
         let section = self.image.section(address).filter(|section| function.jumps_by_table && !section.is_code())?;
         let mut targets = entries(self.image, address, end(&self.bounds, section, address))?;
         let first = targets.next().filter(|target| function.holds(*target))?;
@@ -108,189 +131,14 @@ impl<'a, 'data> Contents<'a, 'data> {
 }
 
 /// What an address of code means.
-enum Code {
-    /// A hash of the function's key and the place in it.
-    Function(u64),
+pub enum Code<'data> {
+    /// One of the functions, by its place among them.
+    Function(usize),
     /// What the loader writes where the stub jumps to.
     Stub(Pointer),
-}
-
-/// Two executables, side by side.
-pub struct Sides<'a, 'data> {
-    base: Contents<'a, 'data>,
-    head: Contents<'a, 'data>,
-    /// Constants of base and head that were compared. Those that are being compared are taken for the same, so that a ring of them
-    /// ends.
-    known: HashMap<(u64, u64), bool>,
-    /// What was found the same since the last function was begun.
-    fresh: Vec<(u64, u64)>,
-}
-
-impl<'a, 'data> Sides<'a, 'data> {
-    pub fn new(base: Contents<'a, 'data>, head: Contents<'a, 'data>) -> Self {
-        Self { base, head, known: HashMap::new(), fresh: Vec::new() }
-    }
-
-    /// Whether both functions do and read the same. What is not understood is not the same.
-    pub fn is_same(&mut self, was: &Function, is: &Function) -> bool {
-        if was.is_broken || is.is_broken || was.shape != is.shape || was.references.len() != is.references.len() {
-            return false;
-        }
-        self.fresh.clear();
-        let mut references = was.references.iter().zip(&is.references);
-        let is_same = references.all(|(of_base, of_head)| self.reference(*of_base, was, *of_head, is));
-        if !is_same {
-            // Something may have been the same only as long as what differs was taken for the same.
-            for pair in self.fresh.drain(..) {
-                self.known.remove(&pair);
-            }
-        }
-        is_same
-    }
-
-    fn reference(&mut self, was: Reference, of_base: &Function, is: Reference, of_head: &Function) -> bool {
-        if was.bytes != is.bytes {
-            return false;
-        }
-        if was.bytes == 0 {
-            match (self.base.jump_table(was.address, of_base), self.head.jump_table(is.address, of_head)) {
-                (Some(was), Some(is)) => return self.same_jumps(&was, of_base, &is, of_head),
-                (None, None) => {}
-                _ => return false,
-            }
-        }
-        let (Some(in_base), Some(in_head)) =
-            (self.base.image.section(was.address), self.head.image.section(is.address))
-        else {
-            return false;
-        };
-        let is_constant = |section: &Section| !is_variable(section) && !is_for_the_loader(section);
-        if was.bytes > 0 && is_constant(in_base) && is_constant(in_head) {
-            let bytes = was.bytes.min(in_base.end() - was.address).min(in_head.end() - is.address);
-            return self.bytes(was.address, is.address, bytes, MAX_DEPTH);
-        }
-        self.meaning(was.address, is.address, MAX_DEPTH)
-    }
-
-    /// Whether two jump tables lead to the same places. They are compared as long as one of both leads into its own function, or both
-    /// lead to the same other code, as to a part that was split off: an entry that leaves the function on one side alone is a change, and no
-    /// end. What lies behind a table leads into a function by chance alone: then one that did not change is named.
-    fn same_jumps(&self, was: &[u64], of_base: &Function, is: &[u64], of_head: &Function) -> bool {
-        for (was, is) in was.iter().zip(is) {
-            match (of_base.holds(*was), of_head.holds(*is)) {
-                (true, true) if was - of_base.address == is - of_head.address => {}
-                (false, false) => match (self.base.code(*was), self.head.code(*is)) {
-                    (Some(Code::Function(was)), Some(Code::Function(is))) if was == is => {}
-                    (Some(_), Some(_)) => return false,
-                    _ => return true,
-                },
-                _ => return false,
-            }
-        }
-        true
-    }
-
-    /// Whether the same is at an address of base and at one of head.
-    fn meaning(&mut self, was: u64, is: u64, depth: usize) -> bool {
-        let Some(depth) = depth.checked_sub(1) else { return false };
-        let (Some(in_base), Some(in_head)) = (self.base.image.section(was), self.head.image.section(is)) else {
-            return self.base.image.section(was).is_none() == self.head.image.section(is).is_none()
-                && self.base.beside(was) == self.head.beside(is);
-        };
-        if in_base.is_code() || in_head.is_code() {
-            return match (self.base.code(was), self.head.code(is)) {
-                (Some(Code::Function(was)), Some(Code::Function(is))) => was == is,
-                (Some(Code::Stub(was)), Some(Code::Stub(is))) => self.pointer(&was, &is, depth),
-                _ => false,
-            };
-        }
-        if is_for_the_loader(in_base) && is_for_the_loader(in_head) {
-            let pointers = (self.base.image.pointers.get(&was).cloned(), self.head.image.pointers.get(&is).cloned());
-            if let (Some(was), Some(is)) = pointers {
-                return self.pointer(&was, &is, depth);
-            }
-        }
-        if is_variable(in_base) != is_variable(in_head) {
-            return false;
-        }
-        if let Some(known) = self.known.get(&(was, is)) {
-            return *known;
-        }
-        self.known.insert((was, is), true);
-        let is_same = match (self.base.object(was), self.head.object(is)) {
-            // The whole object: an address in it can be one to count back from.
-            (Some((was_start, was_size, was_name)), Some((is_start, is_size, is_name))) => {
-                let is_one = !is_variable(in_base) || was_name == is_name;
-                is_one
-                    && was - was_start == is - is_start
-                    && was_size == is_size
-                    && self.bytes(was_start, is_start, was_size, depth)
-            }
-            _ => self.constant(was, is, self.base.length(in_base, was).min(self.head.length(in_head, is)), depth),
-        };
-        self.known.insert((was, is), is_same);
-        if is_same {
-            self.fresh.push((was, is));
-        }
-        is_same
-    }
-
-    fn constant(&mut self, was: u64, is: u64, bytes: u64, depth: usize) -> bool {
-        let (Some(of_base), Some(of_head)) = (self.base.tables.get(&was), self.head.tables.get(&is)) else {
-            return self.bytes(was, is, bytes, depth);
-        };
-        let targets: Vec<(u64, u64)> = of_base.iter().copied().zip(of_head.iter().copied()).collect();
-        let rest = 4 * targets.len() as u64;
-        targets.into_iter().all(|(was, is)| self.meaning(was, is, depth))
-            // What a table leads to can begin within what was taken for the table.
-            && self.bytes(was.saturating_add(rest), is.saturating_add(rest), bytes.saturating_sub(rest), depth)
-    }
-
-    fn pointer(&mut self, was: &Pointer, is: &Pointer, depth: usize) -> bool {
-        match (was, is) {
-            (Pointer::To(was), Pointer::To(is)) => self.meaning(*was, *is, depth),
-            (was, is) => was == is,
-        }
-    }
-
-    /// Whether so many bytes are the same, pointers among them by what they point to. Of a panic's location neither file nor line
-    /// counts.
-    fn bytes(&mut self, was: u64, is: u64, bytes: u64, depth: usize) -> bool {
-        let places = |image: &Image, from: u64| -> Vec<(u64, Pointer)> {
-            let found = image.pointers.range(from..from.saturating_add(bytes));
-            found.map(|(place, pointer)| (place - from, pointer.clone())).collect()
-        };
-        let (of_base, of_head) = (places(self.base.image, was), places(self.head.image, is));
-        let raw = |image: &Image<'data>, from: u64, (start, end): (u64, u64)| {
-            image.bytes(from.saturating_add(start), end - start)
-        };
-        let mut at = 0;
-        let mut head = of_head.iter();
-        for (place, pointer) in &of_base {
-            let Some((other, to)) = head.next() else { return false };
-            if place != other {
-                return false;
-            }
-            if *place < at {
-                continue;
-            }
-            if raw(self.base.image, was, (at, *place)) != raw(self.head.image, is, (at, *place)) {
-                return false;
-            }
-            let is_location = |image: &Image, from: u64| location(image, from.saturating_add(*place)).is_some();
-            if place.saturating_add(LOCATION) <= bytes
-                && is_location(self.base.image, was)
-                && is_location(self.head.image, is)
-            {
-                at = place.saturating_add(LOCATION);
-            } else if self.pointer(pointer, to, depth) {
-                at = place.saturating_add(POINTER).min(bytes);
-            } else {
-                return false;
-            }
-        }
-        head.next().is_none() && raw(self.base.image, was, (at, bytes)) == raw(self.head.image, is, (at, bytes))
-    }
+    /// One of a name whose size nobody says, as of the system's objects that each program begins with. It is compared among the code outside
+    /// functions.
+    Open(&'data [u8]),
 }
 
 /// Where the constant at `address` ends, as far as is known.
@@ -328,11 +176,11 @@ pub fn readable(name: &[u8]) -> String {
 }
 
 /// What a program writes to: its bytes are what it begins with, and its name is what it is.
-fn is_variable(section: &Section) -> bool {
+pub fn is_variable(section: &Section) -> bool {
     let writes = section.flags.1 & elf::SHF_WRITE.0 != 0;
     writes && !is_for_the_loader(section) && !section.name.starts_with(b".data.rel.ro")
 }
 
-fn is_for_the_loader(section: &Section) -> bool {
+pub fn is_for_the_loader(section: &Section) -> bool {
     section.name.starts_with(b".got")
 }

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::SymbolKind;
 
-use super::image::{Image, Symbol};
+use super::image::{Image, Pointer, Symbol};
 
 /// One function, or several of the same instructions that the linker laid over each other.
 pub struct Function<'data> {
@@ -55,6 +55,17 @@ pub fn all<'data>(image: &Image<'data>) -> Vec<Function<'data>> {
         Some(read(address, bytes, symbols.iter().map(|symbol| stem(symbol.name)).collect()))
     };
     by_address.into_values().filter_map(of).collect()
+}
+
+/// The addresses at which something begins: those that code takes, and those that data points to. A load of known size may be from the
+/// middle of a constant.
+pub fn taken(image: &Image, functions: &[Function]) -> impl Iterator<Item = u64> {
+    let of_code = functions.iter().flat_map(|function| &function.references).filter(|reference| reference.bytes == 0);
+    let of_data = image.pointers.values().filter_map(|pointer| match pointer {
+        Pointer::To(address) => Some(*address),
+        Pointer::Other(..) => None,
+    });
+    of_code.map(|reference| reference.address).chain(of_data)
 }
 
 /// The name of Rust that a symbol has: where whole programs are optimised, LLVM numbers the copies of one function, anew in each build,

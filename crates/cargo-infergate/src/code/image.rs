@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use object::read::elf::ElfFile64;
+use object::read::elf::{ElfFile64, SectionHeader};
 use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget,
     SectionFlags, SymbolKind, elf,
@@ -18,6 +18,8 @@ pub struct Image<'data> {
     pub pointers: BTreeMap<u64, Pointer>,
     /// Functions and objects that have a name, by address.
     pub symbols: Vec<Symbol<'data>>,
+    /// Where the objects among them begin, and their bytes.
+    objects: Vec<(u64, u64)>,
     /// The libraries that the loader loads with it, in order.
     pub libraries: Vec<&'data [u8]>,
 }
@@ -62,6 +64,15 @@ impl Section<'_> {
         self.flags.1 & elf::SHF_EXECINSTR.0 != 0
     }
 
+    /// Whether it is a list that parts of a program are put into, each by its own source: the linker gives its ends names, where a name
+    /// of C can be made of its own, and what it starts a program with is such a list, too.
+    pub fn is_slice(&self) -> bool {
+        let is_of_c = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let (name, at_start_or_end) =
+            (self.name, [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0]);
+        at_start_or_end.contains(&self.flags.0) || !name.is_empty() && name.iter().all(is_of_c)
+    }
+
     /// The address behind it.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
@@ -89,10 +100,14 @@ impl<'data> Image<'data> {
         let mut image = Self {
             header: (machine, file.entry()),
             sections: sections(&file)?,
-            pointers: pointers(&file, machine)?,
+            pointers: BTreeMap::new(),
             symbols: symbols(&file)?,
+            objects: Vec::new(),
             libraries: Vec::new(),
         };
+        let objects = image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data);
+        image.objects = objects.map(|symbol| (symbol.address, symbol.size)).collect();
+        image.pointers = image.pointers(&file, machine)?;
         image.libraries = image.libraries().ok_or("the libraries it needs cannot be read")?;
         if !image.sections.iter().any(Section::is_code) {
             return Err("it has no section of code".into());
@@ -115,6 +130,16 @@ impl<'data> Image<'data> {
         self.sections[..at].iter().rev().take(4).find(|section| section.holds(address))
     }
 
+    /// The slice that ends at an address, where the linker gives its end a name.
+    pub fn slice_before(&self, address: u64) -> Option<&Section<'data>> {
+        let before = self.sections.partition_point(|section| section.address < address);
+        self.sections[..before]
+            .iter()
+            .rev()
+            .take(4)
+            .find(|section| section.end() == address && section.is_slice() && !section.name.starts_with(b"."))
+    }
+
     /// `size` bytes at an address; `None` where that is not all in one section, or where they are all zero.
     pub fn bytes(&self, address: u64, size: u64) -> Option<&'data [u8]> {
         let section = self.section(address)?;
@@ -124,9 +149,42 @@ impl<'data> Image<'data> {
 
     /// Whether an address lies in an object that has a name.
     pub fn is_named(&self, address: u64) -> bool {
-        let before = self.symbols.partition_point(|symbol| symbol.address <= address);
-        let near = self.symbols[..before].iter().rev().filter(|symbol| symbol.kind == SymbolKind::Data).take(4);
-        near.into_iter().any(|symbol| address - symbol.address < symbol.size)
+        let before = self.objects.partition_point(|(start, _)| *start <= address);
+        self.objects[..before].iter().rev().take(4).any(|(start, size)| address - start < *size)
+    }
+
+    fn pointers(&self, file: &File, machine: u16) -> Result<BTreeMap<u64, Pointer>, String> {
+        let relative = match machine {
+            machine if machine == elf::EM_X86_64.0 => elf::R_X86_64_RELATIVE.0,
+            machine if machine == elf::EM_AARCH64.0 => elf::R_AARCH64_RELATIVE.0,
+            _ => return Err("its machine is not known".into()),
+        };
+        let mut found = BTreeMap::new();
+        let symbols = file.dynamic_symbol_table();
+        for (place, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+            let addend = relocation.addend();
+            let pointer = match relocation.target() {
+                RelocationTarget::Absolute if r_type.0 == relative => Pointer::To(addend.cast_unsigned()),
+                RelocationTarget::Symbol(index) => {
+                    let symbol = symbols.as_ref().and_then(|table| table.symbol_by_index(index).ok());
+                    let name = symbol.and_then(|symbol| symbol.name_bytes().ok());
+                    let name = name.ok_or("a name that the loader asks for cannot be read")?;
+                    Pointer::Other(r_type.0, name.to_vec(), addend)
+                }
+                _ => Pointer::Other(r_type.0, Vec::new(), addend),
+            };
+            found.insert(place, pointer);
+        }
+        // Packed: only the places are listed, and what is written begins with what lies there.
+        for section in file.elf_section_table().iter() {
+            let broken = |_| "what the loader writes cannot be read".to_owned();
+            for place in section.relr(LittleEndian, file.data()).map_err(broken)?.into_iter().flatten() {
+                let address = self.bytes(place, 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+                found.insert(place, Pointer::To(address.ok_or("what the loader writes lies nowhere")?));
+            }
+        }
+        Ok(found)
     }
 
     fn has_own_libraries(&self) -> bool {
@@ -171,32 +229,6 @@ fn sections<'data>(file: &File<'data>) -> Result<Vec<Section<'data>>, String> {
     }
     // Stable: a section that takes no place in memory stays beside the one it was before.
     found.sort_by_key(|section| section.address);
-    Ok(found)
-}
-
-fn pointers(file: &File, machine: u16) -> Result<BTreeMap<u64, Pointer>, String> {
-    let relative = match machine {
-        machine if machine == elf::EM_X86_64.0 => elf::R_X86_64_RELATIVE.0,
-        machine if machine == elf::EM_AARCH64.0 => elf::R_AARCH64_RELATIVE.0,
-        _ => return Err("its machine is not known".into()),
-    };
-    let mut found = BTreeMap::new();
-    let symbols = file.dynamic_symbol_table();
-    for (place, relocation) in file.dynamic_relocations().into_iter().flatten() {
-        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-        let addend = relocation.addend();
-        let pointer = match relocation.target() {
-            RelocationTarget::Absolute if r_type.0 == relative => Pointer::To(addend.cast_unsigned()),
-            RelocationTarget::Symbol(index) => {
-                let symbol = symbols.as_ref().and_then(|table| table.symbol_by_index(index).ok());
-                let name = symbol.and_then(|symbol| symbol.name_bytes().ok());
-                let name = name.ok_or("a name that the loader asks for cannot be read")?;
-                Pointer::Other(r_type.0, name.to_vec(), addend)
-            }
-            _ => Pointer::Other(r_type.0, Vec::new(), addend),
-        };
-        found.insert(place, pointer);
-    }
     Ok(found)
 }
 

@@ -1,5 +1,6 @@
 //! What changed between two executables, on programs that the compiler of these tests builds in folders of different length.
 
+mod beside;
 mod coverage;
 mod tables;
 
