@@ -102,7 +102,7 @@ impl<'a, 'data> Sides<'a, 'data> {
             }
         }
         self.known.clear();
-        !self.beside.0.is_empty()
+        !(self.beside.0.is_empty() && self.beside.1.is_empty())
     }
 
     /// A comparison of two that need not be one and the same: what differs says nothing of what lies beside it.
