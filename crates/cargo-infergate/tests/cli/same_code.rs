@@ -46,7 +46,10 @@ fn code_that_differs_is_timed() {
     let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
     sandbox.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\ndebug = 1\n"));
     sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebug-assertions=no']\n[term]\nverbose = false\n");
-    let said = gate(&sandbox, "HEAD", OUT).success();
+    // Else head's settings would be base's, too.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let base = format!("--base-folder={}", elsewhere.path().join("base").display());
+    let said = gate(&sandbox, "HEAD", &[OUT, &[&base]].concat()).success();
     let flags = "[\"-Cdebug-assertions=no\"]";
     let profiles = format!(
         "- cargo's settings differ: .cargo/config.toml's build.rustflags is {flags} in head, not set in base; profile.bench.debug is 1 in head, not set in base\n"
