@@ -91,7 +91,8 @@ fn read(seen: &str) -> Result<Vec<u64>> {
     let mut process = None;
     for line in seen.lines() {
         match line.split_once(' ') {
-            Some((WATCHED, number)) => process = Some(number),
+            // The first is the worker: divan's starts itself once more to list its benches.
+            Some((WATCHED, number)) => process = process.or(Some(number)),
             Some((STARTED, program)) => bail!("it starts another program, '{}'", program.escape_debug()),
             _ => found.push(u64::from_str_radix(line, 16).context("the tracer wrote something else than a place")?),
         }
@@ -130,7 +131,14 @@ fn is_of_the_system(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_of_the_system;
+    use super::{is_of_the_system, read};
+
+    /// As divan's benches do, to list themselves.
+    #[test]
+    fn a_process_that_starts_its_own_program_is_the_first_one() {
+        let seen = format!("watched {}\n4d2\nwatched 0\n", std::process::id());
+        assert_eq!(read(&seen).expect("it is there"), [1234]);
+    }
 
     #[test]
     fn a_checkout_beside_the_systems_folders_is_not_the_systems() {

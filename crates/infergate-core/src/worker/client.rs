@@ -260,11 +260,12 @@ impl<'a> Client<'a> {
 
     /// Ends it. One that was started behind another program has that to tell first; nothing that an engine does is worth waiting for.
     fn end(&mut self) {
-        if self.has_child {
-            self.process.ask_to_end(END);
-        } else if self.can(Capability::WarmUp) {
+        if self.can(Capability::WarmUp) {
             self.pipes.close();
             self.process.wait_for(END);
+        }
+        if self.has_child {
+            self.process.ask_to_end(END);
         }
         let _ = self.process.end();
         if let Some(words) = &self.words {
