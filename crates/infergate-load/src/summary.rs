@@ -282,7 +282,8 @@ fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f6
         pieces.filter(|(ns, _)| within(ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
     };
     let ran = requests.iter().copied().filter(|record| record.failure.is_none() || given_up(record));
-    per_second(ran.map(|record| came(&record)).sum(), (window.to_ns - window.from_ns) as f64)
+    // A sum of nothing is -0.
+    per_second(ran.map(|record| came(&record)).sum::<f64>() + 0.0, (window.to_ns - window.from_ns) as f64)
 }
 
 fn requests_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {

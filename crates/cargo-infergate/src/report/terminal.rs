@@ -189,7 +189,10 @@ pub fn load_targets(receipt: &LoadReceipt) -> String {
         }
         text.push('\n');
     }
-    text + &format!("client: {}, each user's connection is used again", printable(&receipt.machine.class))
+    text + &format!(
+        "client: {}, each user keeps its connection, if the server lets it",
+        printable(&receipt.machine.class)
+    )
 }
 
 /// A verdict on a load run: a line a time of each level, and as above.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use infergate_core::case::Case;
-use infergate_core::worker::{Honesty, Patience, Request, ensure_waited_for};
+use infergate_core::worker::{Honesty, Patience, Request, Sampling, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -17,7 +17,7 @@ fn prepare() -> Request {
 }
 
 fn sample(count: usize, iterations: usize, slowdown: f64) -> Request {
-    Request::Sample { case: case(), count, iterations, slowdown }
+    Request::Sample { case: case(), sampling: Sampling { slowdown, ..Sampling::of(count, iterations) } }
 }
 
 #[test]

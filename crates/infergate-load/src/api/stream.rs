@@ -17,6 +17,9 @@ const MAX_TOKEN_BYTES: u64 = 64 << 10;
 /// Pieces that may come beyond the tokens asked for: a server may send a tool call's name apart.
 const SPARE_PIECES: u64 = 64;
 
+/// A piece of reasoning that stands for more than so many times the tokens of a piece of the answer is a summary.
+const SUMMARY: f64 = 4.0;
+
 /// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
 #[derive(Debug)]
 pub struct Completion {
@@ -32,8 +35,8 @@ pub struct Completion {
     each_counted: bool,
     /// Tokens of the output that are reasoning, by the server's count.
     reasoning_tokens: Option<u64>,
-    /// A piece of reasoning came.
-    sends_reasoning: bool,
+    /// Events that brought nothing but reasoning.
+    reasoning_pieces: u64,
     finish: Option<Reason>,
     done: bool,
 }
@@ -50,7 +53,7 @@ impl Completion {
             counted: None,
             each_counted: true,
             reasoning_tokens: None,
-            sends_reasoning: false,
+            reasoning_pieces: 0,
             finish: None,
             done: false,
         }
@@ -166,10 +169,10 @@ impl Completion {
             let detail = "the server counts more tokens than any request has";
             return Err(failure(FailureClass::MalformedStream, detail));
         }
-        let mut is_output = false;
+        let (mut is_output, mut is_answer) = (false, false);
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
-            self.sends_reasoning |= piece.is_reasoning;
+            is_answer |= !piece.is_reasoning;
             self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
@@ -178,6 +181,7 @@ impl Completion {
         }
         let counted = chunk.usage.and_then(|usage| usage.completion_tokens);
         if is_output {
+            self.reasoning_pieces += u64::from(!is_answer);
             record.chunk_ns.push(read_ns);
             self.count_piece(counted, record);
             if record.chunk_ns.len() as u64 > 4 * self.asked_tokens + SPARE_PIECES {
@@ -192,7 +196,7 @@ impl Completion {
         }
         if let Some(usage) = chunk.usage {
             record.input_tokens = usage.prompt_tokens.or(record.input_tokens);
-            record.output_tokens = counted.or(record.output_tokens);
+            record.output_tokens = counted.filter(|tokens| *tokens > 0).or(record.output_tokens).or(counted);
             self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);
         }
         self.finish = chunk.finish_reason().or(self.finish);
@@ -213,10 +217,17 @@ impl Completion {
         self.counted = counted;
     }
 
-    /// Reasoning that the server counts and keeps for itself, where it can be: an answer has at least one token beside it.
+    /// Reasoning that the server counts and keeps for itself, or sends a summary of. It is sent where its pieces hold about as many
+    /// tokens as those of the answer, or where the answer has more pieces than tokens beside it: then it is in these.
     fn unsent_tokens(&self, record: &RequestRecord) -> Option<u64> {
-        let hidden = self.reasoning_tokens.filter(|tokens| *tokens > 0 && !self.sends_reasoning);
-        hidden.filter(|tokens| record.output_tokens.is_some_and(|all| all > *tokens))
+        let reasoning = self.reasoning_tokens.filter(|tokens| *tokens > 0)?;
+        let answer = record.output_tokens?.checked_sub(reasoning)?;
+        let answer_pieces = (record.chunk_ns.len() as u64).saturating_sub(self.reasoning_pieces);
+        let each = |tokens: u64, pieces: u64| tokens as f64 / pieces as f64;
+        let is_sent = answer_pieces > answer
+            || self.reasoning_pieces > 0
+                && each(reasoning, self.reasoning_pieces) <= SUMMARY * each(answer, answer_pieces);
+        (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
     }
 }
 

@@ -159,16 +159,23 @@ impl Endpoint {
         record: &mut RequestRecord,
         run: (RunClock, &Live),
     ) -> Result<(), Failure> {
+        let (give_up, mut refused) = (Instant::now() + self.limits.request, 0);
         loop {
             let was_open = connection.is_some();
             match self.attempt(body.clone(), output_tokens, connection, record, run).await {
                 Ok(()) => return Ok(()),
                 Err(Miss::Stale(_)) if was_open => record.retries += 1,
-                Err(Miss::Again(_, after)) if record.retries + 1 < self.limits.attempts => {
-                    record.retries += 1;
+                Err(Miss::Again(failure, after)) if refused + 1 < self.limits.attempts => {
+                    refused += 1;
                     // Without a word from the server: half a second, one, two...
-                    let usual = Duration::from_millis(250) * 2u32.saturating_pow(record.retries.min(8));
-                    sleep(after.unwrap_or(usual).min(MAX_RETRY_AFTER)).await;
+                    let usual = Duration::from_millis(250) * 2u32.saturating_pow(refused.min(8));
+                    let wait = after.unwrap_or(usual).min(MAX_RETRY_AFTER);
+                    // A wait beyond the time limit is for nothing.
+                    if Instant::now() + wait >= give_up {
+                        return Err(failure);
+                    }
+                    sleep(wait).await;
+                    record.retries += 1;
                 }
                 Err(Miss::Final(failure) | Miss::Again(failure, _) | Miss::Stale(failure)) => return Err(failure),
             }
@@ -267,10 +274,10 @@ async fn read_body(
         };
         match frame {
             None => return Ok(true),
-            // What comes after the end of the answer takes nothing away from it; empty lines and trailers may belong to it.
+            // What comes after the end of the answer takes nothing away from it; empty lines, comments and trailers may belong to it.
             Some(frame) if completion.is_done() => {
                 let Ok(frame) = frame else { return Ok(false) };
-                if frame.into_data().is_ok_and(|bytes| !bytes.trim_ascii().is_empty()) {
+                if frame.into_data().is_ok_and(|bytes| !is_idle(&bytes)) {
                     return Ok(false);
                 }
             }
@@ -282,6 +289,11 @@ async fn read_body(
             }
         }
     }
+}
+
+/// Empty lines and comments.
+fn is_idle(bytes: &[u8]) -> bool {
+    bytes.split(|byte| *byte == b'\n').all(|line| line.starts_with(b":") || line.trim_ascii().is_empty())
 }
 
 fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {

@@ -52,13 +52,18 @@ impl Values {
 
     /// The percentile at `p`. `None` where it is from fewer requests than it needs, or falls among those that failed.
     pub fn at(&self, p: f64) -> Option<f64> {
-        self.with_failures(p).filter(|value| value.is_finite())
+        self.with_failures(p).filter(|value| self.is_value(*value))
+    }
+
+    /// The worst one is none where every request failed.
+    fn is_value(&self, value: f64) -> bool {
+        value.is_finite() && !self.values.is_empty()
     }
 
     /// The percentiles at each of `shares`, as [`at`](Self::at) has them; sorted once, for all of them.
     pub fn all_at<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
         let sorted = self.sorted();
-        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| value.is_finite()))
+        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| self.is_value(*value)))
     }
 
     /// As [`at`](Self::at), and infinite where it falls among those that failed.

@@ -156,6 +156,25 @@ fn a_refusal_whose_text_does_not_end_keeps_its_status_and_is_made_again() {
     assert_eq!(outcome.expect_err("it stays full").class, FailureClass::Status5xx);
 }
 
+/// Nobody waits for what cannot come in time, and what was not sent is not made again.
+#[test]
+fn a_wait_beyond_the_time_limit_is_a_refusal() {
+    let full = send("HTTP/1.1 429 Full\r\nRetry-After: 20\r\nContent-Length: 0\r\n\r\n");
+    let script = Script::new([vec![full]]);
+    let limits = Limits { request: Duration::from_secs(10), ..Limits::default() };
+    let (record, outcome) = requests(&script, 1, limits).remove(0);
+    assert_eq!((outcome.expect_err("it failed").class, record.retries), (FailureClass::Status429, 0));
+}
+
+#[test]
+fn a_comment_behind_done_keeps_the_connection() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let script = Script::new([vec![send(HEAD), send(last), send(chunk(": bye\n\n")), send(END)]]);
+    let all = requests(&script, 2, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    assert_eq!(script.dials.get(), 1);
+}
+
 /// What an earlier attempt saw is none of the last one's, whose times have to follow each other.
 #[test]
 fn an_attempt_that_meets_nothing_has_no_first_byte() {

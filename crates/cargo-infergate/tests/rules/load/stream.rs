@@ -113,6 +113,8 @@ fn a_count_that_cannot_be_the_answers_is_none() {
     };
     let (record, outcome) = whole(&(piece.clone() + &counted(0, "[]") + DONE));
     assert_eq!((record.input_tokens, record.output_tokens, record.tokens(), outcome), (Some(7), None, 1, Ok(())));
+    let (record, _) = whole(&(piece.clone() + &counted(3, "[]") + &counted(0, "[]") + DONE));
+    assert_eq!(record.output_tokens, Some(3), "nor is one behind");
     let first = counted(1, "[{\"delta\":{\"content\":\"a\"}}]");
     let (record, outcome) = whole(&(first + &piece + &piece + DONE));
     assert_eq!((record.output_tokens, record.tokens(), outcome), (None, 3, Ok(())), "it counted the first piece");
@@ -126,8 +128,13 @@ fn reasoning_that_is_counted_and_not_sent_is_apart() {
     let (record, outcome) = read(&[answer.as_bytes(), answer.as_bytes(), usage.as_bytes(), DONE.as_bytes()]);
     assert_eq!((record.tokens(), record.sent_tokens(), outcome), (7, 2, Ok(())));
     assert_eq!(Times::from(&record).tpot_ns(), Some(1_000.0));
-    let (record, _) = read(&[thought.as_bytes(), answer.as_bytes(), usage.as_bytes(), DONE.as_bytes()]);
+    let (record, _) = whole(&(thought.clone() + &answer + &answer + usage + DONE));
+    assert_eq!((record.tokens(), record.sent_tokens()), (7, 3), "a summary of it");
+    let more = thought.repeat(4) + &answer;
+    let (record, _) = read(&[more.as_bytes(), answer.as_bytes(), usage.as_bytes(), DONE.as_bytes()]);
     assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it was sent");
+    let (record, _) = whole(&(answer.repeat(6) + usage + DONE));
+    assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it is in the answer's pieces");
 }
 
 #[test]
