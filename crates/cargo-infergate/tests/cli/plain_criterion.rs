@@ -68,7 +68,7 @@ fn benches_are_gated_as_they_are() {
     sandbox.write("compat/Cargo.toml", "[package]\nname = 'codspeed-criterion-compat'\nversion = '4.0.0'\n");
     sandbox.write("compat/src/lib.rs", "");
     sandbox.write("Cargo.toml", &format!("{MANIFEST}{another}"));
-    sandbox.write("infergate.toml", "[bench]\nprepare = ['true']\n");
+    sandbox.write("infergate.toml", "[bench]\ndefault_features = true\n");
     sandbox.write("benches/never.rs", "use criterion::nothing;\n");
     commit(&sandbox, "benches/print.rs", &BENCH.replace("parser::STEP_NS", "2_000"), "another");
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");

@@ -50,7 +50,7 @@ fn the_receipt_is_judged_again_and_the_comment_says_whose_numbers_they_are() {
     // The default branch's own limits, and what the command found of both builds.
     let text = comment(&sandbox, "threshold = '20%'\nmean_threshold = '20%'\n");
     assert!(text.contains("infergate: pass\n") && text.contains("| +20 % |"), "{text}");
-    assert!(text.contains("up to 1 function changed"), "{text}");
+    assert!(text.contains(" changed: inference::main"), "{text}");
     // What was measured for a wide limit is not enough for a narrow one.
     let text = comment(&gated("", &["--threshold=1.5", "--mean-threshold=1.5"]), "");
     assert!(text.contains("infergate: inconclusive\n"), "{text}");
