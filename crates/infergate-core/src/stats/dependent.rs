@@ -195,7 +195,9 @@ fn total(batches: &[(u64, u64)]) -> (f64, f64) {
 
 /// Whether an open loop has too few requests for the percentile at `p`, however calm it looks.
 fn is_short(requests: usize, p: f64, queue: Queue) -> bool {
-    queue != Queue::OfUsers && requests as f64 * p.min(1.0 - p) < OPEN_LOOP_BEYOND
+    // 15,000 * (1 - 0.9) is a little less than 1,500.
+    const ROUNDING: f64 = 1e-6;
+    queue != Queue::OfUsers && requests as f64 * p.min(1.0 - p) < OPEN_LOOP_BEYOND - ROUNDING
 }
 
 /// As many independent requests would say as much. `None` where they are fewer than `needed`.

@@ -44,8 +44,14 @@ struct Delta<'a> {
     reasoning_content: Text<'a>,
     #[serde(borrow)]
     reasoning: Text<'a>,
+    /// Sent in place of content.
+    #[serde(borrow)]
+    refusal: Text<'a>,
     #[serde(borrow, deserialize_with = "few")]
     tool_calls: Vec<ToolCall<'a>>,
+    /// What tool calls were before there were several.
+    #[serde(borrow)]
+    function_call: Option<Function<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -150,12 +156,12 @@ impl Choice<'_> {
         let answer = |text| Piece { text, is_reasoning: false };
         let reasoning = |text| Piece { text, is_reasoning: true };
         let delta = self.delta.iter().flat_map(move |delta| {
-            let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref());
+            let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref()).chain(&delta.function_call);
             let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
             let thought = first(&delta.reasoning_content, &delta.reasoning);
             // Beside a message its text can stand once more, as that of a plain completion.
             let content = first(&delta.content, &self.text);
-            [reasoning(thought), answer(content)].into_iter().chain(calls.map(answer))
+            [reasoning(thought), answer(content), answer(&delta.refusal.0)].into_iter().chain(calls.map(answer))
         });
         let plain = self.delta.is_none().then(|| answer(&*self.text.0));
         delta.chain(plain)

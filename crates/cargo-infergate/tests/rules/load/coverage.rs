@@ -15,8 +15,9 @@ use crate::load::queue::{Load, Queue, Server};
 const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 /// After so many runs a queue of which no interval was given is left.
 const FIRST_RUNS: usize = 10;
-/// Requests behind a truth.
+/// Requests behind a truth, and for each of a run.
 const LONG: usize = 100_000;
+const LONG_OF_A_RUN: usize = 40;
 
 /// Intervals that were asked for, given, and right.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,7 +64,7 @@ fn runs(requests: usize) -> usize {
 /// Of TTFT, E2E, and goodput.
 fn counted(server: Server, load: Load, requests: usize) -> [[Count; 4]; 3] {
     let mut queue = Queue::warm(server, load, 22);
-    let long: Vec<_> = queue.by_ref().take(LONG).collect();
+    let long: Vec<_> = queue.by_ref().take(LONG.max(LONG_OF_A_RUN * requests)).collect();
     let mut times: [Vec<f64>; 2] =
         [Metric::Ttft, Metric::E2e].map(|metric| long.iter().filter_map(|record| metric.value(record)).collect());
     times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
@@ -146,4 +147,10 @@ fn open_loops_below_3000_requests_have_no_interval() {
 #[test]
 fn coverage_of_open_loops_of_3000_requests() {
     assert_eq!(check(open, 3_000), 24);
+}
+
+/// Of both times P50 and P90, and goodput.
+#[test]
+fn coverage_of_open_loops_of_15000_requests() {
+    assert_eq!(check(open, 15_000), 60);
 }

@@ -104,7 +104,7 @@ fn a_tokenizer_counts_where_the_server_does_not() {
     assert_eq!(summary.tpot_ns.at(0.5), Some(10e6), "60 ms for the six tokens behind the first");
     let text = report::terminal::load(&receipt);
     assert!(
-        text.contains("No usage came from the server; tokens were counted in the texts of the answers by a tokenizer"),
+        text.contains("No usable count of tokens came from the server; they were counted in the texts of the answers by a tokenizer"),
         "{text}"
     );
     assert!(!text.contains("counted as pieces"), "{text}");
@@ -167,7 +167,7 @@ fn a_run_counts_by_the_tokenizer_of_the_bench_target() {
     let [a, b, c] = &targets;
     let (_, said, error) =
         place.run(&[&["--tokenizer=fake", "--out=load.json", a, b, c, &worker], &SMALL[..]].concat());
-    assert!(said.contains("No usage came from A"), "{said}{error}");
+    assert!(said.contains("No usable count of tokens came from A"), "{said}{error}");
     assert!(said.contains("the same number in"), "{said}");
     let level = &place.receipt("load.json").levels[0];
     assert_eq!(level.requests.iter().filter(|record| record.measured).count(), 40);

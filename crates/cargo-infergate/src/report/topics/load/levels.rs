@@ -134,5 +134,5 @@ fn counted_words(how: Counted, targets: &[String]) -> String {
         Counted::Tokenizer => "in the texts of the answers by a tokenizer",
         Counted::Pieces | Counted::Usage => "as pieces of the stream, and a piece can hold several",
     };
-    format!("No usage came from {whose}; tokens were counted {by}")
+    format!("No usable count of tokens came from {whose}; they were counted {by}")
 }
