@@ -29,9 +29,10 @@ use crate::receipt::{
 };
 
 pub use days::newest_of_each_day;
+use days::{between_steps, stretches};
 pub use exact::COUNTER_TOLERANCE;
 pub use policy::Policy;
-pub use stored::{StoredLimit, stored_limit};
+pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
 pub use target::ensure_targets_name;
 pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
 
@@ -50,6 +51,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
         notes.push(Note::CutShort { base: false });
     }
 
+    let is_missing = notes.iter().any(|note| matches!(note, Note::NotRun { .. }));
     let mut rows = exact::judge(head, base, policy);
     let times = stored::judge(head, base, policy, &rows);
     rows.extend(times);
@@ -57,7 +59,11 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     if let Some(record) = &head.memory {
         rows.extend(memory::judge(record, policy.memory));
     }
-    Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes))
+    let verdict = decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes);
+    if is_missing && policy.require_baseline && verdict.exit_code == 0 {
+        return Ok(verdict.at_best(Outcome::NotComparable));
+    }
+    Ok(verdict)
 }
 
 /// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
@@ -108,7 +114,7 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
             processes: case.processes.clone(),
         })
     };
-    let Session { created, tool, build, threads, probes, cases } = session;
+    let Session { created, tool, build, threads, probes, cases, .. } = session;
     Ok(Receipt {
         schema: RECEIPT_SCHEMA.into(),
         created: created.clone(),

@@ -86,8 +86,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     if flags.versions.is_asked() {
         flags.versions.check()?;
         let outcome = versions::run(&flags.versions, &config, budget, !flags.no_explain, &cancelled);
-        ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-        return finish(json, &case, outcome, "version");
+        return finish(json, &case, unless_found(outcome, &cancelled)?, "version");
     }
     let good = flags.good.as_deref().context("--good is missing")?;
     let bad = flags.bad.as_deref().context("--bad is missing")?;
@@ -100,8 +99,14 @@ pub fn run(flags: &Bisect) -> Result<i32> {
         let found = search.run(&base.commit, &mut tree);
         Ok((found?, search))
     });
-    ensure_not(&cancelled).map_err(|_| anyhow::anyhow!("interrupted; nothing was found yet"))?;
-    finish(json, &case, outcome, "commit")
+    finish(json, &case, unless_found(outcome, &cancelled)?, "commit")
+}
+
+/// Refuses what was interrupted before it found anything.
+fn unless_found<T>(outcome: Result<T>, cancelled: &AtomicBool) -> Result<Result<T>> {
+    let is_interrupted = outcome.is_err() && ensure_not(cancelled).is_err();
+    ensure!(!is_interrupted, "interrupted; nothing was found yet");
+    Ok(outcome)
 }
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
@@ -181,6 +186,11 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// Who ends it while it explains has what was found, and wants that.
+    fn unless_interrupted(&self, explained: Result<()>) -> Result<()> {
+        if ensure_not(self.cancelled).is_err() { Ok(()) } else { explained }
+    }
+
     fn run(&mut self, good: &str, tree: &mut Tree) -> Result<BisectionEnd> {
         let bad = tree.commit.clone();
         if self.step(tree)? != Tried::Bad {
@@ -207,8 +217,8 @@ impl<'a> Search<'a> {
                 Next::First(commit) => {
                     let name = line(&files, &commit)?;
                     if self.explains {
-                        tree.turn_to(&commit, self.config)?;
-                        self.explain(&name, tree)?;
+                        let explained = tree.turn_to(&commit, self.config).and_then(|()| self.explain(&name, tree));
+                        self.unless_interrupted(explained)?;
                     }
                     return Ok(BisectionEnd::First { name });
                 }

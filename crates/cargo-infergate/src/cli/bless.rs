@@ -32,6 +32,9 @@ pub struct Bless {
     /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
     #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids())]
     pub receipt: Vec<PathBuf>,
+    /// A change moved the times on purpose: from this session on they are compared with each other, and no longer with those before
+    #[arg(long)]
+    pub step: bool,
     /// Show what would change, write nothing
     #[arg(long)]
     dry_run: bool,
@@ -52,7 +55,7 @@ impl TakesKeys for Bless {
 
 /// Measures or reads, shows, and writes only when every receipt is good.
 pub fn run(asked: &Bless) -> Result<i32> {
-    let Bless { out, receipt: given, dry_run, json, wait, keys, workers } = asked;
+    let Bless { out, receipt: given, step, dry_run, json, wait, keys, workers } = asked;
     Files {
         read: &[
             ("--receipt", given),
@@ -87,14 +90,14 @@ pub fn run(asked: &Bless) -> Result<i32> {
     receipts.iter().try_for_each(Receipt::ensure_blessable)?;
     let _alone = alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
-    for receipt in &receipts {
+    for (at, receipt) in receipts.iter().enumerate() {
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
             None => flags::is_there(&path).then(|| read::<Baseline>(&path)).transpose()?,
         };
-        let after = appended(before.as_ref(), receipt, &path)?;
-        output::report(&blessing::changes(before.as_ref(), &after, receipt, &path));
+        let after = added(before.as_ref(), receipt, *step && at == 0, &path)?;
+        output::report(&blessing::changes(before.as_ref(), &after, receipt, &config.policy, &path));
         refreshed.insert(path, after);
     }
     Ok(write(asked, &refreshed, written))
@@ -130,7 +133,7 @@ pub fn write<T: Serialize>(asked: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut 
     written.code(0)
 }
 
-fn appended(before: Option<&Baseline>, receipt: &Receipt, path: &Path) -> Result<Baseline> {
+fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) -> Result<Baseline> {
     let Some(before) = before else { return Ok(Baseline::from_receipt(receipt)) };
     before.ensure_accepts(receipt).with_context(|| format!("{}: not blessed", path.display()))?;
     ensure!(
@@ -140,6 +143,6 @@ fn appended(before: Option<&Baseline>, receipt: &Receipt, path: &Path) -> Result
         receipt.created
     );
     let mut after = before.clone();
-    after.append(receipt);
+    after.add(receipt, step);
     Ok(after)
 }

@@ -246,6 +246,12 @@ impl<'a> Session<'a> {
         let mut wanted = Wanted { gates: plan.gates, power_blocks: plan.power_blocks };
         if unfinished.is_file() {
             let earlier = read::<Calibration>(unfinished)?;
+            let whole = (add && out.is_file()).then(|| read::<Calibration>(out)).transpose()?;
+            ensure!(
+                whole.is_none_or(|whole| earlier.gates.starts_with(&whole.gates)),
+                "{}: was not begun with --add and would replace what is to be added to; delete it, or leave --add out",
+                unfinished.display()
+            );
             wanted = earlier.wanted.unwrap_or(wanted);
             self.take_up(earlier, unfinished, &format!("delete {} to begin anew", unfinished.display()))?;
             let gates = self.calibration.gates.len();
@@ -270,21 +276,23 @@ impl<'a> Session<'a> {
         // Where none is asked for, the pilot's follow the noise of its minute, and the earlier ones hold.
         let limits = |asked: f64| earlier.cases.iter().all(|case| case.threshold == asked);
         let engine = |calibration: &Calibration| {
-            (calibration.subject.engine.name.clone(), calibration.subject.engine.model.clone())
+            let engine = &calibration.subject.engine;
+            [&engine.name, &engine.model, &engine.dtype].map(Clone::clone)
         };
         let same = earlier.machine.class == now.machine.class
             && earlier.threads == now.threads
             && engine(&earlier) == engine(now)
             && suite(&earlier) == suite(now)
+            && earlier.tool == now.tool
             && self.threshold.is_none_or(limits);
         ensure!(
             same,
-            "{}: is of another machine class, engine, model, thread count or suite; {remedy}",
+            "{}: is of another machine class, engine, model, dtype, thread count, suite or version of infergate; {remedy}",
             path.display()
         );
         // An older file's gates go on by today's rule.
         let cases = judged_cases(&earlier);
-        self.calibration = Calibration { created: now.created.clone(), partial: false, cases, ..earlier };
+        self.calibration = Calibration { partial: false, cases, ..earlier };
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::outputs::{Files, Written};
 use super::{calibrate, output};
 use crate::config::Config;
 use crate::gate::paired::{Known, MAX_BLOCKS, QUIET_THRESHOLD, block_noise, known, smallest_slowdown};
-use crate::gate::{newest_of_each_day, stored_limit, summary_ns};
+use crate::gate::{days_ns, spread_days, stored_limit};
 use crate::machine::{self, doctor};
 use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
 use crate::report::checkup;
@@ -76,21 +76,13 @@ fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
 
 fn sight_of(baseline: &Baseline, path: &Path, config: &Config) -> Vec<Sight> {
     let of_case = |id| {
-        let summaries: Vec<(&str, f64)> = baseline
-            .sessions
-            .iter()
-            .filter_map(|session| {
-                let case = session.cases.iter().find(|case| case.id == id)?;
-                Some((session.created.as_str(), summary_ns(&case.processes)?))
-            })
-            .collect();
-        let days = newest_of_each_day(summaries.iter().copied());
+        let days = days_ns(&baseline.sessions, id);
         let limit = stored_limit(&days, baseline.exact.len(), &config.policy);
         Sight {
             baseline: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: id.to_string(),
-            sessions: summaries.len(),
-            days: days.len(),
+            sessions: baseline.sessions.iter().filter(|session| session.cases.iter().any(|case| case.id == id)).count(),
+            days: spread_days(&days),
             ratio: limit.map(|limit| limit.limit.exp()),
         }
     };

@@ -79,10 +79,16 @@ pub fn run(asked: &Gate) -> Result<i32> {
         return paired_gate::run(asked, &config);
     }
     report::begin(asked.report.as_deref())?;
+    if let Some(first) = asked.receipt.first()
+        && schema_of(first)? == PAIRED_SCHEMA
+    {
+        return paired_gate::judge_receipts(asked, &config);
+    }
+    ensure!(
+        !asked.paired.allow_output_change,
+        "--allow-output-change is for a comparison with another revision; give --against, or bless the new output"
+    );
     if let Some(first) = asked.receipt.first() {
-        if schema_of(first)? == PAIRED_SCHEMA {
-            return paired_gate::judge_receipts(asked, &config);
-        }
         ensure!(
             asked.receipt.len() == 1,
             "--receipt: only the shares of a paired gate are judged together; give one file"
@@ -104,9 +110,15 @@ pub fn run(asked: &Gate) -> Result<i32> {
         }
     };
     let baseline = find_baseline(&config, &receipt)?;
-    let verdict = gate::judge(&receipt, baseline.as_ref(), &config.policy)?;
+    let mut written = Written::default();
+    let judged = gate::judge(&receipt, baseline.as_ref(), &config.policy);
+    if let (Err(_), Some(out)) = (&judged, &out) {
+        // What was measured is not lost for a baseline of something else.
+        bench::keep(out, &receipt, &mut written);
+    }
+    let verdict = judged?;
     output::decided(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
-    let (code, mut written) = (verdict.exit_code, Written::default());
+    let code = verdict.exit_code;
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);
     }
@@ -128,5 +140,6 @@ fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>>
     let Some(name) = own.file_name() else { return Ok(None) };
     let mut others: Vec<PathBuf> = flags::entries(&config.baselines)?.iter().map(|class| class.join(name)).collect();
     others.retain(|path| flags::is_there(path));
-    others.first().map(|path| read::<Baseline>(path)).transpose()
+    let first = others.first().map(|path| read::<Baseline>(path)).transpose()?;
+    Ok(first.filter(|baseline| baseline.ensure_same_subject(receipt).is_ok()))
 }

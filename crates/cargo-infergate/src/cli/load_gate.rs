@@ -54,26 +54,26 @@ pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
     receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
     let _alone = bless::alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
-    for receipt in &receipts {
+    for (at, receipt) in receipts.iter().enumerate() {
         let path = config.baselines.join(LoadBaseline::file_name(receipt));
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
             None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
         };
-        let after = appended(before.as_ref(), receipt).with_context(|| format!("{}: not blessed", path.display()))?;
+        let after = added(before.as_ref(), receipt, asked.step && at == 0).with_context(|| format!("{}: not blessed", path.display()))?;
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
     }
     Ok(bless::write(asked, &refreshed, Written::default()))
 }
 
-fn appended(before: Option<&LoadBaseline>, receipt: &LoadReceipt) -> Result<LoadBaseline> {
+fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Result<LoadBaseline> {
     let after = match before {
         None => LoadBaseline::from_receipt(receipt),
         Some(before) => {
             before.ensure_accepts(receipt)?;
             let mut after = before.clone();
-            after.append(receipt);
+            after.add(receipt, step);
             after
         }
     };

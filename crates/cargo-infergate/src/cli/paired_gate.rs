@@ -88,8 +88,8 @@ pub struct Paired {
     #[arg(long, value_name = "FILE", requires = PAIRED, conflicts_with_all = ["out", "base_url"])]
     pub resume: Option<PathBuf>,
     /// Show a changed output and judge time all the same
-    #[arg(long, requires = PAIRED)]
-    allow_output_change: bool,
+    #[arg(long)]
+    pub allow_output_change: bool,
     /// Say which functions take the time of these cases, whatever their verdict, and not of those that regressed; globs, repeatable
     #[arg(long, value_name = "CASE", requires = PAIRED, conflicts_with_all = ["no_explain", "quick"])]
     explain: Vec<String>,
@@ -204,24 +204,31 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
-    let (mut receipts, count) = (Vec::new(), parts.len());
+    let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
         let receipt = match part.measure(&policy, &out, earlier.take(), &asked, &cancelled) {
             Ok(receipt) => receipt,
+            Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
+                is_cut = true;
+                break;
+            }
             Err(error) => {
                 lost.add(&bench, error, None, receipts.is_empty() && at + 1 == count)?;
                 continue;
             }
         };
-        let is_last = receipt.partial || progress::is_cancelled();
+        let ends_here = receipt.partial || progress::is_cancelled();
         receipts.push(receipt);
-        if is_last {
+        if ends_here {
+            is_cut = at + 1 < count;
             break;
         }
     }
-    let is_partial = receipts.len() < count && receipts.iter().any(|receipt| receipt.partial);
+    let is_partial = is_cut || receipts.iter().any(|receipt: &PairedReceipt| receipt.partial);
     let mut receipt = join(receipts)?;
+    // What was not begun is missing, however whole the rest is.
+    receipt.partial |= is_cut;
     receipt.broken.extend(lost.in_head);
     receipt.notes.extend(lost.in_base.into_iter().chain(gone).map(Note::from));
     if benches.len() > 1 {
@@ -255,7 +262,8 @@ pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
         Some(commit) => terms::of(commit, gate, config).context("base's settings judge this receipt")?,
         None => Agreed::by(config),
     };
-    conclude(gate, receipt, &policy(&agreed.config), None)
+    let allow_output_change = gate.paired.allow_output_change;
+    conclude(gate, receipt, &PairedPolicy { allow_output_change, ..policy(&agreed.config) }, None)
 }
 
 /// Judges, prints, and writes what was asked for.

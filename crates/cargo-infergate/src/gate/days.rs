@@ -18,6 +18,24 @@ pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)
     days.into_values().map(|(_, session)| session).collect()
 }
 
+/// Values in stretches, which steps end. Each is given with the number of its stretch and its session's time of creation; of each
+/// day of a stretch the newest counts. Stretches without a value are left out.
+pub fn between_steps<'a, T>(sessions: impl IntoIterator<Item = (usize, &'a str, T)>) -> Vec<Vec<T>> {
+    let mut stretches: BTreeMap<usize, Vec<(&str, T)>> = BTreeMap::new();
+    for (stretch, created, value) in sessions {
+        stretches.entry(stretch).or_default().push((created, value));
+    }
+    stretches.into_values().map(newest_of_each_day).collect()
+}
+
+/// The number of the stretch of each of a baseline's sessions, which say whether there is a step before them.
+pub fn stretches(steps: impl IntoIterator<Item = bool>) -> impl Iterator<Item = usize> {
+    steps.into_iter().scan(0, |stretch, is_step| {
+        *stretch += usize::from(is_step);
+        Some(*stretch)
+    })
+}
+
 /// The day of `2026-11-21T08:56:17Z`; `None` for what is no time in UTC.
 fn day(created: &str) -> Option<&str> {
     let (day, time) = created.split_once('T')?;

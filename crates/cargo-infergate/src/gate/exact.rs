@@ -82,6 +82,7 @@ pub(super) fn compare_outputs(base: &Output, head: &Output, tolerance: f64) -> O
         head_id: at(head),
         base_margin: found.first_difference.and_then(|at| base.top2_margins.get(at).copied().flatten()),
         positions: Some(found.positions),
+        lost_positions: found.lost_positions,
         // What is no number has no place in a file, and is changed whatever its distance.
         relative_drift: found.distance.map(|distance| distance.relative).filter(|drift| drift.is_finite()),
         drift_tolerance: found.distance.map(|_| tolerance),
@@ -97,16 +98,19 @@ fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reas
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
     let other_prompt = other_prompt(&exact.output, &record.output);
     let outcome = match (found.comparison, other_platform) {
-        (OutputComparison::Drifted, _) => Outcome::Drifted,
         (OutputComparison::Changed, _) if other_prompt => Outcome::NotComparable,
+        (OutputComparison::Drifted | OutputComparison::Same, None) if found.lost_positions > 0 => Outcome::Inconclusive,
+        (OutputComparison::Drifted, _) => Outcome::Drifted,
         // Elsewhere numbers may round by more than here; another token is another matter.
         (OutputComparison::Changed, Some(_)) if near_tie || found.position.is_none() => Outcome::Advisory,
         (OutputComparison::Changed, _) => Outcome::OutputChanged,
         _ => Outcome::Pass,
     };
     let row = VerdictRow::new(record.id, outcome, Evidence::Output(found));
-    if outcome == Outcome::NotComparable {
-        return row.because(Reason::OtherPrompt);
+    match outcome {
+        Outcome::NotComparable => return row.because(Reason::OtherPrompt),
+        Outcome::Inconclusive => return row.because(Reason::LogitsLost),
+        _ => {}
     }
     match other_platform.filter(|_| outcome != Outcome::Pass) {
         Some(other) => row.because(other.clone()),

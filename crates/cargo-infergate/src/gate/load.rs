@@ -15,7 +15,7 @@ use infergate_core::load::{Arrivals, Spacing};
 use infergate_core::printable::{printable, printable_within};
 
 use super::stored::{About, Ending, Stored};
-use super::{Policy, against_one_run, decide};
+use super::{Policy, against_one_run, decide, stretches};
 use crate::receipt::Scenario;
 use crate::receipt::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
@@ -81,19 +81,21 @@ struct Run<'a> {
     counts: usize,
 }
 
-/// A level of a session, and when that session began.
+/// A level of load of a session, when that session began, and in which stretch between steps.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     created: &'a str,
+    stretch: usize,
     level: &'a LoadSessionLevel,
 }
 
 impl<'a> Run<'a> {
     fn new(head: &'a LoadReceipt, base: Option<&'a LoadBaseline>, run: &LoadBaseline, policy: &'a Policy) -> Self {
         let mut known: HashMap<String, Vec<Known>> = HashMap::new();
-        for session in base.into_iter().flat_map(|base| &base.sessions) {
+        let sessions = || base.into_iter().flat_map(|base| &base.sessions);
+        for (stretch, session) in stretches(sessions().map(|session| session.step)).zip(sessions()) {
             for level in &session.levels {
-                known.entry(level.key()).or_default().push(Known { created: &session.created, level });
+                known.entry(level.key()).or_default().push(Known { created: &session.created, stretch, level });
             }
         }
         let other_setup = base.map_or_else(Vec::new, |base| base.differing_setup(&run.setup));
@@ -128,8 +130,9 @@ impl<'a> Run<'a> {
         let unjudged = self.unjudged(level, known);
         let mut rows = Vec::new();
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
-            let past = known.iter().filter_map(|known| Some((known.created, known.level.times_ns()[at].1?)));
-            let past: Vec<(&str, f64)> = past.collect();
+            let time_of = |known: &Known| known.level.times_ns()[at].1;
+            let past = known.iter().filter_map(|known| Some((known.stretch, known.created, time_of(known)?)));
+            let past: Vec<(usize, &str, f64)> = past.collect();
             let time = TimeEvidence { head_ns, ..TimeEvidence::new(metric, Against::Baseline) };
             let time = if self.base.is_some() { self.stored.beside(time, &past) } else { time };
             // Answers of one token have no gaps on either side.

@@ -28,6 +28,8 @@ pub struct Comparison {
     pub distance: Option<Distance>,
     /// Positions whose numbers, or where there are none, whose tokens were compared.
     pub positions: usize,
+    /// Positions that both reached over the same tokens, with numbers of base alone.
+    pub lost_positions: usize,
 }
 
 /// How far the numbers behind two outputs lie apart, over the positions where both had read the same tokens. A token that only
@@ -68,11 +70,11 @@ const QUANTIZED_TOLERANCE: f64 = 0.045;
 pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
     let (said_before, said_now) = tokens(base, head);
     let first_difference = first_difference(&said_before, &said_now);
-    let steps = comparable(base, head);
+    let (steps, lost_positions) = comparable(base, head);
     if steps.is_empty() {
         let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };
         let positions = said_before.len().min(said_now.len());
-        return Comparison { agreement, first_difference, distance: None, positions };
+        return Comparison { agreement, first_difference, distance: None, positions, lost_positions };
     }
     let equal = steps.iter().all(|(base, head)| base == head);
     let distance = Distance::over(&steps);
@@ -85,7 +87,7 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
         Some(at) if !equal && is_near_tie(base, at, distance) => Agreement::Drifted,
         Some(_) => Agreement::Changed,
     };
-    Comparison { agreement, first_difference, distance: Some(distance), positions: steps.len() }
+    Comparison { agreement, first_difference, distance: Some(distance), positions: steps.len(), lost_positions }
 }
 
 /// The tokens that both sides said by themselves, as far as both are known beyond the case's own.
@@ -97,14 +99,17 @@ fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
     (was, is)
 }
 
-/// The steps of both at positions that both reached over the same tokens.
-fn comparable<'a>(base: &'a Output, head: &'a Output) -> Vec<(&'a StepLogits, &'a StepLogits)> {
-    let (Some(was), Some(is)) = (&base.fingerprint, &head.fingerprint) else { return Vec::new() };
+/// The steps of both at positions that both reached over the same tokens, and how many of base have none of head beside them.
+fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &'a StepLogits)>, usize) {
+    let Some(was) = &base.fingerprint else { return (Vec::new(), 0) };
+    let is = head.fingerprint.as_ref().map_or(&[][..], |fingerprint| &fingerprint.steps);
     let (base_path, head_path) = (base.path(), head.path());
     let shared = base_path.iter().zip(&head_path).take_while(|(base, head)| base == head).count();
-    let reached = was.steps.iter().filter(|step| step.position <= shared);
-    let pairs = reached.filter_map(|base| Some((base, is.steps.iter().find(|head| head.position == base.position)?)));
-    pairs.collect()
+    let reached: Vec<&StepLogits> = was.steps.iter().filter(|step| step.position <= shared).collect();
+    let beside = |base: &StepLogits| is.iter().find(|head| head.position == base.position);
+    let pairs: Vec<_> = reached.iter().filter_map(|base| Some((*base, beside(base)?))).collect();
+    let lost_positions = reached.len() - pairs.len();
+    (pairs, lost_positions)
 }
 
 /// Whether base's two best logits at `at` lay so close that the drift can have swapped them. A margin that nobody knows is no

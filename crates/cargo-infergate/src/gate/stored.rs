@@ -1,9 +1,13 @@
 //! The stored channel: one session's time against the sessions of a committed baseline.
 //!
 //! The unit is a session, summarised per case by the median of process medians: processes of one hour share its luck, so
-//! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`]), since those of one day share
-//! its luck, too. The limit comes from the spread between these days, as a prediction interval for one more session, and never
-//! below the policy's floor.
+//! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`](super::newest_of_each_day)), since
+//! those of one day share its luck, too. The limit comes from the spread between these days, as a prediction interval for one more
+//! session, and never below the policy's floor.
+//!
+//! A change that moves the times on purpose is a step. One more session is compared with the days behind the last step alone; how
+//! much days differ is known from all stretches between steps. Without this a step would be taken for spread, and what was gained
+//! could be lost again unseen.
 //!
 //! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
 //! times the alarms (measured in tests/rules/gate/false_alarms.rs), more so while there are few sessions to have shown them.
@@ -13,42 +17,70 @@
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
 //! feign. Where time is only advisory noise is noted and decides nothing.
 
-use super::{Policy, newest_of_each_day, time};
+use super::{Policy, between_steps, stretches, time};
 use crate::receipt::{
     Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
     Subject, TimeEvidence, VerdictRow,
 };
+use infergate_core::case::Case;
 use infergate_core::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
 
 /// What the sessions of a case allow to be said about one more session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoredLimit {
-    /// Days with a session, K.
+    /// Days with a session behind the last step, K.
     pub days: usize,
-    /// Mean of the days' log summaries, ln ns.
+    /// Degrees of freedom of `std`: all days without one for each stretch between steps, f.
+    pub freedom: usize,
+    /// Mean of the K days' log summaries, ln ns.
     pub centre: f64,
-    /// Their sample standard deviation, s.
+    /// Standard deviation of days around the mean of their stretch, s.
     pub std: f64,
-    /// t(K - 1, 1 - alpha / m) s sqrt(1 + 1 / K): half the prediction interval of one more session, natural log.
+    /// t(f, 1 - alpha / m) s sqrt(1 + 1 / K): half the prediction interval of one more session, natural log.
     pub half_width: f64,
     /// max(ln floor, half width): a log ratio above it is regressed. `limit.exp()` is the ratio that is printed.
     pub limit: f64,
 }
 
-/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it.
+/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the stretches
+/// between steps.
 ///
-/// `tests` is m, the number of cases judged together. `None` below `policy.min_sessions`, or for a summary that is not
-/// finite and above zero.
-pub fn stored_limit(summaries_ns: &[f64], tests: usize, policy: &Policy) -> Option<StoredLimit> {
-    let days = summaries_ns.len();
-    if days < policy.min_sessions.max(2) || tests == 0 {
+/// `tests` is m, the number of cases judged together. `None` where fewer days than `policy.min_sessions` say how much days differ
+/// ([`spread_days`]), or for a summary that is not finite and above zero.
+pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize, policy: &Policy) -> Option<StoredLimit> {
+    let days = stretches_ns.last()?.len();
+    if spread_days(stretches_ns) < policy.min_sessions.max(2) || tests == 0 {
         return None;
     }
-    let logs: Vec<f64> = summaries_ns.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<_>>()?;
-    let (centre, std) = (mean(&logs)?, sample_std(&logs)?);
-    let t = student_t_quantile(1.0 - policy.alpha / tests as f64, (days - 1) as f64)?;
+    let logs = |summaries: &Vec<f64>| summaries.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<Vec<f64>>>();
+    let stretches: Vec<Vec<f64>> = stretches_ns.iter().map(logs).collect::<Option<_>>()?;
+    let centre = mean(stretches.last()?)?;
+    let squares = stretches.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
+    let freedom = spread_days(stretches_ns) - 1;
+    let std = (squares.sum::<f64>() / freedom as f64).sqrt();
+    let t = student_t_quantile(1.0 - policy.alpha / tests as f64, freedom as f64)?;
     let half_width = t * std * (1.0 + 1.0 / days as f64).sqrt();
-    Some(StoredLimit { days, centre, std, half_width, limit: half_width.max(policy.stored_floor.ln()) })
+    Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(policy.stored_floor.ln()) })
+}
+
+/// Of each stretch between steps, what a case took (ns) on its days.
+pub fn days_ns(sessions: &[Session], id: Case) -> Vec<Vec<f64>> {
+    between_steps(known(sessions, id).map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)))
+}
+
+/// The sessions that measured a case, with their stretches and their summaries, ns.
+fn known(sessions: &[Session], id: Case) -> impl Iterator<Item = (usize, &Session, f64)> {
+    let stretches = stretches(sessions.iter().map(|session| session.step));
+    stretches.zip(sessions).filter_map(move |(stretch, session)| {
+        let case = session.cases.iter().find(|case| case.id == id)?;
+        Some((stretch, session, time::summary_ns(&case.processes)?))
+    })
+}
+
+/// As many days without a step would say as much of how days differ: of each stretch one says where it lies.
+pub fn spread_days<T>(stretches: &[Vec<T>]) -> usize {
+    let days: usize = stretches.iter().map(Vec::len).sum();
+    (days + 1).saturating_sub(stretches.len().max(1))
 }
 
 impl StoredLimit {
@@ -56,7 +88,7 @@ impl StoredLimit {
     /// those of K days. `None` when the sessions do not differ at all.
     pub fn p_value(&self, change: f64) -> Option<f64> {
         let scale = self.std * (1.0 + 1.0 / self.days as f64).sqrt();
-        if scale > 0.0 { student_t_upper_tail(change / scale, (self.days - 1) as f64) } else { None }
+        if scale > 0.0 { student_t_upper_tail(change / scale, self.freedom as f64) } else { None }
     }
 
     /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
@@ -137,16 +169,16 @@ impl Stored<'_> {
         if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
     }
 
-    /// `time` beside those of `sessions`, each with when it was made.
-    pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(&str, f64)]) -> TimeEvidence {
-        let days = newest_of_each_day(sessions.iter().copied());
-        let base_ns = geometric_mean(&days);
+    /// `time` beside those of `sessions`, each with its stretch and with when it was made.
+    pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
+        let stretches = between_steps(sessions.iter().copied());
+        let base_ns = stretches.last().and_then(|days| geometric_mean(days));
         let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
-        TimeEvidence { base_ns, ratio, sessions: Some(sessions.len()), days: Some(days.len()), ..time }
+        TimeEvidence { base_ns, ratio, sessions: Some(sessions.len()), days: Some(spread_days(&stretches)), ..time }
     }
 
     /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
-    pub(super) fn judge(&self, time: TimeEvidence, sessions: &[(&str, f64)], about: About) -> (TimeEvidence, Ending) {
+    pub(super) fn judge(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)], about: About) -> (TimeEvidence, Ending) {
         let About { noise, notes, normalised } = about;
         let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
             let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
@@ -157,10 +189,10 @@ impl Stored<'_> {
             let ratio = normalised.or(time.ratio);
             return (TimeEvidence { ratio, ..time }, Ending::new(self.without_baseline(), vec![reason]));
         }
-        let days = newest_of_each_day(sessions.iter().copied());
-        let Some(limit) = stored_limit(&days, self.tests, self.policy) else {
+        let stretches = between_steps(sessions.iter().copied());
+        let Some(limit) = stored_limit(&stretches, self.tests, self.policy) else {
             let (sessions, needed) = (sessions.len(), self.policy.min_sessions);
-            let few = Reason::TooFewSessions { sessions, days: Some(days.len()), needed };
+            let few = Reason::TooFewSessions { sessions, days: Some(spread_days(&stretches)), needed };
             return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
         };
         let (time, outcome) = limit.weigh(time, head_ns, self.tests, self.policy);
@@ -225,8 +257,9 @@ impl Suite<'_> {
     }
 
     fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> (TimeEvidence, Ending) {
-        let known: Vec<(&Session, f64)> = self.known(record).collect();
-        let sessions: Vec<(&str, f64)> = known.iter().map(|(session, ns)| (session.created.as_str(), *ns)).collect();
+        let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).collect();
+        let sessions: Vec<(usize, &str, f64)> =
+            known.iter().map(|(stretch, session, ns)| (*stretch, session.created.as_str(), *ns)).collect();
         let (processes, limit) = (record.processes.len(), self.stored.policy.cv_limit);
         let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
         let about = About {
@@ -239,20 +272,13 @@ impl Suite<'_> {
     }
 
     /// head / base, each a fraction of what its hardware gives.
-    fn normalised(&self, record: &CaseRecord, head_ns: f64, known: &[(&Session, f64)]) -> Option<f64> {
+    fn normalised(&self, record: &CaseRecord, head_ns: f64, known: &[(usize, &Session, f64)]) -> Option<f64> {
         let work = record.work.as_ref();
         let head = head_ns / time::ideal_ns(work, self.head.probes.as_ref())?;
-        let base = known.iter().filter_map(|(session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?));
+        let newest = known.last()?.0;
+        let known = known.iter().filter(|(stretch, _, _)| *stretch == newest);
+        let base = known.filter_map(|(_, session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?));
         geometric_mean(&base.collect::<Vec<f64>>()).map(|base| head / base)
-    }
-
-    /// The sessions that measured this case, with their summaries, ns.
-    fn known(&self, record: &CaseRecord) -> impl Iterator<Item = (&Session, f64)> {
-        let id = record.id;
-        self.sessions.iter().filter_map(move |session| {
-            let case = session.cases.iter().find(|case| case.id == id)?;
-            Some((session, time::summary_ns(&case.processes)?))
-        })
     }
 
     /// A session of fewer processes scatters more than those the limit was made from.

@@ -59,6 +59,9 @@ pub struct Session {
     pub build: Build,
     /// Threads asked for.
     pub threads: usize,
+    /// A change moved the times on purpose: from here on they are compared among themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub step: bool,
     /// What the hardware gave.
     #[serde(default)]
     pub probes: Option<ProbePair>,
@@ -83,6 +86,7 @@ impl From<&Receipt> for Session {
             tool: receipt.tool.clone(),
             build: receipt.build.clone(),
             threads: receipt.threads,
+            step: false,
             probes: receipt.probes,
             cases: receipt
                 .cases
@@ -105,11 +109,11 @@ impl Baseline {
             exact: Vec::new(),
             sessions: Vec::new(),
         };
-        baseline.append(receipt);
+        baseline.add(receipt, false);
         baseline
     }
 
-    /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
+    /// Refuses a run that must not become a session of this baseline; ask before [`add`](Self::add).
     pub fn ensure_accepts(&self, receipt: &Receipt) -> Result<()> {
         receipt.ensure_blessable()?;
         self.ensure_same_subject(receipt)?;
@@ -134,26 +138,37 @@ impl Baseline {
         for (what, base, head) in subjects {
             ensure!(
                 base == head,
-                "the baseline's {what} is '{base}' and the run's is '{head}'; compare like with like, or bless a baseline for '{head}'"
+                "the baseline's {what} is '{base}' and the run's is '{head}'; keep those of '{head}' in another folder, with --baselines"
             );
         }
         Ok(())
     }
 
-    /// Appends `receipt` as the newest session; its outputs and counters become the exact reference of its cases.
-    pub fn append(&mut self, receipt: &Receipt) {
-        self.machine = receipt.machine.clone();
-        self.engine = receipt.engine.clone();
-        self.threads = receipt.threads;
-        self.seed = receipt.seed;
+    /// Adds `receipt` as a session, at its place in time; outputs and counters of the newest one are the exact reference of its cases.
+    /// Counters that it did not count stay as they were known. With `step` its times are the first behind a step.
+    pub fn add(&mut self, receipt: &Receipt, step: bool) {
+        let place = self.sessions.partition_point(|session| session.created <= receipt.created);
+        let is_newest = place == self.sessions.len();
+        self.sessions.insert(place, Session { step, ..Session::from(receipt) });
+        if is_newest {
+            self.machine = receipt.machine.clone();
+            self.engine = receipt.engine.clone();
+            self.threads = receipt.threads;
+            self.seed = receipt.seed;
+        }
         for case in &receipt.cases {
-            let record = ExactRecord { id: case.id, output: case.output.clone(), counters: case.counters.clone() };
+            let mut record = ExactRecord { id: case.id, output: case.output.clone(), counters: case.counters.clone() };
             match self.exact.iter_mut().find(|known| known.id == case.id) {
-                Some(known) => *known = record,
+                Some(known) if is_newest => {
+                    if record.counters.is_empty() {
+                        record.counters = std::mem::take(&mut known.counters);
+                    }
+                    *known = record;
+                }
+                Some(_) => {}
                 None => self.exact.push(record),
             }
         }
-        self.sessions.push(Session::from(receipt));
     }
 
     /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.

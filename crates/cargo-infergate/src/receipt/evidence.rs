@@ -54,6 +54,9 @@ pub struct OutputEvidence {
     /// where both had said different things; `null` in an older file.
     #[serde(default)]
     pub positions: Option<usize>,
+    /// Positions that both reached over the same tokens and of which base alone gives logits.
+    #[serde(default)]
+    pub lost_positions: usize,
     /// Root mean square of the distances of head's logits from base's, each as a fraction of base's largest logit at its
     /// position: what the tolerance limits. `null` where the engine gives no logits.
     #[serde(default)]
@@ -80,6 +83,7 @@ impl OutputEvidence {
             head_id: None,
             base_margin: None,
             positions: None,
+            lost_positions: 0,
             relative_drift: None,
             drift_tolerance: None,
             max_abs_logit_delta: None,

@@ -25,6 +25,8 @@ pub enum Reason {
     Allowed,
     /// Base and head were given different prompts, so that other tokens say nothing.
     OtherPrompt,
+    /// Head gives no logits where base does, so that less was compared than could be.
+    LogitsLost,
     /// The baseline does not know this subject's output, or there is no baseline.
     NoReference,
     /// There is no baseline.

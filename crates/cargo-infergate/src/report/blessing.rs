@@ -8,41 +8,53 @@ use infergate_core::printable::printable;
 use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::topics::verdict::value;
 use super::{terminal, units};
-use crate::gate::{newest_of_each_day, summary_ns};
-use crate::receipt::{Baseline, LoadBaseline, LoadSessionLevel, Receipt};
+use crate::gate::output::{Agreement, compare, default_tolerance};
+use crate::gate::{Policy, days_ns, newest_of_each_day, stored_limit, summary_ns};
+use crate::receipt::{Baseline, CaseRecord, ExactRecord, LoadBaseline, LoadSessionLevel, Receipt};
 
-/// Outputs, counters and medians before and after, and the number of sessions.
-pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, path: &Path) -> String {
+/// Outputs, counters, medians and limits before and after, and the number of sessions.
+pub fn changes(
+    before: Option<&Baseline>,
+    after: &Baseline,
+    receipt: &Receipt,
+    policy: &Policy,
+    path: &Path,
+) -> String {
     let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
     let mut text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
-    let mut table = Table::brief(&["case", "median before", "this session", "change", "output", "counters"]);
+    let mut table = Table::brief(&["case", "before", "this session", "change", "fails above", "output", "counters"]);
+    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.engine.dtype));
+    let mut stepped = Vec::new();
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
-        let past: Vec<f64> = before
-            .iter()
-            .flat_map(|before| &before.sessions)
-            .flat_map(|session| session.cases.iter().filter(|known| known.id == case.id))
-            .filter_map(|known| summary_ns(&known.processes))
-            .collect();
-        let (was, is) = (infergate_core::stats::median(&past), summary_ns(&case.processes));
+        let past = before.map_or_else(Vec::new, |before| days_ns(&before.sessions, case.id));
+        let was = past.last().and_then(|days| infergate_core::stats::median(days));
+        let is = summary_ns(&case.processes);
         let change = was.zip(is).map(|(was, is)| is / was - 1.0);
-        let same = |equal| if equal { Cell::text("same") } else { Cell::text("changes").toned(Tone::Warn) };
-        let new = || Cell::text("new").toned(Tone::Dim);
+        let limit = |stretches: &[Vec<f64>]| stored_limit(stretches, after.exact.len(), policy);
+        let moves = |is: f64| limit(&past).is_some_and(|limit| (is.ln() - limit.centre).abs() > limit.limit);
+        if is.is_some_and(moves) {
+            stepped.push(case.id.to_string());
+        }
+        let fails_above = limit(&days_ns(&after.sessions, case.id)).map(|limit| (limit.centre + limit.limit).exp());
         table.row(vec![
             Cell::text(case.id.to_string()),
             Cell::number(was, Unit::Ns, Missing::NoBase),
             Cell::number(is, Unit::Ns, Missing::NotMeasured),
             terminal::change(change),
-            known.map_or_else(new, |known| same(known.output.sha256 == case.output.sha256)),
-            match known {
-                Some(known) if !known.counters.is_empty() || case.counters.is_empty() => {
-                    same(known.counters == case.counters)
-                }
-                _ => new(),
-            },
+            Cell::number(fails_above, Unit::Ns, Missing::NotGiven),
+            output_cell(known, case, tolerance),
+            counters_cell(known, case),
         ]);
     }
     text += &terminal::table(&table);
+    if !stepped.is_empty() && !after.sessions.iter().any(|session| session.step && session.created == receipt.created) {
+        let _ = writeln!(
+            text,
+            "\n{}: beyond what days differ by, which widens the limits; if a change did it, add --step",
+            printable(&stepped.join(", "))
+        );
+    }
     if let Some(build) = before.and_then(|before| before.sessions.last()).map(|session| &session.build) {
         for (what, was, is) in
             [("rustc", &build.rustc, &receipt.build.rustc), ("flags", &build.flags, &receipt.build.flags)]
@@ -53,6 +65,27 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
         }
     }
     text
+}
+
+fn output_cell(known: Option<&ExactRecord>, case: &CaseRecord, tolerance: f64) -> Cell {
+    let Some(known) = known else { return Cell::text("new").toned(Tone::Dim) };
+    let found = compare(&known.output, &case.output, tolerance);
+    match found.agreement {
+        Agreement::Changed => Cell::text("changes").toned(Tone::Warn),
+        _ if found.lost_positions > 0 => Cell::text("without logits").toned(Tone::Warn),
+        Agreement::Drifted => Cell::text("drifts").toned(Tone::Warn),
+        Agreement::Same => Cell::text("same"),
+    }
+}
+
+fn counters_cell(known: Option<&ExactRecord>, case: &CaseRecord) -> Cell {
+    match known {
+        Some(known) if known.counters == case.counters => Cell::text("same"),
+        Some(known) if known.counters.is_empty() => Cell::text("new").toned(Tone::Dim),
+        Some(_) if case.counters.is_empty() => Cell::text("not counted: kept").toned(Tone::Warn),
+        Some(_) => Cell::text("changes").toned(Tone::Warn),
+        None => Cell::text("new").toned(Tone::Dim),
+    }
 }
 
 /// `created` are the times of the sessions there are now.

@@ -223,6 +223,9 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::OtherPrompt => {
             "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
         }
+        Reason::LogitsLost => {
+            "head gives no logits where base does, so wrong numbers would not show; give them (`Engine::logits`)".into()
+        }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
         Reason::NoBaseline if row.outcome == Outcome::NotComparable => "there is no baseline".into(),
         Reason::NoBaseline => "no baseline: time is advisory".into(),

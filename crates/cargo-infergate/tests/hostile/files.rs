@@ -81,8 +81,8 @@ fn receipts() {
         shown.push(report::terminal::verdict(&verdict, &report::terminal::subject(&receipt)));
         if receipt.ensure_blessable().is_ok() && baseline.ensure_accepts(&receipt).is_ok() {
             let mut after = baseline.clone();
-            after.append(&receipt);
-            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, path));
+            after.add(&receipt, false);
+            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, &Policy::default(), path));
         }
         Ok(shown)
     });
@@ -97,8 +97,8 @@ fn baselines() {
         let mut shown = vec![report::terminal::verdict(&verdict, &report::terminal::subject(&receipt))];
         if baseline.ensure_accepts(&receipt).is_ok() {
             let mut after = baseline.clone();
-            after.append(&receipt);
-            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, path));
+            after.add(&receipt, false);
+            shown.push(report::blessing::changes(Some(&baseline), &after, &receipt, &Policy::default(), path));
         }
         Ok(shown)
     });
@@ -154,7 +154,7 @@ fn load_baselines() {
         let mut shown = vec![report::terminal::load_verdict(&verdict)];
         if baseline.ensure_accepts(&receipt).is_ok() {
             let mut after = baseline.clone();
-            after.append(&receipt);
+            after.add(&receipt, false);
             shown.push(report::blessing::load_changes(Some(&baseline), &after, path));
         }
         Ok(shown)

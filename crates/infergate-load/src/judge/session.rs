@@ -26,10 +26,13 @@ impl LoadBaseline {
         }
     }
 
-    /// Appends `receipt` as the newest session.
-    pub fn append(&mut self, receipt: &LoadReceipt) {
-        self.machine = receipt.machine.clone();
-        self.sessions.push(LoadSession::from(receipt));
+    /// Adds `receipt` as a session, at its place in time. With `step` its times are the first behind a step.
+    pub fn add(&mut self, receipt: &LoadReceipt, step: bool) {
+        let place = self.sessions.partition_point(|session| session.created <= receipt.created);
+        if place == self.sessions.len() {
+            self.machine = receipt.machine.clone();
+        }
+        self.sessions.insert(place, LoadSession { step, ..LoadSession::from(receipt) });
     }
 }
 
@@ -41,6 +44,7 @@ impl From<&LoadReceipt> for LoadSession {
         };
         Self {
             created: receipt.created.clone(),
+            step: false,
             conditions: conditions(receipt),
             levels: parts(receipt).map(level).collect(),
         }

@@ -41,6 +41,9 @@ pub struct LoadBaseline {
 pub struct LoadSession {
     /// When it began, RFC 3339 in UTC.
     pub created: String,
+    /// A change moved the times on purpose: from here on they are compared among themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub step: bool,
     /// What may explain a change, by name: `rustc`, `threads`. The verdict names each that differs.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
@@ -99,7 +102,7 @@ impl LoadReceipt {
 }
 
 impl LoadBaseline {
-    /// Refuses a run that must not become a session of this baseline; ask before [`append`](Self::append).
+    /// Refuses a run that must not become a session of this baseline; ask before [`add`](Self::add).
     pub fn ensure_accepts(&self, receipt: &LoadReceipt) -> Result<()> {
         receipt.ensure_blessable()?;
         ensure!(

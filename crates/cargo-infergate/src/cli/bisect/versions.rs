@@ -101,8 +101,8 @@ pub fn run<'a>(
         return Ok((BisectionEnd::OneOf { names }, search));
     }
     if explains {
-        stand(&mut tree, bad)?;
-        search.explain(&asked.label(bad), &tree)?;
+        let explained = stand(&mut tree, bad).and_then(|()| search.explain(&asked.label(bad), &tree));
+        search.unless_interrupted(explained)?;
     }
     Ok((BisectionEnd::First { name: asked.label(bad) }, search))
 }

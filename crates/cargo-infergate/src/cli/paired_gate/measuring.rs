@@ -121,6 +121,8 @@ fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<C
         return Ok(None);
     }
     let calibration = read::<Calibration>(&path)?;
-    let same = calibration.machine.class == receipt.machine.class && calibration.threads == receipt.threads;
+    let same = calibration.machine.class == receipt.machine.class
+        && calibration.threads == receipt.threads
+        && calibration.subject.engine.dtype == receipt.head.engine.dtype;
     Ok(same.then_some(calibration))
 }

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::gate::memory::{self, MemoryPolicy};
 use crate::receipt::{
-    BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, Note, PairedCase, PairedReceipt, ShareRecord,
+    BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
 };
 
 /// All shares of a suite, from several machines.
@@ -82,12 +83,17 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         "was built with other features, or another profile"
     } else if (first.threads, first.seed) != (share.threads, share.seed) {
         "has other threads or another seed"
-    } else if first.anchor.is_some() != share.anchor.is_some() || first.servers != share.servers {
+    } else if anchor(first) != anchor(share) || first.servers != share.servers {
         "was measured beside something else"
     } else {
         return Ok(());
     };
     bail!("{differs}; give the receipts of one gate")
+}
+
+/// What an anchor is, and from where on it fails.
+fn anchor(receipt: &PairedReceipt) -> Option<(f64, Option<&Option<String>>)> {
+    receipt.anchor.as_ref().map(|anchor| (anchor.limit, anchor.side.as_ref().map(|side| &side.build.commit)))
 }
 
 /// Adds a share to what there is of the others.
@@ -135,8 +141,18 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     }
     merged.explained.extend(share.explained);
     merged.allocated.extend(share.allocated);
-    merged.memory = merged.memory.take().or(share.memory);
+    merged.memory = worse_memory(merged.memory.take(), share.memory);
     Ok(())
+}
+
+/// Each share may have followed memory: what one of them found is not undone by another that did not find it.
+fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option<MemoryRecord> {
+    let (Some(ours), Some(its)) = (&ours, &its) else { return ours.or(its) };
+    let severity = |record: &MemoryRecord| {
+        let rows = memory::judge(record, MemoryPolicy::default());
+        rows.iter().map(|row| row.outcome.severity()).max()
+    };
+    Some(if severity(its) > severity(ours) { its.clone() } else { ours.clone() })
 }
 
 /// How the machine code of two shares' programs differs: a function that is in both is counted in each.

@@ -247,6 +247,9 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: b
         OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
         OutputComparison::Changed if other_prompt => Outcome::NotComparable,
         OutputComparison::Changed => Outcome::OutputChanged,
+        OutputComparison::Drifted | OutputComparison::Same if found.lost_positions > 0 && !same_code => {
+            if policy.allow_output_change { Outcome::Advisory } else { Outcome::Inconclusive }
+        }
         OutputComparison::Drifted => Outcome::Drifted,
         OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
     };
@@ -254,6 +257,7 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: b
     match outcome {
         Outcome::Advisory => row.because(Reason::Allowed),
         Outcome::NotComparable => row.because(Reason::OtherPrompt),
+        Outcome::Inconclusive => row.because(Reason::LogitsLost),
         Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
         _ => row,
     }

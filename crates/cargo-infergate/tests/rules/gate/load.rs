@@ -14,7 +14,7 @@ use crate::gate::load_runs::run;
 fn baseline(count: u32) -> LoadBaseline {
     let mut days = (1..=count).map(|day| run(day, 100 + u64::from(day % 3)));
     let mut baseline = LoadBaseline::from_receipt(&days.next().expect("a session"));
-    days.for_each(|day| baseline.append(&day));
+    days.for_each(|day| baseline.add(&day, false));
     baseline.validate().expect("a sound baseline");
     baseline
 }
@@ -99,7 +99,7 @@ fn a_slowdown_is_regressed_from_eight_sessions_on() {
 #[test]
 fn sessions_that_scatter_widen_the_limit() {
     let mut base = LoadBaseline::from_receipt(&run(1, 100));
-    (2..=8).for_each(|day| base.append(&run(day, 100 + 40 * u64::from(day % 2))));
+    (2..=8).for_each(|day| base.add(&run(day, 100 + 40 * u64::from(day % 2)), false));
     let verdict = judged(&run(20, 150), &base);
     assert_eq!((outcomes(&times(&verdict)), verdict.exit_code), (vec![Outcome::WithinLimit; 4], 0));
     let limit = times(&verdict)[0].time().and_then(|time| time.threshold).expect("a limit");
@@ -148,7 +148,7 @@ fn where_requests_failed_before_more_must_fail_than_chance_explains() {
         receipt
     };
     let mut base = LoadBaseline::from_receipt(&failing(1, 2));
-    (2..=8).for_each(|day| base.append(&failing(day, 2)));
+    (2..=8).for_each(|day| base.add(&failing(day, 2), false));
     let outcome = |head: &LoadReceipt, base: &LoadBaseline| count(&judged(head, base), "failed_requests").outcome;
     for (requests, expected) in
         [(0, Outcome::Pass), (2, Outcome::Pass), (3, Outcome::Advisory), (20, Outcome::CounterRegressed)]
@@ -315,7 +315,7 @@ fn each_of_several_targets_is_judged() {
         receipt
     };
     let mut base = LoadBaseline::from_receipt(&two(1, 0));
-    (2..=8).for_each(|day| base.append(&two(day, 0)));
+    (2..=8).for_each(|day| base.add(&two(day, 0), false));
     let verdict = judged(&two(20, 50), &base);
     let regressed: Vec<String> = verdict
         .rows

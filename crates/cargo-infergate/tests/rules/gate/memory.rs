@@ -13,7 +13,7 @@ const PAGE: f64 = 4096.0;
 const MIB: f64 = 1_048_576.0;
 
 /// A phase whose heap and resident set after each run are what `run` says.
-fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRecord {
+pub fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRecord {
     let mut series = MemorySeries::default();
     for at in 0..2 * runs {
         let (live, rss) = run(at);

@@ -4,6 +4,7 @@ use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes
 use cargo_infergate::receipt::{CodeRecord, Outcome, PairedReceipt, ShareRecord};
 use proptest::prelude::*;
 
+use crate::gate::memory::record;
 use crate::gate::paired::measured;
 
 const SUITE: usize = 3;
@@ -54,6 +55,20 @@ fn a_share_that_ended_early_ends_no_other() {
     assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Regressed));
     assert_eq!(outcome_of(&merged, "decode/p512"), Some(Outcome::WithinLimit));
     assert!(outcome_of(&merged, "prefill/p128").is_some_and(|outcome| outcome.is_undecided()));
+}
+
+/// Each share follows memory, and a leak that comes now and then may show in one of them alone.
+#[test]
+fn a_leak_that_one_share_found_stays_found() {
+    for leaking in 0..SUITE {
+        let mut some = shares();
+        for (at, share) in some.iter_mut().enumerate() {
+            let per_run = if at == leaking { 4096.0 } else { 0.0 };
+            share.memory = Some(record(100, |run| (1e6 + per_run * run as f64, 1e9)));
+        }
+        let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
+        assert!(verdict.rows.iter().any(|row| row.outcome == Outcome::Leak), "share {leaking}: {:?}", verdict.rows);
+    }
 }
 
 #[test]

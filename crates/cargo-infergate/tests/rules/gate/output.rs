@@ -166,3 +166,25 @@ fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
     assert_eq!(outcome(&receipt), Outcome::OutputChanged);
     assert!(receipt.validate().is_ok(), "the ids are the same, the numbers are not");
 }
+
+/// Greedy tokens can stay the same where every number behind them is wrong.
+#[test]
+fn logits_that_head_no_longer_gives_leave_the_output_open() {
+    let base = with_logits(&[3, 4], &[1.0, 2.0, 8.0]);
+    let bare = output(vec![3, 4]);
+    assert_eq!((compare(&base, &bare, TOLERANCE).lost_positions, compare(&bare, &base, TOLERANCE).lost_positions), (2, 0));
+    let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
+    pair.cases[0].base_output = base.clone();
+    pair.cases[0].head_output = bare.clone();
+    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let row = row(&verdict, "decode/p128", "output");
+    assert_eq!((row.outcome, verdict.exit_code), (Outcome::Inconclusive, 3));
+    assert!(note(row).contains("head gives no logits where base does"), "{row:?}");
+    // Nor does it pass where what is undecided may pass.
+    assert!(!row.is_undecided());
+    let allowed = judge_pair(&pair, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+    assert_eq!(allowed.exit_code, 0);
+    pair.cases[0].base_output = bare;
+    pair.cases[0].head_output = base;
+    assert_eq!(judge_pair(&pair, &PairedPolicy::default()).exit_code, 0, "head may give more");
+}

@@ -1,7 +1,7 @@
 //! The stored channel: one session's time against the sessions of a baseline.
 
 use cargo_infergate::gate::{Policy, judge, stored_limit, summary_ns, variation};
-use cargo_infergate::receipt::{Interval, Outcome, Probes, ProcessSamples, VerdictRow};
+use cargo_infergate::receipt::{Baseline, Counter, Interval, Outcome, Probes, ProcessSamples, VerdictRow};
 
 use crate::gate::support::{assert_near, baseline, decode_baseline, machine, note, notes, probes, row, run, time};
 
@@ -35,7 +35,7 @@ fn the_limit_is_gate_mds_formula() {
     for (sessions, t, percent) in [(8_usize, 4.694_710_851_6_f64, 28.0), (20, 3.533_042_905_2, 20.0)] {
         let step = 0.05 * ((sessions - 1) as f64 / sessions as f64).sqrt();
         let summaries: Vec<f64> = (0..sessions).map(|i| 1e6 * if i % 2 == 0 { step } else { -step }.exp()).collect();
-        let limit = stored_limit(&summaries, 9, &Policy::default()).expect("a limit");
+        let limit = stored_limit(&[summaries], 9, &Policy::default()).expect("a limit");
         assert!((limit.std - 0.05).abs() < 1e-9 && (limit.centre - 1e6_f64.ln()).abs() < 1e-9, "{limit:?}");
         let by_hand = t * 0.05 * (1.0 + 1.0 / sessions as f64).sqrt();
         assert!((limit.limit / by_hand - 1.0).abs() < 1e-8, "{limit:?}, by hand {by_hand}");
@@ -247,4 +247,56 @@ fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     assert_near(fraction(&head), 0.35);
     head.cases[0].work = None;
     assert_eq!(fraction(&head), None, "no work");
+}
+
+/// What was gained by a change must not be lost again unseen: a step is no spread.
+#[test]
+fn behind_a_step_days_are_compared_with_each_other() {
+    let after = |step: bool| {
+        let mut base = decode_baseline(&[&QUIET[..], &[800]].concat());
+        base.sessions[8].step = step;
+        judge(&run(&[("decode/p128", &[900, 900, 900])]), Some(&base), &Policy::default()).expect("a verdict")
+    };
+    let row_of = |verdict| row(verdict, "decode/p128", "itl_ns").clone();
+    let (without, with) = (row_of(&after(false)), row_of(&after(true)));
+    assert_eq!((without.outcome, with.outcome), (Outcome::WithinLimit, Outcome::Regressed), "{without:?} {with:?}");
+    assert_near(time(&with).base_ns, 800.0);
+    // How much days differ is known from before it.
+    let limit = stored_limit(&[QUIET.map(|ns| ns as f64).to_vec(), vec![800.0]], 1, &Policy::default());
+    let limit = limit.expect("a limit");
+    assert_eq!((limit.days, limit.freedom), (1, 7));
+    let logs: Vec<f64> = QUIET.iter().map(|&ns| (ns as f64).ln()).collect();
+    let centre = logs.iter().sum::<f64>() / 8.0;
+    let std = (logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / 7.0).sqrt();
+    // t(7, 0.99), SciPy 1.17.
+    assert!((limit.half_width - 2.997_951_566_868_528 * std * 2.0_f64.sqrt()).abs() < 1e-9, "{limit:?}");
+}
+
+#[test]
+fn days_that_are_alone_behind_a_step_say_nothing_of_how_days_differ() {
+    let alone: Vec<Vec<f64>> = (0..8).map(|at| vec![1000.0 + f64::from(at)]).collect();
+    assert_eq!(stored_limit(&alone, 1, &Policy::default()), None);
+}
+
+#[test]
+fn an_older_session_is_added_at_its_place_and_is_no_reference() {
+    let counted = |created: &str, allocations: u64| {
+        let mut receipt = run(&[("decode/p128", &[1000])]);
+        receipt.created = created.into();
+        let counter = Counter { min: allocations, max: allocations };
+        receipt.cases[0].counters = [("allocations_per_token".to_owned(), counter)].into();
+        receipt
+    };
+    let mut base = Baseline::from_receipt(&counted("2026-11-07T07:00:00Z", 600));
+    base.add(&counted("2026-11-09T07:00:00Z", 564), false);
+    base.add(&counted("2026-11-08T07:00:00Z", 600), false);
+    let days: Vec<&str> = base.sessions.iter().map(|session| &session.created[8..10]).collect();
+    assert_eq!(days, ["07", "08", "09"]);
+    let verdict = judge(&counted("2026-11-10T07:00:00Z", 600), Some(&base), &Policy::default()).expect("a verdict");
+    assert_eq!(verdict.verdict, Outcome::CounterRegressed, "{verdict:?}");
+    // A session that counts nothing takes no counter away.
+    let mut bare = counted("2026-11-11T07:00:00Z", 0);
+    bare.cases[0].counters.clear();
+    base.add(&bare, false);
+    assert_eq!(base.exact[0].counters["allocations_per_token"].max, 564);
 }

@@ -95,7 +95,7 @@ pub fn output(ids: Vec<u32>) -> Output {
 /// A baseline of one session per receipt, oldest first, a day apart.
 pub fn baseline(sessions: &[Receipt]) -> Baseline {
     let mut baseline = Baseline::from_receipt(&sessions[0]);
-    sessions[1..].iter().for_each(|session| baseline.append(session));
+    sessions[1..].iter().for_each(|session| baseline.add(session, false));
     for (day, session) in baseline.sessions.iter_mut().enumerate() {
         session.created = format!("{}-11-{:02}T07:00:00Z", 2000 + day / 30, day % 30 + 1);
     }

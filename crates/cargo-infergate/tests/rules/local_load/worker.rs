@@ -85,7 +85,7 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
     let mut baseline = LoadBaseline::from_receipt(&session);
     for day in 2..=8 {
         session.created = format!("2026-01-{day:02}T00:00:00Z");
-        baseline.append(&session);
+        baseline.add(&session, false);
     }
     let usual = folder.join("baselines").join(LoadBaseline::file_name(&session));
     write_json(&usual, &baseline).expect("a file");

@@ -101,7 +101,7 @@ fn blessing_appends_a_session_and_renews_the_exact_reference() {
     later.cases[0].output = receipt.cases[0].output.clone();
     later.cases[0].output.top2_margins = vec![Some(0.25)];
     later.threads = 4;
-    baseline.append(&later);
+    baseline.add(&later, false);
     assert_eq!((baseline.sessions.len(), baseline.exact.len(), baseline.threads), (2, 3, 4));
     assert_eq!(baseline.exact[0].output.top2_margins, [Some(0.25)]);
     assert_eq!(baseline.exact[1].output, receipt.cases[1].output, "a case that was not run keeps its reference");

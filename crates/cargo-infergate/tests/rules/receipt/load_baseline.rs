@@ -49,7 +49,7 @@ fn the_golden_load_receipt_becomes_a_session_of_the_golden_baseline() {
     assert!(error.contains("the baseline's measured requests is 'none'"), "{error}");
     baseline.setup.insert("measured requests".into(), "at full load to their ends".into());
     baseline.ensure_accepts(&receipt).expect("the same targets");
-    baseline.append(&receipt);
+    baseline.add(&receipt, false);
     let (first, last) = (&baseline.sessions[0], &baseline.sessions[8]);
     let keys = |session: &LoadSession| -> Vec<String> { session.levels.iter().map(LoadSessionLevel::key).collect() };
     assert_eq!((keys(first), &first.conditions), (keys(last), &last.conditions));
@@ -63,7 +63,7 @@ fn what_is_written_is_read_the_same_and_names_no_server() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("baseline.json");
     let mut baseline = LoadBaseline::from_receipt(&run(1, 100));
-    baseline.append(&run(2, 100));
+    baseline.add(&run(2, 100), false);
     write_json(&path, &baseline).expect("a file");
     assert_eq!(read::<LoadBaseline>(&path).expect("the same file"), baseline);
     let text = to_json(&baseline).expect("JSON");
