@@ -60,7 +60,8 @@ pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
             Some(before) => Some(before),
             None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
         };
-        let after = added(before.as_ref(), receipt, asked.step && at == 0).with_context(|| format!("{}: not blessed", path.display()))?;
+        let after = added(before.as_ref(), receipt, asked.step && at == 0)
+            .with_context(|| format!("{}: not blessed", path.display()))?;
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
     }

@@ -13,8 +13,8 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
     // What is counted is counted after the last run.
     let timed = |target: &&Target| !target.metric().is_counted();
     let targets = policy.targets.iter().filter(timed).cloned().collect();
-    let verdict = decide(receipt, &PairedPolicy { undecided_passes: true, targets, ..policy.clone() });
-    if !verdict.passes_undecided() {
+    let verdict = decide(receipt, &PairedPolicy { targets, ..policy.clone() });
+    if !verdict.is_open() {
         return None;
     }
     let kept = out.with_extension("first.json");
@@ -22,7 +22,7 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
     let text = format!(
         "the first run ended {} ({}), and undecided = \"again\" measured it once more; its receipt is {}",
         verdict.verdict.words(),
-        subjects(&verdict),
+        subjects(&verdict, VerdictRow::is_undecided),
         kept.display()
     );
     Some(Note::from(text))
@@ -30,12 +30,16 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
 
 /// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
 fn warning(verdict: &Verdict) -> Option<Note> {
-    let open = subjects(verdict);
+    let open = subjects(verdict, VerdictRow::passes_undecided);
     // Beside a regression, say, it changes nothing.
     if open.is_empty() || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
         return None;
     }
-    let not_all = if verdict.passes_undecided() { "" } else { ", and not what is missing or cannot be compared" };
+    let not_all = if verdict.passes_undecided() {
+        ""
+    } else {
+        ", and not what is missing, cannot be compared or is above its limit"
+    };
     Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
 }
 
@@ -47,7 +51,7 @@ pub fn judged(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
     verdict
 }
 
-fn subjects(verdict: &Verdict) -> String {
-    let open = verdict.rows.iter().filter(|row| VerdictRow::is_undecided(row));
+fn subjects(verdict: &Verdict, is_one: fn(&VerdictRow) -> bool) -> String {
+    let open = verdict.rows.iter().filter(|row| is_one(row));
     open.map(|row| row.subject.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -178,7 +178,12 @@ impl Stored<'_> {
     }
 
     /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
-    pub(super) fn judge(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)], about: About) -> (TimeEvidence, Ending) {
+    pub(super) fn judge(
+        &self,
+        time: TimeEvidence,
+        sessions: &[(usize, &str, f64)],
+        about: About,
+    ) -> (TimeEvidence, Ending) {
         let About { noise, notes, normalised } = about;
         let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
             let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };

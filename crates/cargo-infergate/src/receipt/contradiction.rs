@@ -32,7 +32,7 @@ pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
     // Where `undecided` is `warn`, the worst row that noise did not leave open.
     let beside_undecided = || {
         of_rows.is_undecided()
-            && worst(rows, |row| !row.is_undecided()).is_some_and(|worst| worst.severity() == said.severity())
+            && worst(rows, |row| !row.passes_undecided()).is_some_and(|worst| worst.severity() == said.severity())
     };
     let follows = match (said.severity(), of_rows.severity()) {
         _ if rows.is_empty() => of_run,

@@ -202,6 +202,11 @@ pub struct TimeEvidence {
 }
 
 impl TimeEvidence {
+    /// Whether all of its interval is above the limit.
+    pub fn is_above_limit(&self) -> bool {
+        self.interval.zip(self.threshold).is_some_and(|(interval, limit)| interval.low > limit)
+    }
+
     /// A time without numbers; fill in what there is.
     pub fn new(metric: Metric, against: Against) -> Self {
         Self {

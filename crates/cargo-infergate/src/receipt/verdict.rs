@@ -73,6 +73,12 @@ impl VerdictRow {
         self.outcome.is_undecided() && was_measured
     }
 
+    /// Whether `undecided = "warn"` lets it pass: noise left it open, and not time that was too short to call a slowdown which lies
+    /// above its limit wherever in its interval it is.
+    pub fn passes_undecided(&self) -> bool {
+        self.is_undecided() && !self.time().is_some_and(TimeEvidence::is_above_limit)
+    }
+
     /// The time it rests on, where it rests on one.
     pub fn time(&self) -> Option<&TimeEvidence> {
         if let Evidence::Time(time) = &self.evidence { Some(time) } else { None }
@@ -116,13 +122,14 @@ impl Verdict {
         ensure_decided_by_rows(self)
     }
 
-    /// The same, with exit code 0 if every row that keeps it from passing is undecided; else the worst of the other rows decides.
+    /// The same, with exit code 0 if every row that keeps it from passing [may](VerdictRow::passes_undecided); else the worst of the other
+    /// rows decides.
     #[must_use]
     pub fn passing_undecided(self) -> Self {
         if !self.verdict.is_undecided() {
             return self;
         }
-        match worst(&self.rows, |row| !row.is_undecided()).filter(|worst| worst.exit_code() != 0) {
+        match worst(&self.rows, |row| !row.passes_undecided()).filter(|worst| worst.exit_code() != 0) {
             Some(verdict) => Self { verdict, exit_code: verdict.exit_code(), ..self },
             None => Self { exit_code: Outcome::Pass.exit_code(), ..self },
         }
@@ -130,10 +137,13 @@ impl Verdict {
 
     /// Whether it passes although it is undecided.
     pub fn passes_undecided(&self) -> bool {
+        self.exit_code == 0 && self.is_open()
+    }
+
+    /// Whether nothing but undecided rows keeps it from passing.
+    pub fn is_open(&self) -> bool {
         let failed = |row: &&VerdictRow| row.outcome.exit_code() != 0;
-        self.exit_code == 0
-            && self.verdict.is_undecided()
-            && self.rows.iter().filter(failed).all(VerdictRow::is_undecided)
+        self.verdict.is_undecided() && self.rows.iter().filter(failed).all(VerdictRow::is_undecided)
     }
 
     /// The row that decided. Of several as bad it is the first that no more evidence would change.

@@ -13,13 +13,7 @@ use crate::gate::{Policy, days_ns, newest_of_each_day, stored_limit, summary_ns}
 use crate::receipt::{Baseline, CaseRecord, ExactRecord, LoadBaseline, LoadSessionLevel, Receipt};
 
 /// Outputs, counters, medians and limits before and after, and the number of sessions.
-pub fn changes(
-    before: Option<&Baseline>,
-    after: &Baseline,
-    receipt: &Receipt,
-    policy: &Policy,
-    path: &Path,
-) -> String {
+pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, policy: &Policy, path: &Path) -> String {
     let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
     let mut text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
     let mut table = Table::brief(&["case", "before", "this session", "change", "fails above", "output", "counters"]);

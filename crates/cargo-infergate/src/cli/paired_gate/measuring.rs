@@ -9,7 +9,7 @@ use super::super::outputs::Kept;
 use super::super::{calibrate, flags, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, TELLING_BLOCKS, blocks_to_pass, fewest_to_pass, known, open, own_errors,
+    GLANCE_BLOCKS, MAX_BLOCKS, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known, open, own_errors,
     smallest_slowdown, threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
@@ -111,7 +111,8 @@ fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
     let most = all.iter().copied().max().flatten().filter(|_| all.iter().all(Option::is_some));
     let more_s = most.map(|most| most.saturating_sub(blocks) as f64 * run.block_ns() as f64 / 1e9);
     let budget_s = run.budget().map_or(0.0, |budget| budget.as_secs_f64());
-    paired::budget(blocks, &undecided, more_s.map(|more_s| budget_s + more_s))
+    let to_fail = fewest_to_fail(run.receipt().cases_elsewhere() + timed.len());
+    paired::budget(blocks, to_fail, &undecided, more_s.map(|more_s| budget_s + more_s))
 }
 
 /// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.

@@ -19,8 +19,10 @@ pub fn weigh(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
     let runs = receipt.code.as_ref().zip(row.subject.case());
     let runs = runs.and_then(|(code, case)| Some((code.changed?, code.runs.iter().find(|runs| runs.id == case)?)));
     let Some((changed, CodeRuns { id, functions, named, why })) = runs.filter(|_| asks(&row)) else { return row };
+    // Stalls that move the mean beyond the median can come from what seldom runs.
+    let is_stall = row.reasons.contains(&Reason::SomeSlower);
     match functions {
-        Some(0) if is_same_work(receipt, *id) => VerdictRow {
+        Some(0) if !is_stall && is_same_work(receipt, *id) => VerdictRow {
             outcome: Outcome::Layout,
             reasons: vec![Reason::RunsNothingChanged { changed }],
             remedy: None,

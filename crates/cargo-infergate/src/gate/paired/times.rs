@@ -23,7 +23,9 @@ pub fn rows(
     let case = receipt.cases.iter().find(|case| case.id == id);
     let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
     let limit = series.limit_after(standing.blocks);
-    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, MAX_BLOCKS, cases?);
+    // A budget that ended it would end the next one, too.
+    let blocks = if receipt.out_of_time { receipt.blocks.len().min(MAX_BLOCKS) } else { MAX_BLOCKS };
+    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, blocks, cases?);
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, asks, judge};
-use cargo_infergate::receipt::{CodeRecord, CodeRuns, CountedCase, Counter, Format, Outcome, PairedReceipt, Verdict};
+use cargo_infergate::receipt::{
+    CodeRecord, CodeRuns, CountedCase, Counter, Format, MeanTest, Outcome, PairedReceipt, Verdict,
+};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, note, output, row};
@@ -86,4 +88,25 @@ fn layout_without_its_reason_is_no_verdict() {
         row.reasons.clear();
     }
     assert!(verdict.check().is_err());
+}
+
+/// What seldom runs can be missed by who watches, and is what stalls come from.
+#[test]
+fn a_stall_is_no_layout() {
+    let mut receipt = slower(Some(0));
+    receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, by_noise: true, expected_std: Some(0.01) });
+    let block = receipt.blocks[0].clone();
+    receipt.blocks = (0..40)
+        .map(|at| {
+            let mut block = block.clone();
+            let times = &mut block.cases[0];
+            times.base_ns = vec![10_000_000; 10];
+            times.head_ns = vec![10_000_000 + at % 2; 9];
+            times.head_ns.push(40_000_000);
+            block
+        })
+        .collect();
+    receipt.cases[0].pairs = 10;
+    let verdict = judged(&receipt);
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1), "{:#?}", verdict.rows);
 }

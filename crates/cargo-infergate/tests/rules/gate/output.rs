@@ -172,7 +172,10 @@ fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
 fn logits_that_head_no_longer_gives_leave_the_output_open() {
     let base = with_logits(&[3, 4], &[1.0, 2.0, 8.0]);
     let bare = output(vec![3, 4]);
-    assert_eq!((compare(&base, &bare, TOLERANCE).lost_positions, compare(&bare, &base, TOLERANCE).lost_positions), (2, 0));
+    assert_eq!(
+        (compare(&base, &bare, TOLERANCE).lost_positions, compare(&bare, &base, TOLERANCE).lost_positions),
+        (2, 0)
+    );
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     pair.cases[0].base_output = base.clone();
     pair.cases[0].head_output = bare.clone();

@@ -108,3 +108,13 @@ fn what_is_worse_than_undecided_stays_what_it_is() {
     receipt.cases[0].head_output.ids = vec![99];
     assert_is(&warned(&receipt), Outcome::OutputChanged, 1);
 }
+
+/// A budget that held too few blocks to call anything is not noise.
+#[test]
+fn a_slowdown_that_lies_above_its_limit_does_not_pass_for_want_of_blocks() {
+    let cut = |slower: f64| PairedReceipt { out_of_time: true, ..measured("decode/p8", 10_000_000, &[slower; 6]) };
+    assert_is(&warned(&cut(0.5)), Outcome::Inconclusive, 3);
+    let verdict = judge(&cut(0.5), &PairedPolicy::default());
+    assert!(verdict.is_open(), "a second run may call it");
+    assert_is(&warned(&cut(0.019)), Outcome::Inconclusive, 0);
+}
