@@ -5,7 +5,7 @@ use std::fs;
 use cargo_infergate::receipt::{PairedReceipt, read, write_json};
 
 use crate::revisions::{commit, repository, run};
-use crate::sandbox::{Sandbox, error};
+use crate::sandbox::Sandbox;
 
 const TABLE: &str = "[[accept]]\ncase = 'decode/p8'\nmetric = 'itl_ns'\nup_to = '8%'\nreason = 'meant'\n";
 
@@ -54,16 +54,6 @@ fn the_receipt_is_judged_again_and_the_comment_says_whose_numbers_they_are() {
     // What was measured for a wide limit is not enough for a narrow one.
     let text = comment(&gated("", &["--threshold=1.5", "--mean-threshold=1.5"]), "");
     assert!(text.contains("infergate: inconclusive\n"), "{text}");
-}
-
-#[test]
-fn its_own_verdict_is_refused_in_one_line() {
-    let sandbox = pull_request("");
-    let line = error(sandbox.run(&["report", "verdict.json", "paired.json", "--pull-request", "--out=out"]));
-    assert!(
-        line.contains("verdict.json: is the pull request's own verdict, which --pull-request judges anew"),
-        "{line}"
-    );
 }
 
 #[test]

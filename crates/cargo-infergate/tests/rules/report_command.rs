@@ -251,3 +251,21 @@ fn a_verdict_that_its_rows_contradict_makes_no_page() {
     assert!(said.contains(line) && said.lines().count() == 1, "{said}");
     assert!(!folder.path("report").exists());
 }
+
+/// Anything else says of itself what it likes: a memory receipt alone would be a pass.
+#[test]
+fn of_a_pull_request_only_a_paired_receipt_is_judged() {
+    let folder = Folder::new();
+    for name in ["memory-1.json", "receipt-1.json", "baseline-1.json", "load-1.json", "verdict-2.json"] {
+        for names in [&[name][..], &["paired-1.json", name]] {
+            let (code, said) = folder.report(names, &["--pull-request", "--out=r", "--format=comment"]);
+            assert_eq!(code, 2, "{said}");
+            let line = "; --pull-request judges a paired receipt (infergate.paired/";
+            assert!(said.contains(name) && said.contains(line) && said.lines().count() == 1, "{said}");
+            assert!(!folder.path("r").exists(), "{name}: nothing is written");
+        }
+    }
+    let (code, said) = folder.report(&["paired-1.json"], &["--pull-request", "--out=r", "--format=comment"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(folder.read("r/comment.md").contains("infergate: inconclusive"));
+}

@@ -20,21 +20,24 @@ use crate::report::inputs::Inputs;
 /// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
 ///
 /// # Errors
-/// A file that cannot be read or is of another format; more files of a kind than a report has room for; a verdict of a pull
-/// request's own.
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for; of a pull request
+/// anything but a paired receipt.
 pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<Inputs> {
     let mut inputs = Inputs { pull_request, ..no_inputs() };
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
     let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
-        match schema_of(path)?.as_str() {
+        let schema = schema_of(path)?;
+        // Of any other file a verdict would say what whoever wrote it wants.
+        ensure!(
+            !pull_request || schema == PAIRED_SCHEMA,
+            "{}: its schema is {schema}; --pull-request judges a paired receipt ({PAIRED_SCHEMA}) anew and takes nothing else",
+            path.display()
+        );
+        match schema.as_str() {
             RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
             PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
-            VERDICT_SCHEMA if pull_request => bail!(
-                "{}: is the pull request's own verdict, which --pull-request judges anew; leave it out and give the receipt",
-                path.display()
-            ),
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
             LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
