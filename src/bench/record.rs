@@ -41,6 +41,7 @@ impl Recorder {
             cold: Vec::new(),
             warm: Vec::new(),
             memory: None,
+            held: std::collections::BTreeMap::new(),
             wall_ns: None,
         };
         Self { receipt, path: config.target_folder().join("bench.json"), said: false }

@@ -38,6 +38,7 @@ pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<()> {
 /// The memory now, and the peaks since this was asked last.
 pub fn state() -> MemoryState {
     sample::without_huge_pages();
+    still_heap();
     let peak_live_bytes = heap().map(|heap| heap.peak_bytes);
     let proc_self = Path::new(resident::SELF);
     let sample = sample::sample(proc_self);
@@ -136,20 +137,23 @@ pub fn allocations_of_iteration(iteration: &mut dyn FnMut()) -> Result<Vec<Alloc
 }
 
 /// The heap, once it is still: a pool's thread may free its job a moment after the job is done.
-fn counted_heap() -> Result<Heap> {
-    let seen = || heap().context("this worker does not count its heap; install infergate's CountingAllocator in it");
-    let mut last = seen()?;
+fn still_heap() -> Option<Heap> {
+    let mut last = heap()?;
     let mut still = 0;
     for _ in 0..MOST_LOOKS {
         std::thread::yield_now();
-        let now = seen()?;
+        let now = heap()?;
         still = if now == last { still + 1 } else { 0 };
         last = now;
         if still == STILL_LOOKS {
             break;
         }
     }
-    Ok(last)
+    Some(last)
+}
+
+fn counted_heap() -> Result<Heap> {
+    still_heap().context("this worker does not count its heap; install infergate's CountingAllocator in it")
 }
 
 /// What one generation takes. Without a counted heap only what the engine itself says.

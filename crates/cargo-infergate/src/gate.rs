@@ -131,6 +131,7 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
         cold: Vec::new(),
         warm: Vec::new(),
         memory: None,
+        held: baseline.held.clone(),
         wall_ns: None,
     })
 }

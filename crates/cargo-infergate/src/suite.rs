@@ -351,6 +351,7 @@ impl<'a> Suite<'a> {
             cold: self.cold.clone(),
             warm: self.warm.clone(),
             memory: None,
+            held: std::collections::BTreeMap::new(),
             wall_ns: Some(self.clock.now_ns()),
         })
     }

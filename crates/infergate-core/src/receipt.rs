@@ -26,8 +26,8 @@ use crate::trace::Trace;
 pub use crate::metric::Metric;
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
 pub use memory::{
-    AllocationSite, CountedCase, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
-    MemorySample, MemorySeries,
+    AllocationSite, CountedCase, InferenceMemory, LIVE_BYTES_AT_REST, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt,
+    MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING,
 };
 pub use store::{Format, read, schema_of};
 pub use strict::RULES;
@@ -77,6 +77,9 @@ pub struct Receipt {
     /// The memory phase, in a process of its own; `null` where there was none.
     #[serde(default)]
     pub memory: Option<MemoryRecord>,
+    /// As in [`MemoryReceipt`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, Counter>,
     /// How long the suite took, nanoseconds; left out where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,

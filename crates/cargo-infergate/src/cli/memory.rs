@@ -148,6 +148,7 @@ pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Rece
         }
         case.counters = counted.counters;
     }
+    receipt.held = phase.held;
     if runs > 0 {
         receipt.memory = Some(phase.memory);
     } else {
@@ -176,6 +177,7 @@ pub fn attach_to_pair(
             Ok(phase) => {
                 ensure_said(receipt, Side::Base, &phase.counted);
                 receipt.base.counted = phase.counted;
+                receipt.base.held = phase.held;
                 receipt.partial |= phase.memory.partial;
                 receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("base: {reason}")));
             }
@@ -187,6 +189,7 @@ pub fn attach_to_pair(
     let Some(phase) = follow_judged(config, head, &cases, runs, context_tokens)? else { return Ok(()) };
     ensure_said(receipt, Side::Head, &phase.counted);
     receipt.head.counted = phase.counted;
+    receipt.head.held = phase.held;
     if runs > 0 {
         receipt.memory = Some(phase.memory);
     } else {

@@ -1,13 +1,14 @@
 //! The exact channel: what has no noise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
 use super::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{
-    Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, Outcome, Output, OutputComparison,
-    OutputEvidence, Reason, Receipt, Remedy, Subject, Unit, VerdictRow,
+    Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, LIVE_BYTES_AT_REST, Outcome, Output,
+    OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, Subject, Unit, VerdictRow,
 };
+use infergate_core::case::Case;
 
 /// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
 /// this is not an error.
@@ -15,6 +16,12 @@ const NEAR_TIE_LOGITS: f32 = 1e-3;
 
 /// A rise of a counter of bytes by up to this fraction passes, unless the team says otherwise.
 pub const COUNTER_TOLERANCE: f64 = 0.01;
+
+/// What a model holds is looked at once on each side: a path that is longer, or a thread that frees late, is no more than this.
+const HELD_SLACK_BYTES: f64 = 65_536.0;
+
+/// How much is live at once while a model loads depends on how its threads meet.
+const PEAK_TOLERANCE: f64 = 0.1;
 
 /// Outputs and counters of every case, and the weights' bytes.
 pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Vec<VerdictRow> {
@@ -41,8 +48,16 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
     }
     if let Some(base) = base {
         rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
+        let is_alike = has_the_same_cases(base, head);
+        rows.extend(counters.held(&base.held, &head.held, |name| is_alike || name != LIVE_BYTES_AT_REST));
     }
     rows
+}
+
+/// Whether the newest session has the cases of this run.
+fn has_the_same_cases(base: &Baseline, head: &Receipt) -> bool {
+    let was: BTreeSet<Case> = base.sessions.last().into_iter().flat_map(|newest| &newest.cases).map(|case| case.id).collect();
+    was == head.cases.iter().map(|case| case.id).collect()
 }
 
 fn unknown(record: &CaseRecord, outcome: Outcome) -> VerdictRow {
@@ -147,6 +162,31 @@ impl Counters {
         let exactly = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
         let known = base.is_some() || head.is_some();
         known.then(|| self.judge(Subject::Model, "weight_bytes", exactly(base), exactly(head)))
+    }
+
+    /// What the model holds, by every counter that is `comparable`.
+    pub fn held(
+        &self,
+        base: &BTreeMap<String, Counter>,
+        head: &BTreeMap<String, Counter>,
+        comparable: impl Fn(&str) -> bool,
+    ) -> Vec<VerdictRow> {
+        let names: BTreeSet<&String> = base.keys().chain(head.keys()).filter(|name| comparable(name)).collect();
+        let row = |name: &String| {
+            let (was, is) = (base.get(name).copied(), head.get(name).copied());
+            let usual = if name == PEAK_LIVE_BYTES_LOADING { PEAK_TOLERANCE } else { 0.0 };
+            let least = was.map_or(0.0, |was| HELD_SLACK_BYTES / was.max.max(1) as f64);
+            let own = Self {
+                tolerance: self.tolerance.max(usual).max(least),
+                other_platform: self.other_platform.clone(),
+            };
+            let row = own.judge(Subject::Model, name, was, is);
+            // No more is an improvement than would be a regression.
+            let fall = was.zip(is).map_or(0, |(was, is)| was.min.saturating_sub(is.max)) as f64;
+            let is_slight = row.outcome == Outcome::Improved && fall <= own.tolerance * was.map_or(0.0, |was| was.min as f64);
+            if is_slight { VerdictRow { outcome: Outcome::Pass, ..row } } else { row }
+        };
+        names.into_iter().map(row).collect()
     }
 
     /// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of

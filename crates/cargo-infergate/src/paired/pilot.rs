@@ -305,7 +305,14 @@ fn start<'a>(
         Who::Head => error.of("head"),
     })?;
     let (tool, build) = (hello.tool, hello.build);
-    let record = SideRecord { tool, build, engine: loaded.engine, counted: Vec::new(), unmatched: Vec::new() };
+    let record = SideRecord {
+        tool,
+        build,
+        engine: loaded.engine,
+        counted: Vec::new(),
+        held: std::collections::BTreeMap::new(),
+        unmatched: Vec::new(),
+    };
     Ok((
         Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
         hello.machine.with_devices(loaded.devices),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use infergate_core::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
 use infergate_core::receipt::validate::{
-    validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
+    validate_counters, validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
 };
 
 use super::file_word;
@@ -31,6 +31,9 @@ pub struct Baseline {
     pub seed: u64,
     /// What must stay exactly the same.
     pub exact: Vec<ExactRecord>,
+    /// What the model of the newest session holds, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, Counter>,
     /// Oldest first.
     pub sessions: Vec<Session>,
 }
@@ -107,6 +110,7 @@ impl Baseline {
             threads: receipt.threads,
             seed: receipt.seed,
             exact: Vec::new(),
+            held: BTreeMap::new(),
             sessions: Vec::new(),
         };
         baseline.add(receipt, false);
@@ -155,6 +159,9 @@ impl Baseline {
             self.engine = receipt.engine.clone();
             self.threads = receipt.threads;
             self.seed = receipt.seed;
+            if !receipt.held.is_empty() {
+                self.held.clone_from(&receipt.held);
+            }
         }
         for case in &receipt.cases {
             let mut record = ExactRecord { id: case.id, output: case.output.clone(), counters: case.counters.clone() };
@@ -196,6 +203,7 @@ impl Baseline {
         for exact in &self.exact {
             validate_exact(exact.id, &exact.output, &exact.counters)?;
         }
+        validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)
     }
 }

@@ -1,5 +1,7 @@
 //! The receipt of a paired run: base and head in turn, block by block.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,7 @@ use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
 use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Allocated, Build, CodeRecord, CountedCase, Explained, Machine, MemoryRecord, Note, Terms};
+use super::{Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::limits::{
@@ -149,6 +151,9 @@ pub struct SideRecord {
     /// Exact counters, from a process of its own; empty where it does not count.
     #[serde(default)]
     pub counted: Vec<CountedCase>,
+    /// What the model holds, by name, from the same process.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, Counter>,
     /// Criterion benches that were asked for and that the other side does not have, so that nothing was compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
@@ -163,6 +168,7 @@ impl SideRecord {
         for counted in &self.counted {
             validate_counters(counted.id, &counted.counters)?;
         }
+        validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)
     }
 }

@@ -78,6 +78,8 @@ fn mapped_memory_is_called_by_the_resident_set_alone() {
     let (outcome, resident) = row(&verdict, Witness::Resident);
     assert_eq!(outcome, Outcome::Leak, "{said}");
     assert!((60_000.0..70_000.0).contains(&resident.slope_bytes.expect("a slope")), "{resident:?}");
+    let names: Vec<String> = receipt(&sandbox).held.into_keys().collect();
+    assert_eq!(names, ["live_bytes_at_rest", "live_bytes_loaded", "peak_live_bytes_loading"]);
     let record = receipt(&sandbox).memory;
     assert_eq!((record.asked_runs, record.runs.len()), (100, 200), "confirmed by as many runs again");
 }

@@ -211,6 +211,7 @@ fn memory_receipt() -> MemoryReceipt {
         engine: infergate::engine::EngineInfo { weight_bytes: Some(16 * MIB), ..golden.engine },
         threads: 2,
         seed: 1,
+        held: std::collections::BTreeMap::new(),
         counted: vec![
             counted("decode/p128", &[("allocations_per_token", 700, 702), ("peak_live_bytes", 4096, 4096)]),
             counted("prefill/p8", &[("peak_live_bytes", 128, 128)]),

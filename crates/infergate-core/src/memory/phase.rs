@@ -1,14 +1,18 @@
 //! The phase, driven from outside the measured process: records of a thousand runs would be memory of its own.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow};
 
 use super::leak::{HeapGrowth, confirmed_heap, needs_confirmation};
-use crate::case::{Case, choose};
+use crate::case::{Case, Phase, choose};
 use crate::engine::LoadRequest;
 use crate::progress::Progress;
-use crate::receipt::{CountedCase, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries, timestamp};
+use crate::receipt::{
+    CountedCase, Counter, LIVE_BYTES_AT_REST, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries,
+    PEAK_LIVE_BYTES_LOADING, timestamp,
+};
 use crate::worker::{Client, Hello, Patience, Program, WorkerError, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
@@ -91,6 +95,7 @@ fn load(request: &MemoryRequest, client: &mut Client, hello: Hello) -> Result<Me
         threads: request.load.threads,
         seed: request.load.seed,
         counted: Vec::new(),
+        held: BTreeMap::new(),
         memory: MemoryRecord {
             partial: true,
             invalid: Vec::new(),
@@ -128,6 +133,8 @@ fn count(
         return Ok(());
     }
     let cases = choose(&request.counted, receipt.engine.context_tokens)?;
+    // Of benches nothing is loaded but their names.
+    let has_model = cases.iter().any(|case| case.phase() != Phase::Bench);
     for case in cases {
         ensure_not(cancelled)?;
         show(&format!("memory, counting: {case}"), 0);
@@ -139,7 +146,25 @@ fn count(
         }
         receipt.counted.push(counted);
     }
+    if has_model {
+        let at_rest = client.memory(None)?.sample.live_bytes;
+        receipt.held = held(&receipt.memory.load, at_rest);
+    }
     Ok(())
+}
+
+/// What the model holds, above what was live before it was loaded: a second copy of its weights, or a buffer kept from call to call.
+fn held(load: &LoadMemory, at_rest: Option<u64>) -> BTreeMap<String, Counter> {
+    let counters = [
+        ("live_bytes_loaded", load.after.live_bytes),
+        (PEAK_LIVE_BYTES_LOADING, load.peak_live_bytes),
+        (LIVE_BYTES_AT_REST, at_rest),
+    ];
+    let above = |(name, live): (&str, Option<u64>)| {
+        let bytes = live?.saturating_sub(load.before.live_bytes?);
+        Some((name.to_owned(), Counter { min: bytes, max: bytes }))
+    };
+    counters.into_iter().filter_map(above).collect()
 }
 
 /// One generation, then many.

@@ -14,6 +14,11 @@ use crate::engine::EngineInfo;
 /// Schema name of a [`MemoryReceipt`].
 pub const MEMORY_SCHEMA: &str = "infergate.memory/1";
 
+/// What is live after the counted cases: it depends on which they are.
+pub const LIVE_BYTES_AT_REST: &str = "live_bytes_at_rest";
+/// The largest live heap while the model loads: it depends on how the threads meet that load it.
+pub const PEAK_LIVE_BYTES_LOADING: &str = "peak_live_bytes_loading";
+
 /// One memory phase, measured by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -37,6 +42,10 @@ pub struct MemoryReceipt {
     /// Exact counters, one entry per case.
     #[serde(default)]
     pub counted: Vec<CountedCase>,
+    /// What the model holds, by name: `live_bytes_loaded`, `peak_live_bytes_loading`, `live_bytes_at_rest`, above what was live before
+    /// it was loaded; empty where no generation was counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, Counter>,
     /// The rest.
     pub memory: MemoryRecord,
 }
@@ -236,6 +245,7 @@ impl MemoryReceipt {
         for counted in &self.counted {
             validate_counters(counted.id, &counted.counters)?;
         }
+        validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)?;
         self.memory.validate()
     }

@@ -1,6 +1,7 @@
 //! What a sound receipt looks like, whether it was read from a file or made here.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
@@ -28,6 +29,7 @@ impl Receipt {
             case.validate(self.partial)?;
         }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)?;
+        validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)
     }
 
@@ -144,7 +146,7 @@ pub fn validate_exact(id: Case, output: &Output, counters: &BTreeMap<String, Cou
 ///
 /// # Errors
 /// Naming the counter.
-pub fn validate_counters(id: Case, counters: &BTreeMap<String, Counter>) -> Result<()> {
+pub fn validate_counters(id: impl Display, counters: &BTreeMap<String, Counter>) -> Result<()> {
     at_most(counters.len(), MAX_NOTES, format_args!("counters of {id}"))?;
     for (name, counter) in counters {
         in_range([counter.max], format_args!("{id}: counter {name}"))?;

@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::receipt::{
-    BlockLayouts, BlockRecord, CodeRecord, LayoutFiles, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
+    BlockLayouts, BlockRecord, CodeRecord, Counter, LayoutFiles, MemoryRecord, Note, PairedCase, PairedReceipt,
+    ShareRecord,
 };
 
 /// All shares of a suite, from several machines.
@@ -100,6 +101,11 @@ fn anchor(receipt: &PairedReceipt) -> Option<(f64, Option<&Option<String>>)> {
 fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
         ours.counted.extend(its.counted);
+        // Each share's cases leave something else: the most is what a run of all would have kept.
+        for (name, counter) in its.held {
+            let most = ours.held.entry(name).or_insert(counter);
+            *most = Counter { min: most.min.max(counter.min), max: most.max.max(counter.max) };
+        }
         let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
         ours.unmatched.extend(new);
     }

@@ -124,6 +124,9 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
             counters.judge(was.id.into(), name, Some(*counter), is)
         }));
     }
+    if !base.held.is_empty() {
+        rows.extend(counters.held(&base.held, &head.held, |_| true));
+    }
     rows.extend(target::judge_pair(receipt, &policy.targets));
     if let Some(record) = &receipt.memory {
         rows.extend(memory::judge(record, policy.memory));

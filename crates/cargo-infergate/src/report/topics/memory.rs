@@ -29,7 +29,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     // A verdict alone says what grew, and no more.
     let Some(record) = inputs.memory_record() else { return Some(section) };
     let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
-    let counted = inputs.memory.as_ref().map(|receipt| counters(&receipt.counted));
+    let counted = inputs.memory.as_ref().map(counters);
     let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let section = section.with([series(record, &trends)]).with([further(record, &trends)]);
     let section =
@@ -209,14 +209,15 @@ fn places(record: &MemoryRecord, verdict: Option<&Verdict>) -> Vec<Block> {
     places.collect()
 }
 
-fn counters(counted: &[CountedCase]) -> Table {
+fn counters(receipt: &MemoryReceipt) -> Table {
     let columns =
         vec![Column::words("case", "case"), Column::words("counter", "counter"), Column::numbers("count", "count")];
     let mut table = Table::new("counters", "Exact counters", columns);
-    for case in counted {
-        for (name, counter) in &case.counters {
+    let cases = receipt.counted.iter().map(|case| (case.id.to_string(), &case.counters));
+    for (subject, counters) in cases.chain([("model".to_owned(), &receipt.held)]) {
+        for (name, counter) in counters {
             let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
-            table.row(vec![Cell::text(case.id.to_string()), counter_name(name), counter_cell(*counter, unit)]);
+            table.row(vec![Cell::text(subject.clone()), counter_name(name), counter_cell(*counter, unit)]);
         }
     }
     table

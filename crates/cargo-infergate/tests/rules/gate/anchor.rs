@@ -22,6 +22,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         build: single.build,
         engine: single.engine,
         counted: Vec::new(),
+        held: std::collections::BTreeMap::new(),
         unmatched: Vec::new(),
     };
     let planned = |record: &cargo_infergate::receipt::CaseRecord| PairedCase {

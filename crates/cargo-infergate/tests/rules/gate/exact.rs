@@ -1,8 +1,12 @@
 //! The exact channel: output before time, counters, and where exactness cannot be asked for.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Baseline, Counter, Evidence, Outcome, Receipt, Unit, Verdict};
+use std::collections::BTreeMap;
 
+use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
+use cargo_infergate::gate::{Policy, judge};
+use cargo_infergate::receipt::{Baseline, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
+
+use crate::gate::paired::measured;
 use crate::gate::support::{decode_baseline, machine, note, output, row, run};
 
 fn base() -> Baseline {
@@ -193,6 +197,75 @@ fn more_bytes_of_weights_are_a_regression() {
     assert_eq!(row(&verdict, "model", "weight_bytes").outcome, Outcome::CounterRegressed);
     head.engine.weight_bytes = Some(900);
     assert_eq!(row(&judged(&head, &base()), "model", "weight_bytes").outcome, Outcome::Improved);
+}
+
+fn held(loaded: u64, peak: u64, at_rest: u64) -> BTreeMap<String, Counter> {
+    let counters =
+        [("live_bytes_loaded", loaded), ("peak_live_bytes_loading", peak), ("live_bytes_at_rest", at_rest)];
+    counters.map(|(name, bytes)| (name.to_owned(), Counter { min: bytes, max: bytes })).into()
+}
+
+/// A second copy of the weights moves no counter of a case.
+#[test]
+fn a_model_that_holds_more_is_a_regression_on_both_channels() {
+    const MB: u64 = 1_000_000;
+    let base = held(500 * MB, 510 * MB, 600 * MB);
+    for (head, risen) in [
+        (base.clone(), [false; 3]),
+        (held(504 * MB, 550 * MB, 605 * MB), [false; 3]),
+        (held(1000 * MB, 1010 * MB, 1100 * MB), [true; 3]),
+        (held(500 * MB, 900 * MB, 600 * MB), [false, true, false]),
+        (held(500 * MB, 510 * MB, 700 * MB), [false, false, true]),
+    ] {
+        let mut stored = Receipt { held: base.clone(), ..self::head() };
+        let baseline = Baseline::from_receipt(&stored);
+        stored.held = head.clone();
+        let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
+        (pair.base.held, pair.head.held) = (base.clone(), head.clone());
+        let channels = [judged(&stored, &baseline), judge_pair(&pair, &PairedPolicy::default())];
+        for verdict in channels {
+            let names = ["live_bytes_loaded", "peak_live_bytes_loading", "live_bytes_at_rest"];
+            let found = names.map(|name| row(&verdict, "model", name).outcome == Outcome::CounterRegressed);
+            assert_eq!(found, risen, "{head:?}");
+        }
+    }
+}
+
+/// Of a few hundred bytes a longer path is a large part, and it is nothing.
+#[test]
+fn what_a_small_model_holds_may_differ_by_a_path() {
+    let mut head = Receipt { held: held(304, 3123, 1000), ..head() };
+    let base = Baseline::from_receipt(&head);
+    head.held = held(344, 3200, 900);
+    let verdict = judged(&head, &base);
+    assert!(verdict.rows.iter().all(|row| row.subject.to_string() != "model" || row.outcome == Outcome::Pass));
+}
+
+#[test]
+fn what_other_cases_leave_at_rest_is_not_compared() {
+    let mut head = Receipt { held: held(500 << 20, 510 << 20, 900 << 20), ..head() };
+    let base = Baseline::from_receipt(&Receipt { held: held(500 << 20, 510 << 20, 600 << 20), ..head.clone() });
+    head.cases.extend(run(&[("prefill/p512", &[1000; 3])]).cases);
+    let names: Vec<String> = judged(&head, &base).rows.iter().filter_map(counter_name).collect();
+    assert!(names.contains(&"live_bytes_loaded".into()) && !names.contains(&"live_bytes_at_rest".into()), "{names:?}");
+}
+
+fn counter_name(row: &VerdictRow) -> Option<String> {
+    if let Evidence::Counter(counter) = &row.evidence { Some(counter.name.clone()) } else { None }
+}
+
+/// As earlier versions wrote them.
+#[test]
+fn a_base_that_does_not_say_what_it_holds_is_not_compared() {
+    let head = Receipt { held: held(500 << 20, 510 << 20, 600 << 20), ..head() };
+    let verdict = judged(&head, &base());
+    assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, Outcome::Advisory);
+    let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
+    pair.head.held = head.held.clone();
+    assert!(judge_pair(&pair, &PairedPolicy::default()).rows.iter().filter_map(counter_name).all(|name| name == "weight_bytes"));
+    (pair.base.held, pair.head.held) = (head.held, BTreeMap::new());
+    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    assert_eq!(row(&verdict, "model", "live_bytes_at_rest").outcome, Outcome::Inconclusive);
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         build: receipt.build,
         engine: receipt.engine,
         counted: Vec::new(),
+        held: std::collections::BTreeMap::new(),
         unmatched: Vec::new(),
     };
     let said = output((0..case(id).output_tokens() as u32).collect());

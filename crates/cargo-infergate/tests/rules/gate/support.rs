@@ -47,6 +47,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
         cold: Vec::new(),
         warm: Vec::new(),
         memory: None,
+        held: std::collections::BTreeMap::new(),
         wall_ns: None,
     }
 }
