@@ -2,7 +2,8 @@
 //!
 //! Users send requests from the begin of a ramp until some time behind the window, so that every moment of the window is at full
 //! load. Which requests count is decided by their start, because choosing by ends leaves out long answers; those that already
-//! waited when the window began count as well, because a queue that starves them is seen in nothing else.
+//! waited when the window began count as well, because a queue that starves them is seen in nothing else. A stream that begins and
+//! then hangs has no further gap that ends, so what it has waited by the window's end counts, too.
 
 use std::collections::BTreeMap;
 
@@ -33,9 +34,12 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
     let all_the_time = |record: &RequestRecord| record.scheduled_ns <= from_ns && record.ended_ns >= to_ns;
 
     let mut failures = BTreeMap::new();
-    let failed = records.iter().filter_map(|record| Some(record.failure.as_ref()?.class));
-    for class in failed.filter(|class| *class != FailureClass::Cancelled) {
-        *failures.entry(class).or_default() += 1;
+    for record in records {
+        let Some(class) = record.failure.as_ref().map(|failure| failure.class) else { continue };
+        // One that began late was given up on because others hang.
+        if class != FailureClass::Cancelled || record.scheduled_ns < to_ns {
+            *failures.entry(class).or_default() += 1;
+        }
     }
     // One that failed, or has nothing yet, waits for ever as far as this window knows: to its end at least.
     let ttft = |record: &RequestRecord| {
@@ -56,6 +60,13 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
         let known = longest.entry(user).or_default();
         *known = ns.max(*known);
     }
+    // A gap that is still open is longer than this. It can only raise what a user saw, and is in no percentile of all gaps, where
+    // usual ones that the window's end cuts would make it look shorter.
+    for record in records.iter().filter(|record| record.ended_ns > to_ns) {
+        let Some(last_ns) = record.chunk_ns.iter().rfind(|ns| **ns <= to_ns) else { continue };
+        let known = longest.entry(record.user).or_default();
+        *known = (to_ns - last_ns).max(*known);
+    }
     Ok(WindowRecord {
         side,
         scenario: load.scenario.clone(),
@@ -65,7 +76,7 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
         in_flight: in_flight(records, from_ns, to_ns),
         issued: records.len() as u64,
         failures,
-        starved: records.iter().filter(|r| all_the_time(r) && first_ns(r).is_none_or(|ns| ns > to_ns)).count() as u64,
+        starved: records.iter().filter(|r| all_the_time(r) && !r.chunk_ns.iter().any(|ns| within(*ns))).count() as u64,
         unfinished: records.iter().filter(|r| started(r) && r.ended_ns > full_to_ns).count() as u64,
         ttft_ns: records.iter().filter(|record| started(record) || waited(record)).map(ttft).collect(),
         gaps: all.len() as u64,

@@ -85,7 +85,7 @@ pub struct WindowRecord {
     pub in_flight: f64,
     /// Requests that were sent, before and behind it as well.
     pub issued: u64,
-    /// Of these, the ones that failed, by class; not those that were given up at its end.
+    /// Of these, the ones that failed, by class; `cancelled`: they began before its end and had none long after it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<FailureClass, u64>,
     /// Requests that were in flight all the time and got no token.
@@ -99,7 +99,8 @@ pub struct WindowRecord {
     pub gaps: u64,
     /// Their P90, nanoseconds; `null` where there are none.
     pub itl_p90_ns: Option<u64>,
-    /// Each user's longest one, nanoseconds, of the users that have one.
+    /// Each user's longest one, nanoseconds, or the time since a last piece at the window's end where that is longer; of the
+    /// users that have one.
     pub longest_gap_ns: Vec<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use infergate_core::load::RequestRecord;
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
 
 const MS: f64 = 1e6;
 
@@ -19,11 +19,17 @@ pub struct Server {
     pub stall_ms: f64,
     /// Each request beyond so many is refused.
     pub refused_from: usize,
+    /// One request of so many gets some tokens and never goes on; 0: none.
+    pub hangs_each: u64,
+}
+
+fn failure(class: FailureClass) -> Failure {
+    Failure { class, status: None, detail: String::new() }
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step_ms: 20.0, row_ms: 0.0, newest_first: false, stall_ms: 0.0, refused_from: usize::MAX }
+        Self { step_ms: 20.0, row_ms: 0.0, newest_first: false, stall_ms: 0.0, refused_from: usize::MAX, hangs_each: 0 }
     }
 }
 
@@ -31,10 +37,20 @@ const SLOTS: usize = 12;
 const TOKENS: usize = 16;
 const PERIOD_MS: f64 = 10_000.0;
 
+/// Tokens of a stream that hangs, and how long after the last start it is given up.
+const HANGS_AFTER: usize = 4;
+const GIVE_UP_NS: u64 = 8_500_000_000;
+
 /// One request on its way.
 struct Running {
     record: RequestRecord,
     left: usize,
+}
+
+impl Running {
+    fn hangs(&self, each: u64) -> bool {
+        each > 0 && self.record.request % each == each - 1 && self.left == TOKENS - HANGS_AFTER
+    }
 }
 
 impl Server {
@@ -87,17 +103,19 @@ impl Server {
                 one.record.chunk_ns.push(now_ns);
                 one.left -= 1;
             }
-            let (ended, others): (Vec<_>, Vec<_>) = running.into_iter().partition(|one| one.left == 0);
+            let (hung, others): (Vec<_>, Vec<_>) = running.into_iter().partition(|one| one.hangs(self.hangs_each));
+            done.extend(hung.into_iter().map(|Running { mut record, .. }| {
+                record.ended_ns = stop_ns + GIVE_UP_NS;
+                record.failure = Some(failure(FailureClass::Cancelled));
+                record
+            }));
+            let (ended, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.left == 0);
             running = others;
             for Running { mut record, .. } in ended {
                 record.ended_ns = now_ns;
                 record.output_tokens = Some(TOKENS as u64);
                 if done.len() >= self.refused_from {
-                    record.failure = Some(infergate_core::load::Failure {
-                        class: infergate_core::load::FailureClass::Status5xx,
-                        status: Some(500),
-                        detail: "500".into(),
-                    });
+                    record.failure = Some(failure(FailureClass::Status5xx));
                 }
                 if now_ns < stop_ns {
                     coming.push((now_ns + 1_000_000, record.user));

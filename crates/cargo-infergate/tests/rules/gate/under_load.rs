@@ -10,7 +10,7 @@ use cargo_infergate::receipt::{
     WindowTimes,
 };
 use infergate_core::case::{BenchName, Case};
-use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::load::{Failure, FailureClass, RequestRecord};
 
 use crate::gate::paired::measured;
 use crate::gate::simulated_server::Server;
@@ -151,6 +151,19 @@ fn requests_that_fail_on_head_alone_are_called() {
     assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
 }
 
+/// Some of the streams end in the middle, and nobody closes them.
+#[test]
+fn streams_that_hang_are_called() {
+    let receipt = gate(Server { hangs_each: 100, ..Server::default() }, 1);
+    assert!(receipt.blocks.len() <= 10, "{} blocks", receipt.blocks.len());
+    let windows = receipt.blocks.iter().flat_map(|block| &block.windows);
+    let (head, base): (Vec<_>, Vec<_>) = windows.partition(|window| window.side == Side::Head);
+    assert!(head.iter().all(|window| window.failures[&FailureClass::Cancelled] > 0));
+    assert!(base.iter().all(|window| window.failed() == 0 && window.starved == 0));
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert!(failed(&verdict).contains(&"load:chat/16 users".into()), "{:?}", verdict.rows);
+}
+
 /// A block in which so many of 400 requests fail on each side.
 fn failing(base: u64, head: u64) -> BlockRecord {
     let of_side = |side, failed| WindowRecord {
@@ -250,13 +263,14 @@ fn a_window_holds_what_ran_at_full_load() {
         record(0, 0, &[50, 110, 190, 230]),
         // It waited at the begin.
         record(1, 80, &[120, 130]),
+        // Its gap has lasted 50 when the window ends.
         record(1, 140, &[150, 210, 240]),
     ];
     let seen = window(Side::Head, &load, &records).expect("full from 0 to 230");
     assert_eq!((seen.output_tokens, seen.length_ns), (5, 100));
     assert_eq!(seen.value_ns(Metric::SystemToken), Some(20));
     assert_eq!(seen.ttft_ns, [40, 10]);
-    assert_eq!((seen.gaps, &seen.longest_gap_ns[..]), (3, &[80, 10][..]));
+    assert_eq!((seen.gaps, &seen.longest_gap_ns[..]), (3, &[80, 50][..]));
     assert_eq!((seen.starved, seen.unfinished), (0, 1));
     assert!((seen.in_flight - 1.9).abs() < 1e-9, "{}", seen.in_flight);
     // A user who stopped at 130 leaves half a load.
@@ -266,6 +280,27 @@ fn a_window_holds_what_ran_at_full_load() {
     let mut silent = silent.to_vec();
     silent[1].ended_ns = 205;
     assert_eq!(window(Side::Head, &load, &silent).expect("full").starved, 1);
+}
+
+/// One that got a token before the window and none in it; one that hangs within; one that began behind it.
+#[test]
+fn a_stream_that_goes_no_further_starves_and_its_wait_is_a_gap() {
+    let times = WindowTimes { ramp_ns: 10, from_ns: 100, to_ns: 200, stop_ns: 220, give_up_ns: 300 };
+    let load = LoadCase { scenario: "chat".into(), users: 2, metric: Metric::LongestGap, times };
+    let hung = |user, scheduled_ns, chunk_ns: &[u64]| RequestRecord {
+        ended_ns: 300,
+        failure: Some(Failure { class: FailureClass::Cancelled, status: None, detail: String::new() }),
+        ..record(user, scheduled_ns, chunk_ns)
+    };
+    let records = [hung(0, 10, &[40, 90]), record(1, 20, &[110, 120]), hung(1, 120, &[130, 140]), hung(1, 210, &[])];
+    let seen = window(Side::Head, &load, &records).expect("full");
+    assert_eq!((seen.starved, seen.failures[&FailureClass::Cancelled]), (1, 2));
+    assert_eq!(seen.longest_gap_ns, [110, 60]);
+    assert_eq!((seen.gaps, seen.itl_p90_ns), (2, Some(10)), "an open gap is in no percentile");
+    // A usual gap that the end cuts is shorter than what the user saw before.
+    let usual = [record(0, 0, &[50, 110, 190, 230]), record(1, 10, &[120, 140, 150, 195, 205])];
+    let seen = window(Side::Head, &load, &usual).expect("full");
+    assert_eq!((seen.starved, seen.failed(), &seen.longest_gap_ns[..]), (0, 0, &[80, 45][..]));
 }
 
 #[test]
