@@ -136,7 +136,8 @@ impl Measured for Worker {
         };
         let url = Url::parse(&url, self.job.wanted.api)?;
         let dial = Box::new(Network::new(&url, Http::One)?);
-        let limits = Limits::default();
+        // A refusal that is tried again would hide in the time of another attempt.
+        let limits = Limits { attempts: 1, ..Limits::default() };
         let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
         let client = Client::new(vec![endpoint])?;
         self.loaded = Some(Loading { client, server, seed, outputs: BTreeMap::new() });

@@ -62,6 +62,36 @@ fn with_cache(word: &'static str) -> String {
     format!("http://{address}")
 }
 
+/// A server that refuses each second connection.
+fn refusing() -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for (number, mut connection) in listener.incoming().flatten().enumerate() {
+            if number % 2 == 1 {
+                std::thread::spawn(move || answer(connection, "one", &Mutex::default()));
+                continue;
+            }
+            let mut head = [0; 4096];
+            let _ = connection.read(&mut head);
+            let _ = connection.write_all(b"HTTP/1.1 503 Full\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    format!("http://{address}")
+}
+
+/// Asked again, it would answer as fast as base.
+#[test]
+fn a_server_that_refuses_a_request_first_is_not_asked_again() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (with_cache("one"), refusing());
+    let line = error(sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]));
+    assert!(
+        line.contains("head") && line.contains("the server did not answer a request: ") && line.contains("503"),
+        "{line}"
+    );
+}
+
 fn answer(connection: TcpStream, word: &str, last: &Mutex<String>) -> Option<()> {
     let mut connection = BufReader::new(connection);
     loop {
