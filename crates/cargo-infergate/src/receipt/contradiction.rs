@@ -3,6 +3,7 @@
 //! It may come from a stranger. A report that believed its first field would say `pass` above a table of regressions.
 
 use anyhow::{Result, bail, ensure};
+use infergate_core::receipt::limits::in_range;
 
 use super::accept::covers;
 use super::verdict::worst;
@@ -53,6 +54,26 @@ pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
         row.subject,
         row.outcome.words()
     )
+}
+
+/// Refuses numbers that no gate gives and that nothing can be made of.
+pub(super) fn ensure_row_is_sound(row: &VerdictRow) -> Result<()> {
+    match &row.evidence {
+        Evidence::Time(TimeEvidence { ratio, interval, .. }) => {
+            let ends = interval.iter().flat_map(|interval| [interval.low, interval.high]);
+            ensure!(
+                ratio.iter().copied().chain(ends).all(|ratio| ratio.is_finite() && ratio >= 0.0),
+                "{}: its ratio is none of times; the file was edited, judge the receipt again",
+                row.subject
+            );
+            Ok(())
+        }
+        Evidence::Output(output) => {
+            let places = [output.position, output.positions].into_iter().flatten();
+            in_range(places.map(|place| place as u64), format_args!("{}: place of a token", row.subject))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a row that passes although what it compared fails. Shown and not judged is no pass.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use infergate_core::case::Case;
-use infergate_core::receipt::limits::at_most;
+use infergate_core::receipt::limits::{at_most, in_range};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +153,8 @@ impl Explained {
 
     pub(super) fn validate(&self) -> Result<()> {
         at_most(self.functions.len(), MOST_FUNCTIONS, "functions")?;
-        for (what, moved) in [("total", self.total), ("processor", self.processor)] {
+        in_range([self.base_samples, self.head_samples], "samples")?;
+        for (what, moved) in [("total", self.total), ("processor", self.processor), ("waiting", self.waiting)] {
             moved.map_or(Ok(()), |moved| moved.validate(what))?;
         }
         at_most(self.frames.len(), MOST_FRAMES, "frames")?;

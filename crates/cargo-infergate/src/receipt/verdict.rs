@@ -16,7 +16,7 @@ use infergate_core::receipt::limits::{MAX_NOTES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::contradiction::{ensure_decided_by_rows, ensure_row_agrees};
+use super::contradiction::{ensure_decided_by_rows, ensure_row_agrees, ensure_row_is_sound};
 use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
 
 /// Schema name of a [`Verdict`].
@@ -118,6 +118,7 @@ impl Verdict {
     pub fn validate(&self) -> Result<()> {
         at_most(self.rows.len(), MAX_ROWS, "rows")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
+        self.rows.iter().try_for_each(ensure_row_is_sound)?;
         self.rows.iter().try_for_each(ensure_row_agrees)?;
         ensure_decided_by_rows(self)
     }

@@ -57,13 +57,14 @@ pub fn variation(metric: Metric, case: &CaseRecord) -> Result<f64, Missing> {
 /// The rate of each sample, prompt and output tokens together, tokens a second: as llama-bench counts.
 pub fn token_rates(case: &CaseRecord) -> Vec<f64> {
     let tokens = match case.id {
-        Case::Prefill { prompt_tokens } => prompt_tokens,
-        Case::Decode { .. } => 1,
-        Case::Generate { prompt_tokens, output_tokens } => prompt_tokens + output_tokens,
+        Case::Prefill { prompt_tokens } => prompt_tokens as f64,
+        Case::Decode { .. } => 1.0,
+        // A file may have any number of either.
+        Case::Generate { prompt_tokens, output_tokens } => prompt_tokens as f64 + output_tokens as f64,
         Case::Bench(_) => return Vec::new(),
     };
     let times = case.processes.iter().flat_map(|process| process.times_ns());
-    times.filter(|ns| *ns > 0.0).map(|ns| tokens as f64 * 1e9 / ns).collect()
+    times.filter(|ns| *ns > 0.0).map(|ns| tokens * 1e9 / ns).collect()
 }
 
 /// What a table says of one figure of one case.

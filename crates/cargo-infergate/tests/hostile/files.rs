@@ -66,6 +66,25 @@ fn survives(name: &str, shown: &dyn Fn(&Path) -> anyhow::Result<Vec<String>>) {
     }
 }
 
+/// The pages of these formats and their pictures; of none those that are usual.
+fn pages(formats: &[String], inputs: &Inputs) -> anyhow::Result<Vec<String>> {
+    let made = topics::report(inputs);
+    let files = chosen(formats, inputs)?.into_iter().map(|exporter| (exporter.export)(inputs, &made));
+    let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
+    files.into_iter().map(|file| Ok(String::from_utf8(file.bytes)?)).collect()
+}
+
+/// In every usual format, and on the terminal.
+#[test]
+fn verdicts() {
+    survives("verdict-2.json", &|path| {
+        let verdict: Verdict = read(path)?;
+        let mut shown = vec![report::terminal::verdict(&verdict, "head"), report::terminal::load_verdict(&verdict)];
+        shown.extend(pages(&[], &Inputs { verdict: Some(verdict), ..Inputs::new("cargo infergate") })?);
+        Ok(shown)
+    });
+}
+
 #[test]
 fn receipts() {
     let baseline: Baseline = sound("baseline-1.json");
@@ -135,12 +154,9 @@ fn load_receipts() {
         receipt.invalid.extend(judge::reasons(&receipt));
         let text = report::terminal::load(&receipt);
         let inputs = Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") };
-        let made = report::topics::report(&inputs);
-        // The page and its pictures.
-        let files = chosen(&["md".to_owned()], &inputs)?.into_iter().map(|exporter| (exporter.export)(&inputs, &made));
-        let files = files.collect::<anyhow::Result<Vec<_>>>()?.concat();
-        let files = files.into_iter().map(|file| String::from_utf8(file.bytes).expect("text"));
-        Ok(files.chain([text]).collect())
+        let mut shown = pages(&["md".to_owned()], &inputs)?;
+        shown.push(text);
+        Ok(shown)
     });
 }
 

@@ -62,14 +62,12 @@ fn by_subject(verdict: &Verdict) -> Vec<Measured<'_>> {
         }
     }
     if subjects.len() > MOST_SUBJECTS {
-        subjects.sort_by(|one, other| {
-            let rank = |subject: &Measured<'_>| {
-                let fails = subject.rows.iter().any(|(row, _)| row.outcome.exit_code() != 0);
-                let moved = subject.rows[0].1.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-                (!fails, !subject.notable, -moved)
-            };
-            rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal)
-        });
+        let quiet = |subject: &Measured<'_>| {
+            let fails = subject.rows.iter().any(|(row, _)| row.outcome.exit_code() != 0);
+            (!fails, !subject.notable)
+        };
+        let moved = |subject: &Measured<'_>| subject.rows[0].1.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        subjects.sort_by(|one, other| quiet(one).cmp(&quiet(other)).then_with(|| moved(other).total_cmp(&moved(one))));
     } else {
         subjects.iter_mut().for_each(|subject| subject.notable = true);
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use cargo_infergate::receipt::{Baseline, Receipt, output_sha256, read, read_receipt_or_baseline};
+use cargo_infergate::receipt::{Baseline, PairedReceipt, Receipt, output_sha256, read, read_receipt_or_baseline};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::receipt::support::{error_after, error_of, golden, golden_text};
+use crate::receipt::support::{error_after, error_of, golden, golden_text, golden_value};
 
 const RECEIPT: &str = "receipt-1.json";
 const BASELINE: &str = "baseline-1.json";
@@ -253,5 +253,19 @@ proptest! {
             let said = format!("{error:#}");
             prop_assert!(said.contains("damaged.json"));
         }
+    }
+}
+
+#[test]
+fn what_no_profiler_sees() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("paired.json");
+    let waiting = json!({"base_ns": -1.0, "head_ns": 0.0, "low_ns": 0.0, "high_ns": 0.0});
+    for (field, wrong) in [("base_samples", json!(u64::MAX)), ("waiting", waiting)] {
+        let mut value = golden_value("paired-1.json");
+        value["explained"] = json!([{"id": "decode/p8", field: wrong}]);
+        std::fs::write(&path, value.to_string()).expect("a file");
+        let error = format!("{:#}", read::<PairedReceipt>(&path).expect_err("it is refused"));
+        assert_says(&error, &["decode/p8: ", field.trim_start_matches("base_")]);
     }
 }

@@ -67,6 +67,22 @@ fn refused(verdict: &Verdict) -> String {
 }
 
 #[test]
+fn numbers_that_no_gate_gives_are_refused_in_one_line() {
+    let of_time = |time: TimeEvidence| VerdictRow::new(case(), Outcome::Advisory, Evidence::Time(time));
+    let time = || TimeEvidence::new(Metric::Itl, Against::Base);
+    let interval = Some(Interval { low: -1.0, high: 1.0, level: 0.95 });
+    let output = OutputEvidence { position: Some(usize::MAX), ..OutputEvidence::new(OutputComparison::Changed) };
+    for (row, said) in [
+        (of_time(TimeEvidence { ratio: Some(-1.0), ..time() }), "decode/p128: its ratio is none of times"),
+        (of_time(TimeEvidence { ratio: Some(1.0), interval, ..time() }), "decode/p128: its ratio is none of times"),
+        (VerdictRow::new(case(), Outcome::OutputChanged, Evidence::Output(output)), "decode/p128: place of a token"),
+    ] {
+        let error = refused(&Verdict::of(vec![row], Vec::new()));
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_pass_above_rows_that_regressed_is_refused_in_one_line() {
     let verdict = of(&[Outcome::Pass, Outcome::Regressed]);
     let forged = Verdict { verdict: Outcome::Pass, exit_code: 0, ..verdict };
