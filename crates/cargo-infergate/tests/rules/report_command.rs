@@ -268,4 +268,11 @@ fn of_a_pull_request_only_a_paired_receipt_is_judged() {
     let (code, said) = folder.report(&["paired-1.json"], &["--pull-request", "--out=r", "--format=comment"]);
     assert_eq!(code, 0, "{said}");
     assert!(folder.read("r/comment.md").contains("infergate: inconclusive"));
+    // Noise lets nothing pass beside what is missing.
+    for (asked, passes) in [("", true), ("cases = ['prefill/p9']\n", false)] {
+        fs::write(folder.path("infergate.toml"), format!("undecided = 'warn'\n{asked}")).expect("settings");
+        let (code, said) = folder.report(&["paired-1.json"], &["--pull-request", "--out=r", "--format=comment"]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(folder.read("r/comment.md").contains("lets it pass"), passes, "{asked}");
+    }
 }

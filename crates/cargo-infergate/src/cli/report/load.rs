@@ -115,11 +115,14 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// change that is declared here already. What the settings ask for and the run has not passes nothing.
 fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Verdict {
     let missing = missing(receipt, &config.measured.cases, config.anchor.as_deref());
-    let policy = PairedPolicy { accepted_before: config.accept.clone(), ..policy };
+    // Noise lets nothing pass beside what is missing.
+    let undecided_passes = policy.undecided_passes && missing.is_empty();
+    let policy = PairedPolicy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
     let mut verdict = judged_pair(&config.limits().set_in(receipt.clone()), &policy);
     if missing.is_empty() {
         return verdict;
     }
-    verdict.notes.splice(0..0, missing);
+    // The headline of what no row decides is the last note.
+    verdict.notes.extend(missing);
     verdict.at_best(Outcome::NotComparable)
 }
