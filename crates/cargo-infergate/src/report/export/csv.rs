@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use csv::Writer;
+use infergate_core::printable::printable;
 
 use super::File;
 use crate::report::inputs::Inputs;
@@ -58,9 +59,10 @@ fn row(writer: &mut Writer<Vec<u8>>, section: &str, table: &Table, at: usize) ->
 
 /// A spreadsheet computes a text that begins with one of these, some also with their wide forms; an apostrophe keeps it a text.
 fn no_formula(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']) {
+    let text = printable(text);
+    if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
         format!("'{text}")
     } else {
-        text.to_owned()
+        text.into_owned()
     }
 }

@@ -29,11 +29,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         case.functions.iter().for_each(|function| {
             table.row(vec![
                 Cell::text(case.id.to_string()),
-                Cell::text(function.name.clone()),
+                Cell::foreign(&function.name),
                 Cell::number(Some(function.time.base_ns), Unit::Ns, Missing::NotMeasured),
                 Cell::number(Some(function.time.head_ns), Unit::Ns, Missing::NotMeasured),
                 Cell::text(words::explained::change(&function.time)),
-                function.place.clone().map_or(Cell::Missing(Missing::NotMeasured), Cell::text),
+                function.place.as_deref().map_or(Cell::Missing(Missing::NotMeasured), Cell::foreign),
             ]);
         });
     }
