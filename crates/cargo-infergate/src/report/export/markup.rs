@@ -24,9 +24,9 @@ pub fn inline(words: &str) -> String {
     let words = printable(words);
     let mut text = String::with_capacity(words.len());
     let mut before = None;
-    let mut rest = words.chars().peekable();
-    while let Some(c) = rest.next() {
-        let after = rest.peek().copied();
+    for (at, c) in words.char_indices() {
+        let rest = &words[at + c.len_utf8()..];
+        let after = rest.chars().next();
         match c {
             '<' => text.push_str("&lt;"),
             '>' => text.push_str("&gt;"),
@@ -40,14 +40,35 @@ pub fn inline(words: &str) -> String {
             // Where somebody prints the page, the log of a CI obeys a line that begins so.
             ':' if after == Some(':') && text.trim().is_empty() => text.push_str("\\:"),
             '.' if before.is_some_and(|c: char| c.eq_ignore_ascii_case(&'w')) => text.push_str("\\."),
-            // Mentions and references notify people; a mark nobody sees keeps them words.
-            '@' if is_word(after) => text.push_str("@\u{200b}"),
+            // Mentions and references notify people, and addresses of mail and names of pictures come alive; a mark nobody sees keeps
+            // them words.
+            '@' if !after.is_some_and(char::is_whitespace) => text.push_str("@\u{200b}"),
             '#' => text.push_str("\\#\u{200b}"),
+            ':' if is_emoji(rest) => text.push_str(":\u{200b}"),
+            '-' if after.is_some_and(|c| c.is_ascii_digit()) && is_gh(&words[..at]) => text.push_str("-\u{200b}"),
             c => text.push(c),
         }
         before = Some(c);
     }
     text
+}
+
+/// Whether what stands behind a colon makes `:name:` of it. `08:00:00` is a time.
+fn is_emoji(rest: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+_-".contains(c);
+    let name = &rest[..rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())];
+    let is_number = name.len() <= 2 && name.bytes().all(|digit| digit.is_ascii_digit());
+    rest[name.len()..].starts_with(':') && !is_number
+}
+
+/// Whether the last word is GH, which with a number behind it is a link to an issue.
+fn is_gh(before: &str) -> bool {
+    let mut last = before.chars().rev();
+    let is_gh = [last.next(), last.next()]
+        .iter()
+        .zip("hg".chars())
+        .all(|(c, own)| c.is_some_and(|c| c.eq_ignore_ascii_case(&own)));
+    is_gh && !is_word(last.next())
 }
 
 fn is_word(c: Option<char>) -> bool {

@@ -277,3 +277,19 @@ fn a_spreadsheet_computes_nothing() {
         }
     }
 }
+
+/// GitHub makes pictures of `:lock:`, links of `GH-1`, and addresses of whatever stands around an @.
+#[test]
+fn names_and_numbers_of_others_come_alive_in_no_comment() {
+    let mut inputs = paired();
+    let text =
+        "engine::lock::acquire at 08:00:00, GH-1 gh-2 high-3, x@-evil.example x@.evil.example x@_evil.example 1 @ 2";
+    inputs.verdict.as_mut().expect("judged").notes.push(Note::from(text.to_owned()));
+    for name in ["comment.md", "report.md"] {
+        let text = file(&inputs, name);
+        let line = text.lines().find(|line| line.contains("acquire")).expect("the note");
+        let own = "engine::\u{200b}lock::acquire at 08:00:00, GH-\u{200b}1 gh-\u{200b}2 high-3, x@\u{200b}-evil.example \
+                   x@\u{200b}.evil.example x@\u{200b}\\_evil.example 1 @ 2";
+        assert!(line.ends_with(own), "{line}");
+    }
+}
