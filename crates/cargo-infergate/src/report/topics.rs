@@ -19,7 +19,10 @@ mod variance;
 pub mod verdict;
 mod vllm;
 
+use std::collections::HashSet;
+
 use infergate_core::printable::printable;
+use infergate_core::receipt::file_word;
 
 use super::inputs::Inputs;
 use super::load::unusable;
@@ -77,6 +80,7 @@ pub fn report(inputs: &Inputs) -> Report {
         section.blocks.iter_mut().for_each(make_printable);
         charts_beside_tables(section);
     }
+    one_id_a_chart(&mut sections);
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
     let subject = title::subject(inputs);
     let title = title::of(inputs, headline.as_ref()).map_or_else(|| subject.clone(), |said| units::sentence(&said));
@@ -94,6 +98,22 @@ fn charts_beside_tables(section: &mut Section) {
         section.blocks.extend([block].into_iter().chain(beside));
     }
     section.blocks.extend(charts);
+}
+
+/// A chart's id is the name of its file: of several that would have one, the later ones get a number.
+fn one_id_a_chart(sections: &mut [Section]) {
+    let mut taken: HashSet<String> = HashSet::new();
+    for block in sections.iter_mut().flat_map(|section| &mut section.blocks) {
+        let Block::Chart(chart) = block else { continue };
+        let word = file_word(&chart.id);
+        let mut numbered = (2..).map(|number| format!("{word}-{number}"));
+        let mut id = word.clone();
+        while taken.contains(&id) {
+            id = numbered.next().unwrap_or_default();
+        }
+        taken.insert(id.clone());
+        chart.id = id;
+    }
 }
 
 /// The most important findings in a section of their own, before everything else; those beyond stand in the sections they are of.

@@ -45,11 +45,9 @@ impl<'a> View<'a> {
         printable_within(name, MAX_NAME_CHARS).into_owned()
     }
 
-    /// A scenario's name as a part of a file's, one of a kind.
+    /// A scenario's name as a part of a chart's id.
     pub fn scenario_id(&self, index: usize) -> String {
-        let word = |index: usize| file_word(&self.scenario(index)).replace('.', "-");
-        let own = word(index);
-        if (0..index).any(|other| word(other) == own) { format!("{own}-{}", index + 1) } else { own }
+        file_word(&self.scenario(index)).replace('.', "-")
     }
 
     pub fn has_scenarios(&self) -> bool {
