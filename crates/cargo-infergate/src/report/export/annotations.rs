@@ -18,11 +18,14 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
     let mut text = String::new();
     let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
-    for row in verdict.rows.iter().filter(is_seen).take(MOST) {
+    let rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_seen).take(MOST).collect();
+    for row in &rows {
         let title = format!("infergate: {}", words::ending(row));
         let _ = writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
     }
-    if text.is_empty() {
+    // What holds for the whole run stands in no row.
+    let is_said = rows.iter().any(|row| row.outcome.exit_code() != 0);
+    if rows.is_empty() || (verdict.exit_code != 0 && !is_said) {
         let said = words::headline::of(verdict);
         let title = format!("infergate: {}", verdict.verdict.words());
         let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));

@@ -187,3 +187,17 @@ fn every_file_names_the_command_as_it_was_started() {
         }
     }
 }
+
+/// A row that head declares as intended is no word about a run that broke.
+#[test]
+fn what_holds_for_the_whole_run_is_an_annotation_beside_rows_that_pass() {
+    let broken = Note::Broken { what: "the machine slept".into() };
+    let verdict = Verdict::of(vec![row(Outcome::Accepted)], vec![broken]).at_best(Outcome::Invalid);
+    let text = file(&Inputs { verdict: Some(verdict), ..Inputs::new("cargo infergate") }, "annotations.txt");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("::warning title=infergate%3A accepted"), "{text}");
+    assert!(
+        lines[1].starts_with("::warning title=infergate%3A invalid") && lines[1].contains("the machine slept"),
+        "{text}"
+    );
+}
