@@ -36,6 +36,8 @@ pub fn build(build: &Build) -> String {
 
 /// Cases that a command names; of more it runs the whole suite.
 const MOST_CASES: usize = 3;
+/// Longer commands are not shown, so that two of them fit into a comment.
+const MOST_COMMAND_BYTES: usize = 3_000;
 /// Subjects that one line names.
 const MOST_SUBJECTS: usize = 8;
 
@@ -228,7 +230,7 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let cases = cases.unwrap_or_default();
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
     let server = users.map_or_else(String::new, |users| format!(" --server --users {users}"));
-    Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{cases}"))
+    as_long_as_shown(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{cases}"))
 }
 
 /// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
@@ -280,7 +282,12 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         }
         _ => (bench_target(paired)?, flag("case", &case.id())?),
     };
-    Some(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
+    as_long_as_shown(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
+}
+
+/// A receipt can name features without end, and half a command does something else.
+fn as_long_as_shown(command: String) -> Option<String> {
+    (command.len() <= MOST_COMMAND_BYTES).then_some(command)
 }
 
 // How often the gate is wrong: by design, and as a calibration measured it. These are two numbers, and are never said as one.

@@ -104,6 +104,10 @@ fn commands_name_how_the_bench_target_was_built() {
     for line in &commands(&comment)[1..] {
         assert!(line.contains(words), "{line}");
     }
+    // One that would burst the comment is not shown, and no half of it.
+    inputs.paired.as_mut().expect("a pair").built_with.features = vec!["x".repeat(2_000); 1_000];
+    let comment = page(&inputs, "comment.md");
+    assert!(commands(&comment).is_empty() && comment.len() < 65_536, "{} bytes", comment.len());
 }
 
 /// Not by the rules of a crate alone.
