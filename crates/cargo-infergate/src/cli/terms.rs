@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::config::{Config, accepts};
 use crate::receipt::{Accept, Note, Side, Terms};
 use anyhow::{Context, Result};
-use infergate_core::config::keys::{KEYS, Key, SaidBy, Value, commented_file};
+use infergate_core::config::keys::{KEYS, Key, Kind, SaidBy, Value, commented_file};
 use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate_core::text_file::read_text;
 
@@ -126,7 +126,8 @@ fn decides(key: &Key, base_has_a_file: bool) -> bool {
 fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<Note>> {
     let (was, is) = (Written::of(base)?, Written::of(head)?);
     let text = |written: &Written, key: &Key| {
-        let value = written.0.get(key.name).map_or_else(|| "left out".to_owned(), toml_of);
+        let value = written.0.get(key.name).map(|value| toml_of(&for_a_receipt(key, value.clone())));
+        let value = value.unwrap_or_else(|| "left out".to_owned());
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
     let differs = |key: &&Key| key.said_by != SaidBy::Nobody && was.0.get(key.name) != is.0.get(key.name);
@@ -166,6 +167,25 @@ impl Written {
         written.apply_file(Path::new(FILE_NAME), &commented_file())?;
         written.apply_file(Path::new(FILE_NAME), text.unwrap_or_default())?;
         Ok(written)
+    }
+}
+
+/// A value without what no receipt holds: what an engine is told by an option, which may be a key to a server, and folders.
+fn for_a_receipt(key: &Key, value: Value) -> Value {
+    let is_path = |text: &str| match key.name {
+        "model" => !text.starts_with("hf:") && !text.starts_with("synthetic:"),
+        _ => key.kind == Kind::Path,
+    };
+    match value {
+        Value::List(options) if key.name == "options" => {
+            let name = |option: &String| option.split_once('=').map_or("...".into(), |(name, _)| format!("{name}=..."));
+            Value::List(options.iter().map(name).collect())
+        }
+        Value::Text(path) if is_path(&path) => {
+            let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
+            Value::Text(name.to_owned())
+        }
+        value => value,
     }
 }
 

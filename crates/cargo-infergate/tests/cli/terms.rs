@@ -89,6 +89,29 @@ fn where_base_has_no_file_the_defaults_are_its_limits_and_head_says_what_is_meas
     assert!(verdict.rows.iter().all(|row| ["decode/p8", "model"].contains(&&*row.subject.to_string())), "{verdict:?}");
 }
 
+/// Base's file says a key to a server and folders of a machine.
+#[test]
+fn no_note_has_an_options_value_or_a_folder() {
+    let sandbox = repository();
+    let of_base = "cases = ['decode/p8']\nmodel = '/home/hidden/tiny.gguf'\nprompt = '/home/hidden/a.txt'\n\
+                   options = ['api_key=sk-hidden', 'hidden']\n";
+    commit(&sandbox, "infergate.toml", of_base, "settings");
+    sandbox.write("infergate.toml", "cases = ['decode/p8']\n");
+    let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).success();
+    let report = stdout(&said);
+    for change in [
+        r#"model "tiny.gguf" -> "synthetic:gpt2""#,
+        r#"prompt "a.txt" -> left out"#,
+        r#"options ["api_key=...", "..."] -> []"#,
+    ] {
+        assert!(report.contains(&format!("head changes the gate: {change}")), "{change}: {report}");
+    }
+    let file = |name: &str| fs::read_to_string(sandbox.path(name)).expect(name);
+    for text in [report, stderr(&said), file("verdict.json"), file("target/infergate/paired.json")] {
+        assert!(!text.contains("hidden"), "{text}");
+    }
+}
+
 #[test]
 fn a_gate_that_head_leaves_as_it_is_says_nothing() {
     let sandbox = strict();
