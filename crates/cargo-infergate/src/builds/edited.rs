@@ -1,10 +1,10 @@
 //! Functions whose source a change edits, by git's own comparison.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use infergate_core::text_file::read_text;
 
 use super::git::{file_of, git};
 
@@ -36,7 +36,8 @@ impl Edited {
         for (path, places) in places(&git(root, &words)?) {
             let text = match to {
                 Some(commit) => file_of(root, commit, &path, MOST_BYTES)?,
-                None => fs::read_to_string(root.join(&path)).ok(),
+                // One that cannot be read, or is no file, has no functions to name.
+                None => read_text(&root.join(&path), MOST_BYTES).ok(),
             };
             names.extend(text.iter().flat_map(|text| functions_at(text, &places)));
         }
@@ -151,5 +152,12 @@ impl Engine {
         let edited = Edited::between(folder, &base, Some(&head)).expect("a difference");
         assert!(edited.has("first") && !edited.has("second"));
         assert!(Edited::between(folder, "no-such-revision", None).is_err());
+        // A link to what never ends.
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/dev/zero", folder.join("zero.rs")).expect("a link");
+            git(folder, &["add", "--all"]).expect("added");
+            assert_eq!(Edited::between(folder, "HEAD", None).expect("a difference"), Edited::default());
+        }
     }
 }
