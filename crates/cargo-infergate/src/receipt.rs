@@ -11,6 +11,7 @@ mod bisection;
 mod built_with;
 mod calibration;
 mod checkup;
+mod clause;
 mod code;
 mod contradiction;
 mod demo;
@@ -43,6 +44,7 @@ pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
 pub use built_with::BuiltWith;
 pub use calibration::{CALIBRATION_SCHEMA, Calibration, CalibrationGate, PowerBlock, PowerCase, Stretched, Wanted};
 pub use checkup::{CHECKUP_SCHEMA, Checkup, Finding, PairedSight, Sight};
+pub use clause::clause;
 pub use code::{CodeRecord, CodeRuns};
 pub use demo::{DEMO_SCHEMA, Demo, DemoChange};
 pub use evidence::{

@@ -21,9 +21,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::code::{Changed, ChangedFunction};
-use crate::receipt::{Explained, PairedCase};
+use crate::receipt::{Explained, PairedCase, clause};
 use infergate_core::engine::LoadRequest;
-use infergate_core::printable::printable_within;
+use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
 
 pub use change::explained;
@@ -52,6 +52,8 @@ const MOST_SAMPLES: f64 = 13_000.0;
 const LEAST_CHANGE: f64 = 0.01;
 /// A turn lasts at most so many times as long as its timed regions should.
 const MOST_SET_UP: f64 = 3.0;
+/// The worker writes them: some thousand samples of a few hundred frames.
+const MAX_STACKS_BYTES: u64 = 64 << 20;
 /// Fewer say nothing.
 const FEWEST_SAMPLES: u64 = 100;
 
@@ -112,7 +114,7 @@ pub fn explain(
     match measure(case, difference, sides, begun) {
         Ok(explained) => Ok(explained),
         Err(error) if sides.cancelled.load(std::sync::atomic::Ordering::Relaxed) => Err(error),
-        Err(error) => Ok(Explained::not(case.id, printable_within(&format!("{error:#}"), 300).into_owned())),
+        Err(error) => Ok(Explained::not(case.id, clause(&error))),
     }
 }
 
@@ -222,7 +224,7 @@ impl Seen {
             let read = || Program::read(&module.path, HashMap::new());
             self.programs.entry(module.path.clone()).or_insert_with(read);
         }
-        let bytes = fs::read(&self.file).context("what was seen cannot be read")?;
+        let bytes = read_bytes(&self.file, MAX_STACKS_BYTES).context("what was seen cannot be read")?;
         Process::new(&profile.modules, &self.programs).stacks(&bytes, |frames| tally.stack(frames))
     }
 }

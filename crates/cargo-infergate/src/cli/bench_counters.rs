@@ -14,7 +14,7 @@ use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 use super::memory::ensure_said;
 use super::{layouts, output, progress};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit};
+use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
 use layouts::Sources;
 
 /// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
@@ -36,7 +36,7 @@ pub fn build(sources: &Sources, request: &PairedRequest, cancelled: &AtomicBool)
     let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
     let stop = || cancelled.load(Ordering::Relaxed);
     let both = || Ok((base.counting(&request.base, &stop)?, head.counting(&request.head, &stop)?));
-    Some(both().map_err(|error: anyhow::Error| format!("{error:#}")))
+    Some(both().map_err(|error: anyhow::Error| clause(&error)))
 }
 
 /// Counts the benches of both sides, and writes into `receipt` what repeats exactly in all processes of both, or why there is nothing.
@@ -70,7 +70,7 @@ pub fn attach(
             return;
         }
         Err(error) => {
-            format!("allocations are not counted: {}", printable_within(&format!("{error:#}"), MOST_CHARACTERS))
+            format!("allocations are not counted: {}", clause(&error))
         }
     };
     output::line(&why);

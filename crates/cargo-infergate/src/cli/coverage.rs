@@ -13,7 +13,7 @@ use crate::code::{Changed, ChangedFunction};
 use crate::coverage::Watched;
 use crate::gate::paired::{PairedPolicy, asks, decide};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{CodeRuns, PairedCase, PairedReceipt};
+use crate::receipt::{CodeRuns, PairedCase, PairedReceipt, clause};
 
 /// As many names as a line has room for.
 const NAMED: usize = 4;
@@ -53,10 +53,7 @@ fn of_case(case: &PairedCase, request: &PairedRequest, changed: &Changed, cancel
             named.truncate(NAMED);
             CodeRuns { id: case.id, functions: Some(functions.len()), named, why: None }
         }
-        Err(error) => {
-            let why = printable_within(&format!("{error:#}"), 300).into_owned();
-            CodeRuns { id: case.id, functions: None, named: Vec::new(), why: Some(why) }
-        }
+        Err(error) => CodeRuns { id: case.id, functions: None, named: Vec::new(), why: Some(clause(&error)) },
     }
 }
 

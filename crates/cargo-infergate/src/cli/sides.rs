@@ -17,7 +17,7 @@ use super::{
 use crate::builds::profiles;
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
-use crate::receipt::Note;
+use crate::receipt::{Note, clause};
 
 /// What a verdict says where benches of plain criterion were gated.
 const FRONT: &str =
@@ -297,7 +297,7 @@ fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
         Ok((base, head)) => features::difference(&base, &head).map(Note::from),
         Err(error) => {
             let error: anyhow::Error = error;
-            Some(Note::from(format!("features were not compared: {error:#}")))
+            Some(Note::from(format!("features were not compared: {}", clause(&error))))
         }
     }
 }

@@ -62,14 +62,16 @@ impl Lines {
     }
 }
 
-/// A file as people know it: from the package's folder on, or from the registry's name of it.
+/// A file as people know it: from the registry's name of its package on, or from the package's folder on, of which no more than
+/// three parts are shown: what lies above may be folders of this machine.
 fn shown(file: &str) -> &str {
     let registry = file.find("/registry/src/").and_then(|at| file[at + 14..].find('/').map(|more| at + 15 + more));
     let known = ["/src/", "/benches/", "/examples/", "/tests/"];
-    let own = known.iter().filter_map(|folder| file.rfind(folder)).min();
-    match (registry, own) {
-        (Some(at), _) => &file[at..],
-        (None, Some(at)) if file.starts_with('/') => &file[at + 1..],
-        _ => file,
+    let own = known.iter().filter_map(|folder| file.rfind(folder)).min().unwrap_or(0);
+    let last = file.rmatch_indices('/').nth(2).map_or(0, |(at, _)| at);
+    match registry {
+        Some(at) => &file[at..],
+        None if file.starts_with('/') => &file[own.max(last) + 1..],
+        None => file,
     }
 }

@@ -12,13 +12,14 @@ use crate::cli::paired_gate::Paired;
 use crate::cli::sides::Sides;
 use crate::code::{self, Comparison};
 use crate::config::Config;
+use crate::receipt::clause;
 
 /// Something that differs, as a clause; that it cannot be known counts, too.
 pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
     match other_library(&sides.base.libraries, &sides.head.libraries) {
         Ok(None) => {}
         Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
-        Err(error) => return Some(format!("libraries could not be compared ({error:#})")),
+        Err(error) => return Some(format!("libraries could not be compared ({})", clause(&error))),
     }
     let is_prepared = !config.bench.prepare.is_empty();
     if flags.against.is_none() {
@@ -28,7 +29,7 @@ pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<Stri
     }
     let commit = sides.base.commit.as_deref()?;
     changed_file(commit, is_prepared)
-        .unwrap_or_else(|error| Some(format!("other files could not be compared ({error:#})")))
+        .unwrap_or_else(|error| Some(format!("other files could not be compared ({})", clause(&error))))
 }
 
 /// A library in the folders that build scripts let one side alone find, or otherwise. The system finds them there by name, also those
