@@ -73,14 +73,16 @@ pub struct Built {
     pub package: Option<PathBuf>,
     /// Folders of libraries that build scripts made.
     pub libraries: Vec<PathBuf>,
+    /// The programs of its package, which cargo builds with it.
+    pub programs: Vec<PathBuf>,
     /// The variables that cargo's settings give it.
     pub variables: Vec<(OsString, OsString)>,
 }
 
 impl Built {
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
-        let Self { path, package, libraries, variables } = self;
-        Program { package, libraries, variables, ..Program::new(path, commit, dirty) }
+        let Self { path, package, libraries, programs, variables } = self;
+        Program { package, libraries, programs, variables, ..Program::new(path, commit, dirty) }
     }
 }
 
@@ -282,23 +284,24 @@ impl BuildScript {
 /// message is passed over, and a longer one than any message comes in pieces that are none.
 fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
     let (mut messages, mut line, mut executable) = (BufReader::new(messages), Vec::new(), None);
-    let mut libraries = Vec::new();
+    let (mut libraries, mut programs) = (Vec::new(), Vec::new());
     loop {
         line.clear();
         let read = messages.by_ref().take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line);
         if read.context("cargo's messages cannot be read")? == 0 {
-            return Ok(executable.map(|built| Built { libraries, ..built }));
+            return Ok(executable.map(|built| Built { libraries, programs, ..built }));
         }
         if let Ok(script) = serde_json::from_slice::<BuildScript>(&line) {
             libraries.extend(script.own_folders());
         }
         let Ok(built) = serde_json::from_slice::<Artifact>(&line) else { continue };
-        if built.reason == "compiler-artifact" && built.target.name == name && built.target.is("bench") {
+        let Some(path) = built.executable.filter(|_| built.reason == "compiler-artifact") else { continue };
+        if built.target.is("bin") {
+            programs.push(path);
+        } else if built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
-            executable = built
-                .executable
-                .map(|path| Built { path, package, libraries: Vec::new(), variables: Vec::new() })
-                .or(executable);
+            executable =
+                Some(Built { path, package, libraries: Vec::new(), programs: Vec::new(), variables: Vec::new() });
         }
     }
 }

@@ -53,7 +53,9 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
         let changed = changed.filter(|_| timed_all_the_same(flags, config, sides).is_none());
         return Look { code, changed, ..Look::default() };
     }
-    if let Some(why) = timed_all_the_same(flags, config, sides) {
+    // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
+    let other = || beside::other_program(&sides.base.programs, &sides.head.programs);
+    if let Some(why) = timed_all_the_same(flags, config, sides).or_else(other) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return Look { notes: vec![note], ..Look::default() };
     }

@@ -165,6 +165,22 @@ fn a_library_that_a_build_script_makes_is_compared() {
     assert!(said.contains("timed because the library 'libwork.so' differs, which a build script made"), "{said}");
 }
 
+/// A bench that times a program of its package: the bench itself stays the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_of_the_package_is_compared() {
+    let sandbox = repository();
+    let tool = |number: &str| format!("fn main() {{\n    println!(\"{number}\");\n}}\n");
+    commit(&sandbox, "src/bin/tool.rs", &tool("1"), "a program");
+    sandbox.write("src/bin/tool.rs", &format!("// A comment.\n//\n{}", tool("1")));
+    let (receipt, said) = gated(&sandbox);
+    assert!(receipt.is_same_code() && receipt.blocks.is_empty(), "{said}");
+    sandbox.write("src/bin/tool.rs", &tool("2"));
+    let (receipt, said) = gated(&sandbox);
+    assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{said}");
+    assert!(said.contains("timed because the program 'tool' differs, which a bench may start"), "{said}");
+}
+
 #[test]
 fn one_file_given_twice_is_the_same_code() {
     let sandbox = Sandbox::new();

@@ -44,6 +44,8 @@ pub struct Program {
     pub package: Option<PathBuf>,
     /// Folders of libraries that build scripts of its dependencies made, which it needs to start.
     pub libraries: Vec<PathBuf>,
+    /// The programs of its package, which were built with it and which it may start.
+    pub programs: Vec<PathBuf>,
     /// Variables that it is started with, as cargo's settings have them.
     pub variables: Vec<(OsString, OsString)>,
     /// What asks each of the servers that run already, which blocks take in turn; the first is `launcher`. Empty where each
@@ -63,6 +65,7 @@ impl Program {
             launcher: None,
             package: None,
             libraries: Vec::new(),
+            programs: Vec::new(),
             variables: Vec::new(),
             servers: Vec::new(),
             bench_prefix: None,

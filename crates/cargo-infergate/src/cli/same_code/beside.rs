@@ -1,6 +1,7 @@
-//! What lies beside two executables and can make the same code take another time: libraries that it loads, files that it reads.
+//! What lies beside two executables and can make the same code take another time: libraries that it loads, programs that it starts,
+//! files that it reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,10 +36,28 @@ pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<Stri
 /// A library in the folders that build scripts let one side alone find, or otherwise. The system finds them there by name, also those
 /// that a program opens by itself.
 fn other_library(base: &[PathBuf], head: &[PathBuf]) -> Result<Option<String>> {
-    let (was, is) = (libraries(base)?, libraries(head)?);
-    for name in was.keys().chain(is.keys()) {
+    first_other(&libraries(base)?, &libraries(head)?)
+}
+
+/// A program of the bench target's package that one side alone has, or otherwise: a bench may start it. As a clause.
+pub fn other_program(base: &[PathBuf], head: &[PathBuf]) -> Option<String> {
+    let by_name = |programs: &[PathBuf]| -> Files {
+        programs.iter().filter_map(|path| Some((path.file_name()?.to_owned(), path.clone()))).collect()
+    };
+    match first_other(&by_name(base), &by_name(head)) {
+        Ok(name) => Some(format!("the program '{}' differs, which a bench may start", name?)),
+        Err(error) => Some(format!("programs could not be compared ({error:#})")),
+    }
+}
+
+/// By name.
+type Files = BTreeMap<OsString, PathBuf>;
+
+/// The first file of code that one side alone has, or otherwise.
+fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
+    for name in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
         let is_same = match (was.get(name), is.get(name)) {
-            (Some(was), Some(is)) => was == is || is_same_library(&code::read(was)?, &code::read(is)?),
+            (Some(was), Some(is)) => was == is || is_same_code(&code::read(was)?, &code::read(is)?),
             _ => false,
         };
         if !is_same {
@@ -49,13 +68,13 @@ fn other_library(base: &[PathBuf], head: &[PathBuf]) -> Result<Option<String>> {
 }
 
 /// One that is not of code cannot be compared otherwise than by its bytes.
-fn is_same_library(base: &[u8], head: &[u8]) -> bool {
+fn is_same_code(base: &[u8], head: &[u8]) -> bool {
     base == head || matches!(code::compare(base, head), Ok(Comparison::Same))
 }
 
 /// By name, each where it is found first.
-fn libraries(folders: &[PathBuf]) -> Result<BTreeMap<OsString, PathBuf>> {
-    let mut found = BTreeMap::new();
+fn libraries(folders: &[PathBuf]) -> Result<Files> {
+    let mut found = Files::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let broken = || format!("{}: cannot be read", folder.display());
         for entry in fs::read_dir(folder).with_context(broken)? {
