@@ -1,6 +1,6 @@
 //! Which bench targets a gate measures: those that are named, or all that it can.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -9,7 +9,7 @@ use wildmatch::WildMatch;
 
 use super::criterion_front::{source, takes_criterion, takes_infergate};
 use super::workspace::{self, Package};
-use super::{git, output, swap};
+use super::{git, swap};
 use crate::config::BenchTarget;
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
@@ -27,12 +27,25 @@ struct Found {
     lacks: Option<String>,
 }
 
+/// Bench targets to gate.
+pub struct Chosen {
+    pub benches: Vec<BenchTarget>,
+    /// Those that are asked for and cannot be gated: a line for each thing that some lack.
+    pub left: Vec<String>,
+}
+
+impl Chosen {
+    fn one(bench: BenchTarget) -> Self {
+        Self { benches: vec![bench], left: Vec::new() }
+    }
+}
+
 /// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one and there is
-/// none of the usual name: all here that use criterion. Says which ones take features that were not asked for.
+/// none of the usual name: all here that use criterion.
 ///
 /// # Errors
 /// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
-pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> {
+pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
     let is_list = target.target.contains([',', '*', '?']);
     let is_unnamed = target.target == BenchTarget::default().target;
     let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
@@ -45,19 +58,22 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         );
     }
     if !is_list && (!is_unnamed || !named.is_empty()) {
-        return Ok(vec![target.clone()]);
+        return Ok(Chosen::one(target.clone()));
     }
     let found = found(target, folder)?;
     if found.is_empty() && !is_list {
         // Base may have one. Where it has none either, the error says so.
-        return Ok(vec![target.clone()]);
+        return Ok(Chosen::one(target.clone()));
     }
-    let usable: Vec<&BenchTarget> = found.iter().filter(|one| one.lacks.is_none()).map(|one| &one.bench).collect();
     let patterns = if is_list { target.target.as_str() } else { "*" };
-    let mut chosen: Vec<BenchTarget> = Vec::new();
+    let (mut chosen, mut left): (Vec<BenchTarget>, Vec<&Found>) = (Vec::new(), Vec::new());
     for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
         let glob = WildMatch::new(pattern);
-        let mut named = usable.iter().filter(|bench| glob.matches(&bench.target)).peekable();
+        let is_usable = |one: &&Found| match one.lacks.as_deref() {
+            None => glob.matches(&one.bench.target),
+            lacks => lacks == Some(OFF) && one.bench.target == pattern,
+        };
+        let mut named = found.iter().filter(is_usable).map(|one| &one.bench).peekable();
         if named.peek().is_none() {
             let why = none_of(pattern, is_list, &found);
             // What a flag mends is a slip.
@@ -68,20 +84,30 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Vec<BenchTarget>> 
         }
         for bench in named {
             if !chosen.contains(bench) {
-                chosen.push((*bench).clone());
+                chosen.push(bench.clone());
             }
         }
-        let left =
-            found.iter().filter(|one| glob.matches(&one.bench.target) && one.lacks.as_deref().is_some_and(is_feature));
-        let left = words(left);
-        if !left.is_empty() {
-            output::line(&format!("not gated: {left}"));
-        }
+        left.extend(found.iter().filter(|one| glob.matches(&one.bench.target)));
     }
     if chosen.is_empty() {
         bail!("--bench-target: names no bench target");
     }
-    Ok(chosen)
+    left.retain(|one| !chosen.contains(&one.bench));
+    Ok(Chosen { benches: chosen, left: left_out(&left) })
+}
+
+/// `not gated: own, other: each uses neither criterion nor divan`.
+fn left_out(left: &[&Found]) -> Vec<String> {
+    let mut by_lack: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for one in left {
+        by_lack.entry(one.lacks.as_deref().unwrap_or_default()).or_default().insert(one.bench.name());
+    }
+    let line = |(lacks, names): (&str, BTreeSet<String>)| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let each = if names.len() == 1 { "it" } else { "each" };
+        format!("not gated: {}: {each} {lacks}", first_of(&names, MOST_NAMED, ", "))
+    };
+    by_lack.into_iter().map(line).collect()
 }
 
 /// Refuses a folder without a package, whose repository may have some further below.
@@ -127,8 +153,8 @@ fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
     format!("{}{more}", said[..shown].join(gap))
 }
 
-/// Bench targets that the revision `base` has and that are asked for, but are none of those `chosen`, each in a sentence. Nothing where
-/// one was named.
+/// Bench targets that the revision `base` has, that are asked for and that head lacks, each in a sentence. Nothing where one was named,
+/// as `chosen` tells.
 pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &Path) -> Result<Vec<String>> {
     let is_list = target.target.contains([',', '*', '?']);
     if !is_list && chosen.iter().all(|chosen| chosen.target == target.target) {
@@ -160,16 +186,12 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
                 bench.target == name && bench.package.as_ref().is_none_or(|own| package.name == *own)
             };
             let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text));
-            if chosen.iter().any(is_gated) || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
+            let is_there = found.iter().any(|one| is_gated(&one.bench));
+            if is_there || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
                 continue;
             }
-            let lacks = found.iter().find(|one| is_gated(&one.bench)).and_then(|one| one.lacks.as_ref());
-            let why = lacks.map_or_else(
-                || "head has none of this name any more".to_owned(),
-                |lacks| format!("in head it {lacks}"),
-            );
             let name = if is_one { name } else { format!("{}/{name}", package.name) };
-            said.push(format!("bench target '{name}': not compared, {why}"));
+            said.push(format!("bench target '{name}': not compared, head has none of this name any more"));
         }
     }
     Ok(said)
@@ -205,15 +227,20 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
     let is_named = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
         let enabled = enabled_features(package, target);
-        let own = own_harness(package);
+        let manifest = swap::table(&package.manifest_path).unwrap_or_default();
+        let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
         let found = package.benches().map(|built| {
             let name = built.name.clone();
             let needed = built.required_features.iter().map(String::as_str);
             let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
-            let lacks = if !is_ours || !uses_ours(&text) {
+            let lacks = if !(is_ours && uses_ours(&text) || names_ours(&text)) {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
+            } else if !is_ours {
+                Some("takes criterion from another package, not from a dependency of its own".to_owned())
+            } else if is_off(&manifest, &name) {
+                Some(OFF.to_owned())
             } else if !own.contains(&name) {
                 Some("has no 'harness = false' in Cargo.toml".to_owned())
             } else {
@@ -232,23 +259,31 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
 }
 
 const TAKES_FEATURES: &str = "takes --bench-features ";
+/// What one that is named does not lack.
+const OFF: &str = "has 'bench = false' in Cargo.toml and is not named with --bench-target";
 
 fn is_feature(lacks: &str) -> bool {
     lacks.starts_with(TAKES_FEATURES)
 }
 
-/// Whether a bench's text speaks of criterion or divan. What it includes may.
-fn uses_ours(text: &str) -> bool {
-    NAMED.iter().any(|name| text.contains(name)) || text.contains("include!(")
+fn names_ours(text: &str) -> bool {
+    NAMED.iter().any(|name| text.contains(name))
 }
 
-fn own_harness(package: &Package) -> BTreeSet<String> {
-    let manifest = swap::table(&package.manifest_path).ok();
-    manifest.as_ref().map(with_main).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+/// Whether a bench's text speaks of criterion or divan. What it includes may.
+fn uses_ours(text: &str) -> bool {
+    names_ours(text) || text.contains("include!(")
+}
+
+/// Whether `cargo bench` leaves a bench target out that is not named.
+fn is_off(manifest: &Table, name: &str) -> bool {
+    let mut benches = manifest.get("bench").and_then(Toml::as_array).into_iter().flatten();
+    let own = benches.find(|bench| bench.get("name").and_then(Toml::as_str) == Some(name));
+    own.is_some_and(|own| own.get("bench").and_then(Toml::as_bool) == Some(false))
 }
 
 /// The bench targets with a `main` of their own, and their files. Of others cargo makes tests, and does not say so.
-fn with_main(manifest: &Table) -> Vec<(String, String)> {
+pub fn with_main(manifest: &Table) -> Vec<(String, String)> {
     let benches = manifest.get("bench").and_then(Toml::as_array).into_iter().flatten();
     let own = benches.filter(|bench| bench.get("harness").and_then(Toml::as_bool) == Some(false));
     let named = |bench: &Toml| {

@@ -158,14 +158,16 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
-    let benches = match is_of_benches {
-        true => bench_choice::benches(&agreed.config.bench, Path::new("."))?,
-        false => vec![agreed.config.bench.clone()],
+    let (benches, mut uncompared) = match is_of_benches {
+        true => {
+            bench_choice::benches(&agreed.config.bench, Path::new(".")).map(|chosen| (chosen.benches, chosen.left))?
+        }
+        false => (vec![agreed.config.bench.clone()], Vec::new()),
     };
     let revision = flags.against.as_deref().filter(|_| is_of_benches);
     let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, &benches, revision, Path::new(".")));
-    let gone = gone.transpose()?.unwrap_or_default();
-    gone.iter().for_each(|said| output::line(said));
+    uncompared.extend(gone.transpose()?.unwrap_or_default());
+    uncompared.iter().for_each(|said| output::line(said));
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
     ensure!(
         benches.len() == 1 || flags.resume.is_none(),
@@ -230,7 +232,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     // What was not begun is missing, however whole the rest is.
     receipt.partial |= is_cut;
     receipt.broken.extend(lost.in_head);
-    receipt.notes.extend(lost.in_base.into_iter().chain(gone).map(Note::from));
+    receipt.notes.extend(lost.in_base.into_iter().chain(uncompared).map(Note::from));
     if benches.len() > 1 {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();

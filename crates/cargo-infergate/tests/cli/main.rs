@@ -3,6 +3,7 @@
 mod accept;
 mod bad_input;
 mod base_build;
+mod bench_targets;
 mod benches;
 mod bisect;
 mod bless;

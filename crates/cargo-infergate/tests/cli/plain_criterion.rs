@@ -174,7 +174,7 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     let said = gate(sandbox, &["--bench-target=parse,o*", "--quick", "--time-same-code"]);
     assert!(stderr(&said.code(2)).contains("'o*' names no bench target that can be gated"));
     let said = gate(sandbox, &["--bench-target=*", "--quick", "--cases=parse/*", "--time-same-code"]).success();
-    let gone = "bench target 'odd': not compared, in head it uses neither criterion nor divan";
+    let gone = "not gated: odd: it uses neither criterion nor divan";
     assert!(stdout(&said).contains(gone), "{}", stdout(&said));
     sandbox.write("src/lib.rs", &library);
     commit(sandbox, "Cargo.toml", &manifest, "none of them");

@@ -1,0 +1,83 @@
+//! Which bench targets of a package are gated together, and of which files each is built.
+
+use std::fs;
+
+use crate::revisions::{MANIFEST, WORKER, commit, repository, repository_of_a_bench, run};
+use crate::sandbox::{Sandbox, decision, error, stdout};
+
+/// A package whose benches come with infergate, each of the targets with more lines in Cargo.toml; not committed.
+fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let sandbox = repository_of_a_bench();
+    let worker = fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    for (name, _) in targets {
+        sandbox.write(&format!("benches/{name}.rs"), &format!("// As criterion's.\n{worker}"));
+    }
+    sandbox.write("Cargo.toml", &manifest(&infergate, targets));
+    (sandbox, infergate)
+}
+
+fn manifest(infergate: &Sandbox, targets: &[(&str, &str)]) -> String {
+    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let package = MANIFEST.split("[[bench]]").next().unwrap_or_default();
+    let benches: String =
+        targets.iter().map(|(name, more)| format!("[[bench]]\nname = '{name}'\nharness = false\n{more}\n")).collect();
+    format!("{package}{benches}[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n[features]\ntext = []\n")
+}
+
+/// What is left out is said, and by the verdict, too.
+#[test]
+fn bench_targets_that_are_not_gated_are_named() {
+    let off = "bench = false\n";
+    let takes = "required-features = ['text']\n";
+    let (sandbox, _infergate) =
+        with_benches(&[("first", ""), ("off", off), ("text", takes), ("own", ""), ("other", "")]);
+    for name in ["own", "other"] {
+        sandbox.write(&format!("benches/{name}.rs"), "fn main() {}\n");
+    }
+    commit(&sandbox, "benches/plain.rs", "// criterion\n", "benches");
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--json=verdict.json"]).success());
+    for line in [
+        "not gated: off: it has 'bench = false' in Cargo.toml and is not named with --bench-target\n",
+        "not gated: text: it takes --bench-features text\n",
+        "not gated: other, own: each uses neither criterion nor divan (an engine's own is named with --bench-target)\n",
+        "not gated: plain: it has no 'harness = false' in Cargo.toml\n",
+    ] {
+        assert!(said.contains(&format!("- {line}")), "{line}: {said}");
+    }
+    let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
+    assert!(verdict.contains("not gated: text"), "{verdict}");
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--bench-target=first,off"]).success());
+    assert!(said.contains("off/long") && !said.contains("not gated"), "{said}");
+}
+
+#[test]
+fn a_bench_that_takes_criterion_from_another_package_is_told_apart() {
+    let sandbox = repository();
+    commit(&sandbox, "bench.rs", &format!("// criterion\n{WORKER}"), "criterion of a helper");
+    let line = error(run(&sandbox, &["gate", "--against=HEAD", "--bench-target=*"]));
+    let why = "there is inference, which takes criterion from another package, not from a dependency of its own";
+    assert!(line.contains(why), "{line}");
+}
+
+/// A bench target that only head has is laid over base with all that lies beside it. The other one is linked anew of base's own file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_bench_target_does_not_bring_heads_files_into_the_layouts_of_another() {
+    let (sandbox, infergate) = with_benches(&[("known", "")]);
+    commit(&sandbox, "notes.txt", "", "a bench");
+    let known = fs::read_to_string(sandbox.path("benches/known.rs")).expect("a worker");
+    let slower = known.replace("use engine::STEP_NS;", "const STEP_NS: u64 = engine::STEP_NS * 2;");
+    assert_ne!(known, slower);
+    sandbox.write("benches/known.rs", &slower);
+    sandbox.write("benches/new.rs", &known);
+    sandbox.write("benches/newer.rs", &known);
+    sandbox.write("Cargo.toml", &manifest(&infergate, &[("known", ""), ("new", ""), ("newer", "")]));
+    let said = run(&sandbox, &["gate", "--against=HEAD", "--layouts=2", "--time-same-code"]).code(1);
+    let report = stdout(&said);
+    assert!(decision(&said).contains("regressed (exit 1): known/long 100"), "{report}");
+    assert!(report.contains("2 layouts a side: each block draws one of each"), "{report}");
+    assert!(!report.contains("one build a side") && !decision(&said).contains("new"), "{report}");
+}
