@@ -90,6 +90,7 @@ impl Source {
             fs::remove_dir_all(folder).with_context(|| format!("{}: cannot be removed", folder.display()))?;
         }
         fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        self.clear(plain.path())?;
         let began = Instant::now();
         let stop = || cancelled.load(Ordering::Relaxed) || hurried && began.elapsed() > COMPILE;
         let captured = Linker::capture(&self.target, self.place.as_ref(), plain.path(), folder, &stop);
@@ -104,7 +105,7 @@ impl Source {
             Err(error) => return Ok(Linked::Not(format!("{error:#}"))),
         };
         let (began, mut made) = (Instant::now(), 0);
-        while made < count && linker.link(made + 1, &self.path(made + 1)) {
+        while made < count && linker.link(made + 1, &self.path(plain.path(), made + 1)) {
             ensure_not(cancelled)?;
             made += 1;
             // As long again as they took on average.
@@ -128,17 +129,30 @@ impl Source {
     fn kept(&self, plain: &WorkerFile) -> usize {
         let text = read_text(&self.folder.join(MADE_OF), 1 << 10).unwrap_or_default();
         let count = text.rsplit_once(' ').and_then(|(_, count)| count.trim().parse().ok()).unwrap_or(0);
-        if text == made_of(plain, count) { count } else { 0 }
+        let is_there = (1..=count).all(|seed| self.path(plain.path(), seed).is_file());
+        if is_there && text == made_of(plain, count) { count } else { 0 }
     }
 
     fn files(&self, plain: &WorkerFile, count: usize) -> Result<Vec<WorkerFile>> {
-        let program = |seed| Program { path: self.path(seed), ..plain.program().clone() };
+        let program = |seed| Program { path: self.path(plain.path(), seed), ..plain.program().clone() };
         (1..=count).map(|seed| Ok(program(seed).open()?)).collect()
     }
 
-    /// Names of equal length, which a process finds on its stack.
-    fn path(&self, seed: usize) -> PathBuf {
-        self.folder.join(format!("layout-{seed:03}{}", std::env::consts::EXE_SUFFIX))
+    /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
+    /// on its stack.
+    fn path(&self, plain: &Path, seed: usize) -> PathBuf {
+        plain.with_file_name(format!("{}-layout{seed:03}{}", self.target.target, std::env::consts::EXE_SUFFIX))
+    }
+
+    /// Removes the layouts of an earlier build.
+    fn clear(&self, plain: &Path) -> Result<()> {
+        let mut seed = 1;
+        while self.path(plain, seed).exists() {
+            let path = self.path(plain, seed);
+            fs::remove_file(&path).with_context(|| format!("{}: cannot be removed", path.display()))?;
+            seed += 1;
+        }
+        Ok(())
     }
 }
 
@@ -167,8 +181,8 @@ pub fn beside(config: &Config, plain: &Built, shuffled: usize, cancelled: &Atomi
         }
     }
     // Where the others lie, under a name of the same length.
-    let copy = source.path(0);
-    let copied = fs::create_dir_all(&source.folder).and_then(|()| fs::copy(&plain.path, &copy));
+    let copy = source.path(&plain.path, 0);
+    let copied = fs::copy(&plain.path, &copy);
     copied.with_context(|| format!("{}: this copy of the worker cannot be written", copy.display()))?;
     builds.insert(0, Program { path: copy, ..program }.open()?);
     Ok(builds)

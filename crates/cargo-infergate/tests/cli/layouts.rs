@@ -45,23 +45,25 @@ fn layouts(sandbox: &Sandbox) -> LayoutFiles {
 
 /// When the first layout of each side was written.
 fn written(sandbox: &Sandbox) -> [SystemTime; 2] {
-    let base = glob(sandbox, "cache");
-    let head = glob(sandbox, "target");
+    let base = glob(sandbox, "cache", FIRST);
+    let head = glob(sandbox, "target", FIRST);
     [base, head].map(|path| fs::metadata(path).and_then(|file| file.modified()).expect("a layout"))
 }
 
-/// The first layout somewhere below a folder.
-fn glob(sandbox: &Sandbox, folder: &str) -> PathBuf {
+const FIRST: &str = "inference-layout001";
+
+/// A file of this name somewhere below a folder.
+fn glob(sandbox: &Sandbox, folder: &str, name: &str) -> PathBuf {
     let mut folders = vec![sandbox.path(folder)];
     while let Some(folder) = folders.pop() {
-        let first = folder.join("layout-001");
+        let first = folder.join(name);
         if first.is_file() {
             return first;
         }
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
         folders.extend(entries.filter(|path| path.is_dir() && !path.is_symlink()));
     }
-    panic!("no layout below {folder}")
+    panic!("no {name} below {folder}")
 }
 
 #[test]
@@ -87,12 +89,24 @@ fn layouts_are_used_again_until_their_build_changes() {
     assert_eq!((&other.base, then[0]), (&two.base, first[0]), "base is the same build");
     assert!(other.head.iter().all(|hash| !three.head.contains(hash)) && then[1] > first[1], "{other:?}");
     // One that was cut off in its list: all are linked anew.
-    let list = glob(&sandbox, "target").with_file_name("made-of");
+    let list = glob(&sandbox, "target", "made-of");
     let text = fs::read_to_string(&list).expect("the list");
     fs::write(&list, &text[..text.len() - 2]).expect("a file");
     let (again, last) = asked("2");
     assert_eq!((again, last[0]), (other, then[0]));
     assert!(last[1] > then[1]);
+}
+
+/// As `assert_cmd` finds a program of the package: above the folder that cargo builds benches in.
+#[test]
+fn a_layout_lies_where_the_plain_build_lies() {
+    let sandbox = repository();
+    let start = "fn main() {\n    assert!(std::env::current_exe().unwrap().parent().unwrap().ends_with(\"deps\"));\n";
+    let worker = fs::read_to_string(sandbox.path("bench.rs")).expect("a worker").replace("fn main() {\n", start);
+    commit(&sandbox, "bench.rs", &worker, "a bench that looks where it lies");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    gate(&sandbox, "HEAD", &[OUT, "--layouts=2"]).success();
+    assert_eq!(layouts(&sandbox).head.len(), 2);
 }
 
 #[test]
