@@ -2,12 +2,14 @@
 //!
 //! rustup's `cargo` tells every program that it starts which toolchain it chose, in RUSTUP_TOOLCHAIN and CARGO. It chose by the
 //! working tree. Where a file chooses the toolchain, of the working tree or of the checkout, a checkout is asked anew: else
-//! head's compiler would build base, and what an upgrade of it costs would not be seen.
+//! head's compiler would build base, and what an upgrade of it costs would not be seen. One that the user chose, as by
+//! `cargo +nightly infergate`, builds all.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 
@@ -63,7 +65,26 @@ pub fn is_older_than(minor: u32, folder: &Path) -> bool {
 }
 
 fn is_chosen(folder: &Path) -> bool {
-    has_file(folder) || env::current_dir().is_ok_and(|here| has_file(&here))
+    (has_file(folder) || env::current_dir().is_ok_and(|here| has_file(&here))) && !is_of_user()
+}
+
+/// Whether the toolchain that runs this command is another one than rustup takes in this folder: whoever started it named one.
+fn is_of_user() -> bool {
+    static OF_USER: OnceLock<bool> = OnceLock::new();
+    *OF_USER.get_or_init(|| {
+        let Ok(running) = env::var(VARIABLE) else { return false };
+        let mut rustup = Command::new("rustup");
+        rustup.args(["show", "active-toolchain"]).env_remove(VARIABLE);
+        // `1.85.0-x86_64-unknown-linux-gnu (overridden by '/folder/rust-toolchain.toml')`
+        let Ok(said) = asked::output(rustup) else { return false };
+        if !said.status.success() {
+            return String::from_utf8_lossy(&said.stderr).contains("not installed");
+        }
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let here = said.split_whitespace().next();
+        // A variable that somebody set can leave out the host.
+        here.is_some_and(|here| here != running && !here.starts_with(&format!("{running}-")))
+    })
 }
 
 fn has_file(folder: &Path) -> bool {

@@ -21,19 +21,34 @@ fn gate(sandbox: &Sandbox) -> std::process::Command {
     process
 }
 
-/// The working tree names a toolchain, and base does not: rustup's choice for the working tree is not base's.
+/// The working tree names a toolchain, and base does not: rustup's choice for the working tree is not base's. Another one than the file's
+/// is the user's choice, and builds both.
+#[cfg(unix)]
 #[test]
 fn a_build_command_does_not_inherit_heads_toolchain() {
+    use std::os::unix::fs::PermissionsExt;
+
     let (sandbox, outside) = (repository(), Sandbox::new());
     let worker = "[worker]\nbuild = ['sh', '-c', 'echo ${RUSTUP_TOOLCHAIN:-none} > said']\ncommand = ['./none']\n";
     commit(&sandbox, "infergate.toml", worker, "a command");
-    for (name, expected) in [("notes.txt", "heads"), ("rust-toolchain.toml", "none")] {
+    // What rustup takes in the working tree.
+    let rustup = outside.write("bin/rustup", "#!/bin/sh\necho \"${RUSTUP_TOOLCHAIN:-heads}-host (overridden)\"\n");
+    fs::set_permissions(rustup, fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = std::env::var_os("PATH").expect("a path");
+    let folders = [outside.path("bin")].into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("a path");
+    for (name, running, expected) in [
+        ("notes.txt", "heads-host", "heads-host"),
+        ("rust-toolchain.toml", "heads-host", "none"),
+        ("rust-toolchain.toml", "heads", "none"),
+        ("rust-toolchain.toml", "mine", "mine"),
+    ] {
         sandbox.write(name, &file());
         let mut process = gate(&sandbox);
-        process.arg("--base-folder").arg(outside.path("")).env("RUSTUP_TOOLCHAIN", "heads");
+        process.arg("--base-folder").arg(outside.path("cache")).env("RUSTUP_TOOLCHAIN", running).env("PATH", &path);
         error(Command::from_std(process).assert());
-        let said = fs::read_to_string(outside.path("base/tree/said")).expect("base was built");
-        assert_eq!(said.trim(), expected, "{name}");
+        let said = fs::read_to_string(outside.path("cache/base/tree/said")).expect("base was built");
+        assert_eq!(said.trim(), expected, "{name} {running}");
     }
 }
 
@@ -56,7 +71,8 @@ fn base_is_not_built_by_heads_cargo_where_head_names_a_toolchain() {
         .arg("--cases=decode/p8")
         .arg("--base-folder")
         .arg(outside.path(""))
-        .env("CARGO", sandbox.path("target/cargo"));
+        .env("CARGO", sandbox.path("target/cargo"))
+        .env_remove("RUSTUP_TOOLCHAIN");
     Command::from_std(process).assert().success();
     let ran = fs::read_to_string(sandbox.path("target/ran")).expect("head is built by it");
     let base = |line: &&str| Path::new(line).ends_with("base/tree");
