@@ -93,11 +93,12 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
         return not_comparable(format!("base has no package where head's {name} is, whose bench target it is"));
     };
     let before = features::of_all(&base)?;
-    let files = copy(&bench_files(target, &own, folder)?, folder, &base)?;
+    let all = bench_files(target, &own, folder)?;
+    let files = copy(&all, folder, &base)?;
     let manifest = base.join("Cargo.toml");
     let mut table = table(&manifest)?;
     manifest::add_dependencies(&mut table, &own, checkouts)?;
-    manifest::add_targets(&mut table, target, &own, folder)?;
+    manifest::add_targets(&mut table, target, &own, (folder, &all))?;
     checkout_folder::write(checkouts.base, &manifest, &table.to_string())?;
     add_packages(&bench_target::lock_file(folder)?, &bench_target::lock_file(&base)?, checkouts.base)?;
     let after = features::of_all(&base).or_else(|error| match unlocked(&error) {

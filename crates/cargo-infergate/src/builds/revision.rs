@@ -57,6 +57,8 @@ enum Ignored {
 pub enum Slot {
     /// What is compared with.
     Base,
+    /// The same with head's harness laid over it: other bench targets are built of base's own files, and linked anew of them later.
+    Laid,
     /// A step of a bisection.
     Step,
     /// What head may not drift away from.
@@ -105,6 +107,7 @@ impl Tree {
         }
         let folder = folder(&repository, config)?.join(match slot {
             Slot::Base => "base",
+            Slot::Laid => "laid",
             Slot::Step => "step",
             Slot::Anchor => "anchor",
             Slot::Swap => "swap",
@@ -229,29 +232,32 @@ impl Tree {
         Self { toolchain: toolchain.cloned(), ..self }
     }
 
-    /// Where this revision has no bench target, or one that is no worker yet, lays the working tree's over it. Gives a sentence
-    /// for the verdict then.
+    /// Checks out base. Where it has no bench target, or one that is no worker yet, the working tree's is laid over a checkout of
+    /// its own. Gives a sentence for the verdict then.
     ///
     /// # Errors
-    /// As [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
-    pub fn lay_harness(&self, config: &Config) -> Result<Option<String>> {
-        let (place, name) = (self.place()?, &config.bench.target);
+    /// As [`checkout`](Self::checkout) and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
+    pub fn of_base(revision: &str, config: &Config) -> Result<(Self, Option<String>)> {
+        let tree = Self::checkout(revision, Slot::Base, config)?;
+        let (place, name) = (tree.place()?, &config.bench.target);
         let missing = bench_target::is_missing(&config.bench, &place)?;
         let why = if missing {
             format!("base has no bench target '{name}'")
         } else if bench_target::is_foreign(&config.bench, &place)? {
             format!("base's bench target '{name}' does not use infergate")
         } else {
-            return Ok(None);
+            return Ok((tree, None));
         };
+        drop(tree);
+        let tree = Self::checkout(revision, Slot::Laid, config)?;
         let here = env::current_dir().context("the current folder cannot be read")?;
-        let checkouts = harness::Checkouts { head: &self.repository, base: &self.files };
+        let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
         let laid = harness::lay(&config.bench, checkouts, &here)?;
         if missing && laid.is_none() {
             let advice = format!("neither has the working tree; {}", bench_names::advice(&config.bench)?);
             return Err(bench_target::no_such_target(&config.bench, &place, &advice).into());
         }
-        Ok(laid.map(|what| format!("{why}: {what}")))
+        Ok((tree, laid.map(|what| format!("{why}: {what}"))))
     }
 
     /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.

@@ -149,9 +149,9 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 /// The working tree, and a revision.
 fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let tree = Tree::checkout(revision, Slot::Base, config)?;
+    let (tree, laid) = Tree::of_base(revision, config)?;
     let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
-    if let Some(laid) = tree.lay_harness(config)? {
+    if let Some(laid) = laid {
         output::line(&laid);
         notes.push(Note::from(laid));
     }

@@ -1,11 +1,12 @@
 //! What a harness adds to base's Cargo.toml.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
-use super::{Checkouts, not_comparable};
+use super::{Checkouts, not_comparable, table};
+use crate::builds::bench_choice::with_main;
 use crate::builds::workspace::{Dependency, Package};
 use crate::config::BenchTarget;
 
@@ -68,14 +69,23 @@ fn as_toml(dependency: &Dependency, checkouts: Checkouts) -> Result<Toml> {
     Ok(Toml::Table(table))
 }
 
-/// Head's bench targets, in place of base's of the same names.
-pub fn add_targets(manifest: &mut Table, target: &BenchTarget, own: &Package, folder: &Path) -> Result<()> {
+/// Head's bench targets, in place of base's of the same names; and those others whose files came with them and that base lacks, which
+/// cargo would find and take for tests. Several that are laid over base one after the other are then built alike.
+pub fn add_targets(
+    manifest: &mut Table,
+    target: &BenchTarget,
+    own: &Package,
+    (folder, laid): (&Path, &[PathBuf]),
+) -> Result<()> {
+    let of_head = with_main(&table(&own.manifest_path)?);
     let benches = manifest.entry("bench").or_insert_with(|| Toml::Array(Vec::new()));
     let benches = benches.as_array_mut().context("base's Cargo.toml: bench is no list of targets")?;
-    for name in [&target.target, &target.memory_target] {
-        let Some(bench) = own.bench(name) else { continue };
+    let is_known = |name: &str| benches.iter().any(|known| known.get("name").and_then(Toml::as_str) == Some(name));
+    let others = of_head.into_iter().map(|(name, _)| name).filter(|name| !is_known(name)).collect::<Vec<_>>();
+    for name in others.iter().chain([&target.target, &target.memory_target]) {
+        let Some(bench) = own.bench(name).filter(|bench| laid.contains(&bench.src_path)) else { continue };
         let path = bench.src_path.strip_prefix(folder)?.to_string_lossy().into_owned();
-        benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name));
+        benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name.as_str()));
         let mut bench = Table::new();
         bench.insert("name".into(), Toml::from(name.as_str()));
         bench.insert("path".into(), Toml::from(path));
