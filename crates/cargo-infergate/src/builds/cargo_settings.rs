@@ -11,7 +11,7 @@ use super::swap::table;
 
 /// The settings that hold for cargo in `folder`, with the folder that each counts paths from; what lies nearer goes first. A file that is
 /// no TOML is left out: cargo says so when it builds.
-fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
+pub fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let above: Vec<PathBuf> = folder.ancestors().map(|above| above.join(".cargo")).collect();
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));

@@ -1,11 +1,13 @@
 //! Cargo's profiles and settings in two checkouts: others make another program of the same source.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
+use super::cargo_settings;
+use super::git::git;
 use super::swap::table;
 
 /// As many keys are named; the others are counted.
@@ -46,6 +48,33 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
         .map(|key| format!("{key} is {} in head, {} in base", value(&is, key), value(&was, key)))
         .collect();
     (!said.is_empty()).then(|| format!("cargo's settings differ: {}", first_of(&said, NAMED, "; ")))
+}
+
+/// Settings for how cargo compiles in `here`, a folder of `repository`, that do not hold in `checkout`, the same folder of the checkout
+/// `files`, and never will: git ignores their file, or it lies above the repository. In a sentence.
+pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<String> {
+    let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| place).collect();
+    let is_ignored = |place: &Path| {
+        let names = [".cargo/config", ".cargo/config.toml"];
+        names.iter().any(|name| git(place, &["check-ignore", "--quiet", name]).is_ok())
+    };
+    let is_left = |place: &PathBuf| {
+        let below = place.strip_prefix(repository).ok();
+        let is_there = below.is_some_and(|below| there.contains(&files.join(below))) || there.contains(place);
+        !is_there && (below.is_none() || is_ignored(place))
+    };
+    let compiles = |settings: &Table| COMPILING.iter().chain(&["env"]).any(|name| settings.contains_key(*name));
+    let mut all = cargo_settings::all(here).filter(|(place, settings)| compiles(settings) && is_left(place));
+    let (place, _) = all.next()?;
+    let mend = if place == here {
+        "; let carry = [\".cargo/config.toml\"] below [bench] in infergate.toml bring it"
+    } else {
+        "; commit them in the repository, or put them into cargo's home folder"
+    };
+    Some(format!(
+        "a .cargo/config.toml {} has settings for how cargo compiles that do not hold in the gate's checkouts{mend}",
+        if place.starts_with(repository) { "that git ignores" } else { "above the repository" }
+    ))
 }
 
 /// `keys` of a manifest, and those of the settings beside it.

@@ -14,7 +14,7 @@ use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
     bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
-    output, outside_paths, submodules, working_tree,
+    output, outside_paths, profiles, submodules, working_tree,
 };
 use crate::config::Config;
 use crate::paired::Program;
@@ -345,6 +345,16 @@ impl Tree {
         }
         let toolchain = self.toolchain.clone();
         Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
+    }
+
+    /// Cargo's settings of the working tree that this checkout cannot have, in a sentence.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    pub fn settings_left_behind(&self) -> Result<Option<String>> {
+        // git's prefix ends in a slash.
+        let here: PathBuf = self.repository.join(&self.prefix).components().collect();
+        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
     }
 
     /// Its files, for git.

@@ -198,6 +198,7 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
         let was = manifest(&bench_target::lock_file(&tree.folder()?)?);
         let profile = config.bench.profile.as_deref();
         notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
+        notes.extend(tree.settings_left_behind()?.map(Note::from));
         notes.extend(feature_changes(config, &tree, &here));
     }
     let at = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, config));
@@ -281,6 +282,7 @@ fn of_head(
     let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
+    notes.extend(tree.settings_left_behind()?.map(Note::from));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
     let sources = Sources {
         base: Some(Source::at(tree.place()?, config)),

@@ -65,6 +65,26 @@ fn cargos_settings_that_differ_are_named() {
     assert!(stdout(&said).contains(settings), "{}", stdout(&said));
 }
 
+/// Neither side has what git ignores or what lies above the repository.
+#[test]
+fn cargos_settings_that_no_checkout_has_are_named() {
+    let sandbox = repository();
+    commit(&sandbox, ".gitignore", "/target\n/cache\nCargo.lock\n/.cargo\n", "settings of each one's own");
+    sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
+    let elsewhere = Sandbox::new();
+    let gate = || {
+        let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+        process.arg("--base-folder").arg(elsewhere.path("cache"));
+        stdout(&assert_cmd::Command::from_std(process).assert().success())
+    };
+    let said = gate();
+    let note = "a .cargo/config.toml that git ignores has settings for how cargo compiles that do not hold in the gate's checkouts; let carry = [\".cargo/config.toml\"]";
+    assert!(said.contains(note), "{said}");
+    sandbox.write("infergate.toml", "[bench]\ncarry = ['.cargo/config.toml']\n");
+    let said = gate();
+    assert!(!said.contains("git ignores"), "{said}");
+}
+
 /// Of a profile with a parent, the parent's keys count; those of one that is not used do not.
 #[test]
 fn a_profile_that_differs_in_its_parent_is_named() {
