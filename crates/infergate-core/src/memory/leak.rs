@@ -9,7 +9,7 @@ mod resident;
 mod tail;
 
 pub use heap::{HeapGrowth, HeapTrend, RandomLeak, certain_leak_interval, heap_rises, heap_trend, random_leaks};
-pub use resident::{ResidentTrend, resident_trend, smallest_leak_bytes};
+pub use resident::{ResidentTrend, resident_trend, rises_in_each_quarter, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ use crate::receipt::MemoryRecord;
 
 /// Fewer runs are not judged: a quarter of them has to hold a whole period of a bounded cache.
 pub const MIN_RUNS: usize = 20;
+
+/// Growth in fewer runs is told as steps.
+const FEWEST_OF_A_TREND: usize = 6;
 
 /// What a team allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,10 +67,12 @@ pub struct Finding {
     pub note: Option<String>,
 }
 
-/// What the heap did over the runs asked for and those that confirm; `None` where they were not taken.
+/// What the heap did over the runs asked for and those that confirm; `None` where they were not taken, or where it never rose: runs
+/// that were taken because the resident set rose are looked at, too.
 pub fn confirmed_heap(record: &MemoryRecord) -> Option<HeapTrend> {
-    let rose = heap_rises(asked(record, &record.runs.live_bytes)) == Some(true);
-    heap_trend(&record.runs.live_bytes, record.asked_runs).filter(|_| rose)
+    let live_bytes = &record.runs.live_bytes;
+    let rose = [asked(record, live_bytes), live_bytes].iter().any(|runs| heap_rises(runs) == Some(true));
+    heap_trend(live_bytes, record.asked_runs).filter(|_| rose)
 }
 
 /// Whether either witness rose over the runs asked for, so that as many again must tell a leak from a plateau.
@@ -163,10 +168,11 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         random_leaks: random_leaks(live_bytes.len()),
         ..finding(Witness::Heap, Outcome::Pass, None)
     };
-    if !rises {
-        return unclouded;
+    match confirmed_heap(record) {
+        Some(heap) => risen(record, &heap, unclouded),
+        None if rises => unconfirmed(live_bytes),
+        None => unclouded,
     }
-    confirmed_heap(record).map_or_else(|| unconfirmed(live_bytes), |heap| risen(record, &heap, unclouded))
 }
 
 /// A heap that rose and was not followed further, as in receipts of earlier versions: a leak cannot be told from a plateau.
@@ -182,6 +188,10 @@ fn unconfirmed(live_bytes: &[u64]) -> Finding {
 /// What the runs that confirm made of a heap that rose.
 fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding {
     let (before, then, last) = (size(heap.first_per_run), size(heap.per_run), size(heap.last_per_run));
+    let kept = size(heap.kept as f64);
+    let is_in_steps = heap.rises < FEWEST_OF_A_TREND;
+    let plural = if heap.rises == 1 { "" } else { "s" };
+    let in_steps = format!("the heap grew by {kept} in {} step{plural}, the last in run {}", heap.rises, heap.last_rise_run);
     // What still grows hides a leak that is smaller.
     let clouded = || Finding {
         per_run_bytes: Some(heap.per_run),
@@ -200,20 +210,26 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
         }
         HeapGrowth::Plateau => {
             let stopped = heap.last_per_run == 0.0;
-            let ended = if stopped {
-                "and then no more".to_owned()
+            let note = if !stopped && heap.last_per_run >= heap.first_per_run {
+                format!("{in_steps}; a leak is not excluded")
+            } else if is_in_steps {
+                in_steps
+            } else if stopped {
+                format!("the heap grew by {kept} and then no more")
             } else {
-                format!("and slowed down to {last} a run: a smaller leak would not be seen")
+                format!("the heap grew by {kept} and slowed down to {last} a run: a smaller leak would not be seen")
             };
-            let note = Some(format!("the heap grew by {} {ended}", size(heap.kept as f64)));
+            let note = Some(note);
             // What leaks in a few runs alone may have leaked while the cache still filled.
             let still = || Finding { certain_leak_interval: None, random_leaks: Vec::new(), ..unclouded.clone() };
             let row = if stopped { still() } else { clouded() };
             Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
         }
         HeapGrowth::Open => {
+            let grew =
+                if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
             let note = format!(
-                "the heap grew by {before} a run, then by {then}: a leak is neither shown nor excluded; {} runs may settle it",
+                "{grew}: a leak is neither shown nor excluded; {} runs may settle it",
                 4 * record.asked_runs
             );
             Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
@@ -263,12 +279,14 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
         return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
     };
     let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
-    match (second.rises(), lasts) {
+    // Two steps alone, one in each half, are no trend.
+    let is_steady = second.both_halves_rise || rises_in_each_quarter(&record.runs.rss_bytes);
+    match (second.rises(), lasts && is_steady) {
         (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again} over as many again"))),
         (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} over as many again"))),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
-            let settles = if lasts { second.runs_to_settle() } else { Some(4 * first.runs) };
+            let settles = if lasts && !second.rises() { second.runs_to_settle() } else { Some(4 * first.runs) };
             let runs = settles.map_or_else(
                 || "no number of runs would settle it here".to_owned(),
                 |runs| format!("{runs} runs would settle it"),

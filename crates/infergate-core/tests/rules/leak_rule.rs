@@ -118,6 +118,10 @@ const CACHES: &[(&str, Phase)] = &[
     ("flushed each 60 runs", |random, runs| flushed(random, runs, 60)),
     ("flushed each 90 runs", |random, runs| flushed(random, runs, 90)),
     ("flushed each 150 runs", |random, runs| flushed(random, runs, 150)),
+    ("flushed each 200 runs", |random, runs| flushed(random, runs, 200)),
+    ("begins to fill at run 80, time constant 30 runs", |_, runs| {
+        each_run(runs, |at| 3e6 * (1.0 - (-(at - 80.0).max(0.0) / 30.0).exp()))
+    }),
     ("noise alone", |random, runs| each_run(runs, |_| 1e5 * random.f64())),
 ];
 
@@ -161,6 +165,16 @@ const LEAKS: &[(&str, Phase)] = &[
     }),
 ];
 
+/// Leaks that begin late: a cache of a fixed size fills first, and what it evicts is kept.
+const LATE: &[(&str, Phase)] = &[
+    ("4 KiB a run from run 51", |_, runs| each_run(runs, |at| 4096.0 * (at - 51.0).max(0.0))),
+    ("from run 80, under a buffer that moves", |random, runs| {
+        each_run(runs, |at| 4096.0 * (at - 80.0).max(0.0) + 2e4 * random.f64())
+    }),
+    ("from run 90", |_, runs| each_run(runs, |at| 4096.0 * (at - 90.0).max(0.0))),
+    ("1 KiB in each 3rd run from run 75", |_, runs| each_run(runs, |at| 1024.0 * ((at - 75.0).max(0.0) / 3.0).floor())),
+];
+
 const RARE: &[(&str, Phase)] = &[
     ("a random 10th of the runs", |random, runs| at_random(random, runs, 10)),
     ("a random 20th", |random, runs| at_random(random, runs, 20)),
@@ -200,6 +214,26 @@ fn leaks_are_found_also_behind_a_cache() {
     for (name, found) in table(LEAKS) {
         assert!(found.leak >= 0.98, "{name}: {found:?}");
     }
+}
+
+#[test]
+fn leaks_that_begin_late_are_found() {
+    for (name, found) in table(LATE) {
+        assert!(found.leak >= 0.98, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn steps_as_large_and_as_often_as_before_are_left_open() {
+    let of = |at: &[usize], sizes: &[f64]| {
+        let step = |run: usize| at.iter().position(|step| *step == run).map_or(0.0, |step| sizes[step]);
+        called(RUNS, 1, |_| added(RUNS, step))
+    };
+    let open = Called { open: 1.0, ..Called::default() };
+    assert_eq!(of(&[20, 70, 120, 170], &[1e8; 4]), open);
+    let plateau = Called { plateau: 1.0, ..Called::default() };
+    assert_eq!(of(&[10, 30, 70, 150], &[1e6, 2e6, 4e6, 8e6]), plateau, "a table that doubles");
+    assert_eq!(of(&[20, 70], &[1e8; 2]), plateau, "no more than two");
 }
 
 #[test]
@@ -245,6 +279,8 @@ fn a_trend_says_how_much_was_kept_and_how_fast_it_grows() {
     );
     let full = of(full_at(RUNS, 76.0));
     assert_eq!((full.growth, full.kept, full.last_per_run), (HeapGrowth::Plateau, 76 * 3000, 0.0));
+    let steps = of(added(RUNS, |at| if [20, 70].contains(&at) { 1e6 } else { 0.0 }));
+    assert_eq!((steps.rises, steps.last_rise_run), (2, 71), "the 71st run came after 70 others");
     // Flushed in the last quarter: all of it was given back.
     let gone = of(each_run(RUNS, |at| if at < 180.0 { at } else { 0.0 }));
     assert_eq!((gone.growth, gone.kept), (HeapGrowth::CameBack, 0));

@@ -230,17 +230,56 @@ fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
 }
 
 #[test]
-fn a_rise_has_to_be_likely_large_and_in_both_halves() {
+fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
     let series: Vec<u64> = (0..100).map(|at| 500_000_000 + 40_960 * at).collect();
     let rising = resident_trend(&series).expect("enough runs");
     assert!(rising.rises());
     assert!(!ResidentTrend { p_rising: 0.02, ..rising }.rises());
     assert!(!ResidentTrend { floor_bytes: 2.0 * rising.floor_bytes * rising.line.slope, ..rising }.rises());
-    assert!(!ResidentTrend { both_halves_rise: false, ..rising }.rises());
     // A single step in the middle is a trend by every other measure.
-    let step: Vec<u64> = (0..100).map(|at| 500_000_000 + if at < 50 { 0 } else { 32 << 20 }).collect();
-    let step = resident_trend(&step).expect("enough runs");
-    assert!(step.p_rising < 0.01 && step.line.slope > 0.0 && !step.both_halves_rise && !step.rises(), "{step:?}");
+    let stepped = |places: &'static [usize]| {
+        record(100, move |at| (1e9, 5e8 + 64.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64))
+    };
+    let step = row(&stepped(&[50]), Witness::Resident);
+    assert_eq!((step.outcome, step.kept_bytes), (Outcome::Plateau, Some(64 << 20)), "{step:?}");
+    let two = row(&stepped(&[50, 150]), Witness::Resident);
+    assert_eq!(two.outcome, Outcome::Inconclusive, "{two:?}");
+    assert!(two.note.is_some_and(|note| note.ends_with("400 runs would settle it")));
+    let pool = row(&stepped(&[30, 60, 90, 120, 150, 180]), Witness::Resident);
+    assert_eq!(pool.outcome, Outcome::Leak, "{pool:?}");
+}
+
+#[test]
+fn a_heap_that_leaks_from_the_middle_on_is_called() {
+    assert_eq!(heap(|at| 4096.0 * at.saturating_sub(50) as f64), Outcome::Leak);
+}
+
+/// The runs that confirm were taken because of the resident set.
+#[test]
+fn every_run_that_was_taken_is_looked_at() {
+    let late = record(100, |at| (1e9 + 64.0 * at.saturating_sub(105) as f64, 5e8 + 65536.0 * at as f64));
+    assert_eq!(late.runs.len(), 200);
+    assert_eq!(row(&late, Witness::Heap).outcome, Outcome::Leak);
+    let flat = record(100, |at| (1e9, 5e8 + 65536.0 * at as f64));
+    assert_eq!(row(&flat, Witness::Heap).outcome, Outcome::Pass);
+}
+
+#[test]
+fn steps_are_called_steps() {
+    let stepped = |places: &[usize]| {
+        let live = |at: usize| 1e9 + 100.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64;
+        row(&record(100, |at| (live(at), 2e9)), Witness::Heap)
+    };
+    let two = stepped(&[20, 70]);
+    assert_eq!(two.note.as_deref(), Some("the heap grew by 200 MiB in 2 steps, the last in run 71"));
+    assert_eq!(two.outcome, Outcome::Plateau);
+    let three = stepped(&[20, 70, 160]);
+    assert_eq!(three.outcome, Outcome::Plateau);
+    assert!(three.note.is_some_and(|note| note.ends_with("the last in run 161; a leak is not excluded")));
+    let four = stepped(&[20, 70, 120, 170]);
+    assert_eq!(four.outcome, Outcome::Inconclusive);
+    let note = four.note.expect("a note");
+    assert!(note.starts_with("the heap grew by 400 MiB in 4 steps, the last in run 171: a leak is neither"), "{note}");
 }
 
 #[test]

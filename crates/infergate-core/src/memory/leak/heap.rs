@@ -9,6 +9,11 @@ use crate::stats::median;
 
 /// Of the seven steps between the eight quarters, so many have to rise: fewer are steps of a table, or a late buffer.
 const LEAST_RISING_STEPS: usize = 5;
+/// Of the first three of them, so many: growth that begins later is a leak only above all that was there before it. A cache that is
+/// flushed falls, and fills again.
+const LEAST_EARLY_STEPS: usize = 2;
+/// Low points that rise in so many runs of the last quarter, above all before it, are followed further.
+const LEAST_LATE_RISES: usize = 5;
 /// Growth without a visible trend that is this much smaller in the second half is too uneven to be called.
 const LEAST_LASTING: f64 = 1.0 / 3.0;
 /// One run's growth counts for this many times the median of those that grew, at most: a hash table that doubles is one step.
@@ -44,6 +49,10 @@ pub struct HeapTrend {
     pub per_run: f64,
     /// Over their last half, per run: a leak that is smaller than this cannot be seen behind a plateau.
     pub last_per_run: f64,
+    /// Runs in which they rose.
+    pub rises: usize,
+    /// The last of these, from 1; 0 if there was none.
+    pub last_rise_run: usize,
     /// Runs from one rise of the low points to the next, on average.
     pub runs_between_rises: f64,
 }
@@ -60,13 +69,20 @@ pub struct RandomLeak {
 
 /// Whether the low points of the runs asked for rise, so that as many again have to tell why. `None` below [`MIN_RUNS`].
 ///
-/// With e_k the smallest value from the k-th quarter on, two of the steps e_1 - e_0, e_2 - e_1, e_3 - e_2 rise. What comes back
-/// to its low point once in a quarter of the runs, or rises only once, does not.
+/// With e_k the smallest value from the k-th quarter on, two of the steps e_1 - e_0, e_2 - e_1, e_3 - e_2 rise; or the low points
+/// rise in five runs of the last quarter, above all that was live before it. What comes back to its low point once in a quarter
+/// of the runs, or rises only once, does not.
 pub fn heap_rises(live: &[u64]) -> Option<bool> {
     let runs = live.len();
+    if runs < MIN_RUNS {
+        return None;
+    }
     let lows = lowest_from(live);
     let rises = |quarter: usize| lows[quarter_start(quarter, runs)] < lows[quarter_start(quarter + 1, runs)];
-    (runs >= MIN_RUNS).then(|| (0..3).filter(|quarter| rises(*quarter)).count() >= 2)
+    let last = quarter_start(3, runs);
+    let most_before = live[..last].iter().copied().max().unwrap_or(0);
+    let late = lows[last - 1..].windows(2).filter(|pair| pair[0] < pair[1] && pair[1] > most_before).count();
+    Some((0..3).filter(|quarter| rises(*quarter)).count() >= 2 || late >= LEAST_LATE_RISES)
 }
 
 /// What twice `asked` runs say, of which the first half rose. `None` where there are fewer of them, or of [`MIN_RUNS`].
@@ -74,7 +90,10 @@ pub fn heap_rises(live: &[u64]) -> Option<bool> {
 /// Looked at are the low points: E(t) is the smallest value from run t on, up to the begin of the last of the eight quarters.
 /// G_1 and G_2 are its growth over the first three quarters of each half, in each of which the growth of one run counts for
 /// ten times the median of the others at most.
-/// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau.
+/// - Growth that begins after the first half of the runs asked for is a leak if it rises in each of the last three quarters, does
+///   not slow down there, and reaches beyond all that was live before it; a plateau if it does not reach so far.
+/// - Growth that ended, or that rises in fewer than five of the seven steps between the quarters, is a plateau; open if it comes
+///   in steps of which the last two are no smaller and no further apart than the first two.
 /// - Does not slow down: no falling trend in its growth from run to run, and G_2 at least a third of G_1: a leak.
 /// - Slows down: if G_2 / G_1 is a half or more, it is open; from 0.8 on a leak, unless the second half slows down by
 ///   itself. Else a cache that fills has a time constant of asked / ln(G_1 / G_2) runs, and its growth goes on slowing by it. If growth keeps its pace in the end, a leak was behind
@@ -86,30 +105,55 @@ pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
     let rise = |from: usize, to: usize| lows[starts[to]] - lows[starts[from]];
     let per_run = |from: usize, to: usize| rise(from, to) as f64 / (starts[to] - starts[from]) as f64;
     let mut growth: Vec<f64> = lows[..=starts[7]].windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
-    let rises = growth.iter().filter(|bytes| **bytes > 0.0).count();
+    let places: Vec<usize> = (0..growth.len()).filter(|place| growth[*place] > 0.0).collect();
+    let goes_beyond = live[..starts[3]].iter().all(|bytes| *bytes < lows[starts[7]]);
+    let lasting_steps = goes_beyond && steps_last(&growth, &places);
     cap_steps(&mut growth[..starts[3]]);
     cap_steps(&mut growth[starts[4]..]);
     let steps: Vec<u64> = (0..7).map(|quarter| rise(quarter, quarter + 1)).collect();
     Some(HeapTrend {
-        growth: decide(&growth, &steps, &starts, asked),
+        growth: decide(&growth, &steps, &starts, asked, goes_beyond, lasting_steps),
         kept: rise(0, 7),
+        rises: places.len(),
+        last_rise_run: places.last().map_or(0, |place| place + 2),
         first_per_run: per_run(0, 3),
         per_run: per_run(4, 7),
         last_per_run: per_run(6, 7),
-        runs_between_rises: growth.len() as f64 / rises.max(1) as f64,
+        runs_between_rises: growth.len() as f64 / places.len().max(1) as f64,
     })
 }
 
+/// Whether steps, at `places`, come as fast in the end as in the beginning: the last two no smaller and no further apart than the
+/// first two, and not longer ago than those were apart. A table that doubles does so less and less often.
+fn steps_last(growth: &[f64], places: &[usize]) -> bool {
+    let &[first, second, .., last] = places else { return false };
+    let Some(&before) = places.get(places.len() - 2) else { return false };
+    let apart = second - first;
+    let (begin, end) = (growth[first] + growth[second], growth[before] + growth[last]);
+    end >= begin && last - before <= apart && growth.len() - last <= apart
+}
+
 /// `growth` from run to run, its `steps` between the quarters, and their `starts`.
-fn decide(growth: &[f64], steps: &[u64], starts: &[usize], asked: usize) -> HeapGrowth {
+fn decide(
+    growth: &[f64],
+    steps: &[u64],
+    starts: &[usize],
+    asked: usize,
+    goes_beyond: bool,
+    lasting_steps: bool,
+) -> HeapGrowth {
     let confirming = &growth[starts[4]..];
     let (first, second): (f64, f64) = (growth[..starts[3]].iter().sum(), confirming.iter().sum());
     if steps.iter().all(|step| *step == 0) {
         return HeapGrowth::CameBack;
     }
-    let rising = steps.iter().filter(|step| **step > 0).count();
-    if first == 0.0 || second == 0.0 || rising < LEAST_RISING_STEPS {
-        return HeapGrowth::Plateau;
+    let rising = |steps: &[u64]| steps.iter().filter(|step| **step > 0).count();
+    let begins_late = rising(&steps[..3]) < LEAST_EARLY_STEPS;
+    if begins_late && goes_beyond && rising(&steps[4..]) == 3 && !slows_down(confirming) {
+        return HeapGrowth::Leak;
+    }
+    if first == 0.0 || second == 0.0 || rising(steps) < LEAST_RISING_STEPS || (begins_late && !goes_beyond) {
+        return if lasting_steps { HeapGrowth::Open } else { HeapGrowth::Plateau };
     }
     let ratio = second / first;
     if !slows_down(growth) {

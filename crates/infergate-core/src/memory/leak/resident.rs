@@ -1,4 +1,5 @@
-//! The resident set's rule: a trend that is there, that matters, and that both halves show.
+//! The resident set's rule: a trend that is there, and that matters. What rises so is followed for as many runs again, of which a
+//! leak shows in each part: a single step does not.
 
 use super::MIN_RUNS;
 use crate::stats::{
@@ -27,7 +28,7 @@ pub struct ResidentTrend {
     pub p_rising: f64,
     /// F: the rise over all runs that counts, bytes.
     pub floor_bytes: f64,
-    /// Whether each half rises by itself.
+    /// Whether each half rises by itself: no single step does.
     pub both_halves_rise: bool,
     /// From the first tenth of the runs to the last, medians, bytes.
     pub growth_bytes: f64,
@@ -38,10 +39,9 @@ pub struct ResidentTrend {
 }
 
 impl ResidentTrend {
-    /// Whether the rule calls it rising: significant, by at least F over the runs, in both halves.
+    /// Whether the rule calls it rising: significant, by at least F over the runs.
     pub fn rises(&self) -> bool {
-        let significant = self.p_rising < LEVEL;
-        significant && self.line.slope * self.runs as f64 >= self.floor_bytes && self.both_halves_rise
+        self.p_rising < LEVEL && self.line.slope * self.runs as f64 >= self.floor_bytes
     }
 
     /// The smallest leak these runs could have seen, bytes a run.
@@ -84,6 +84,14 @@ pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
         mad_bytes,
         autocorrelation: lag_1_autocorrelation(&residuals).unwrap_or(0.0),
     })
+}
+
+/// Whether the medians of the four quarters rise: growth in steps that go on.
+pub fn rises_in_each_quarter(rss_bytes: &[u64]) -> bool {
+    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let quarters = values.chunks_exact((values.len() / 4).max(1)).take(4);
+    let medians: Vec<f64> = quarters.filter_map(median).collect();
+    medians.len() == 4 && medians.is_sorted_by(|one, next| one < next)
 }
 
 fn floor_bytes(mad_bytes: f64) -> f64 {
