@@ -133,7 +133,7 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
         };
         let _ = write!(text, "{name}: {ends}{}", finding.outcome.words());
         if let Some(bytes) = finding.smallest_leak_bytes {
-            let _ = write!(text, " ({} a run would be seen)", size(bytes));
+            let _ = write!(text, " ({} in each run would be seen)", size(bytes));
         }
         if let Some(note) = &finding.note {
             let _ = write!(text, ", {note}");

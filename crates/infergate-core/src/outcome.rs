@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Everything asked for holds.
     Pass,
-    /// Memory grew and then no more, as when a cache fills: a pass that says how much was kept.
+    /// Memory grew, and no leak shows, as when a cache fills: a pass that says how much was kept.
     Plateau,
     /// Not timed: base and head are the same machine code.
     SameCode,

@@ -138,7 +138,7 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
     for (at, (row, memory)) in memory.enumerate() {
         let gap = if at == 0 { "\n" } else { "" };
         let ending = paint(Tone::of(row.outcome), &words::ending(row));
-        let trend = words::memory_trend(row.outcome, memory);
+        let trend = words::memory_trend(row, memory);
         let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", words::witness(memory.witness), row.subject);
     }
     text.push('\n');

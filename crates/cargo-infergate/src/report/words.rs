@@ -13,7 +13,7 @@ pub mod missing;
 
 use infergate_core::case::Phase;
 
-pub use memory::{memory_trend, rarer_leaks, sites, sparkline, witness};
+pub use memory::{memory_trend, observed, rarer_leaks, sites, sparkline, witness};
 
 use super::model::Unit;
 use super::units::{self, MISSING};

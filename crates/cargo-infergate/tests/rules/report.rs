@@ -48,8 +48,8 @@ live heap        40          21.0 MiB         21.8 MiB   780 KiB   ▁▁▁▁�
 resident set     40          33.0 MiB         33.0 MiB       0 B   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
 generate/p128-o64 again and again in one process, after 5 runs to warm up.
 
-- heap: grows by 20.0 KiB a run (1 B a run would be seen)
-- resident: no leak (51.2 KiB a run would be seen)
+- heap: grows by 20.0 KiB a run (1 B in each run would be seen)
+- resident: no leak (51.2 KiB in each run would be seen)
 - heap: a leak in each k-th run is certain to be seen up to k = 7, one in a random k-th with a chance of 94 % at k = 2, 60 % at k = 4
 - resident: noise 0 B (MAD around the line), autocorrelation 0.00
 
@@ -251,6 +251,23 @@ fn a_memory_phase_shows_loading_one_run_all_runs_and_where_it_leaks() {
     let receipt = memory_receipt();
     let verdict = Verdict::of(judge(&receipt.memory, MemoryPolicy::default()), Vec::new());
     assert_eq!(plain(&terminal::memory(&receipt, &verdict)), MEMORY);
+}
+
+/// A step has no slope.
+#[test]
+fn growth_beyond_its_limit_is_said_by_its_size() {
+    let mut receipt = memory_receipt();
+    receipt.memory.runs = MemorySeries::default();
+    for run in 0..20 {
+        let rss_bytes = Some(if run < 14 { 33 << 20 } else { 41 << 20 });
+        receipt.memory.runs.push(&MemorySample { live_bytes: Some(21 << 20), rss_bytes, ..MemorySample::default() });
+    }
+    receipt.memory.sites.clear();
+    let policy = MemoryPolicy { growth_limit_bytes: Some(1 << 20) };
+    let verdict = Verdict::of(judge(&receipt.memory, policy), Vec::new());
+    let said = plain(&terminal::memory(&receipt, &verdict));
+    let line = "- resident: the resident set grew by 8.00 MiB, and 1.00 MiB are allowed (";
+    assert!(said.contains(line) && !said.contains("grows by 0 B"), "{said}");
 }
 
 #[test]

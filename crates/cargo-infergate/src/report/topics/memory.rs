@@ -46,7 +46,7 @@ pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
         row.cells.push(Cell::text(words::sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES)));
     }
     let said = trends.iter().map(|(row, memory)| {
-        format!("{}: {}", words::witness(memory.witness), words::memory_trend(row.outcome, memory))
+        format!("{}: {}", words::witness(memory.witness), words::memory_trend(row, memory))
     });
     let said = said.chain(further(record, &trends)).collect();
     let mut blocks = vec![
@@ -69,7 +69,10 @@ fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
     let place =
         place.map_or_else(String::new, |place| format!(", allocated in {}", printable_within(place, MAX_PLACE_CHARS)));
-    let said = format!("{}: {what} grows by {} a run{place}", row.subject, Unit::Bytes.show(slope));
+    // What grew beyond its limit may have done so in a step.
+    let grew = words::observed(row).filter(|_| row.outcome == Outcome::Growth);
+    let grew = grew.unwrap_or_else(|| format!("{what} grows by {} a run", Unit::Bytes.show(slope)));
+    let said = format!("{}: {grew}{place}", row.subject);
     Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
 }
 

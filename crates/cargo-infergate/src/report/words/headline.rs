@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use infergate_core::case::Phase;
 use infergate_core::printable::printable;
 
-use crate::receipt::{Evidence, Outcome, Reason, Subject, Verdict, VerdictRow};
+use crate::receipt::{Evidence, Outcome, Subject, Verdict, VerdictRow};
 use crate::report::units;
+use crate::report::words::observed;
 
 /// The sentence, on one line and fit for a terminal.
 pub fn of(verdict: &Verdict) -> String {
@@ -76,11 +77,6 @@ fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
 fn noun(verdict: &Verdict) -> &'static str {
     let is_level = |row: &VerdictRow| matches!(&row.subject, Subject::Named(name) if name.source() == "load");
     if cases(verdict).all(is_level) { "load level" } else { "case" }
-}
-
-/// What the leak rule says of itself.
-fn observed(row: &VerdictRow) -> Option<String> {
-    row.reasons.iter().find_map(|reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None })
 }
 
 /// How the cases ended that the sentence says nothing of.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::receipt::{MemoryEvidence, Outcome, Verdict, Witness};
+use crate::receipt::{MemoryEvidence, Outcome, Reason, Verdict, VerdictRow, Witness};
 use crate::report::units;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -22,16 +22,24 @@ pub fn sites(verdict: Option<&Verdict>) -> &'static str {
     if leaks { "Where it leaks" } else { "What stays allocated" }
 }
 
-/// What was found, and what could have been seen: `no leak (1 B a run would be seen)`.
-pub fn memory_trend(outcome: Outcome, memory: &MemoryEvidence) -> String {
+/// What the leak rule says of itself.
+pub fn observed(row: &VerdictRow) -> Option<String> {
+    row.reasons.iter().find_map(|reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None })
+}
+
+/// What was found, and what could have been seen: `no leak (1 B in each run would be seen)`.
+pub fn memory_trend(row: &VerdictRow, memory: &MemoryEvidence) -> String {
     let slope = || format!("{} a run", units::bytes(memory.slope_bytes));
-    let found = match (outcome, memory.kept_bytes) {
+    let found = match (row.outcome, memory.kept_bytes) {
         (Outcome::Pass, _) => "no leak".into(),
-        (Outcome::Plateau, Some(kept)) => format!("grew by {} and levelled off", units::bytes(Some(kept as f64))),
-        (Outcome::Leak | Outcome::Growth, _) => format!("grows by {}", slope()),
+        (Outcome::Plateau, Some(kept)) => format!("grew by {}, no leak shows", units::bytes(Some(kept as f64))),
+        (Outcome::Leak, _) => format!("grows by {}", slope()),
+        // It may be a step, without any slope.
+        (Outcome::Growth, _) => observed(row).unwrap_or_else(|| "grew beyond its limit".into()),
         _ => format!("moved by {}", slope()),
     };
-    let seen = memory.smallest_leak_bytes.map(|bytes| format!(" ({} a run would be seen)", units::bytes(Some(bytes))));
+    let seen =
+        memory.smallest_leak_bytes.map(|bytes| format!(" ({} in each run would be seen)", units::bytes(Some(bytes))));
     found + &seen.unwrap_or_default()
 }
 

@@ -199,9 +199,9 @@ fn a_pass_says_what_would_have_shown() {
         vec![same("decode/p128"), within(none(1.0)), same("prefill/p8"), within(wide), heap, resident.clone()],
         vec![],
         "2 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs \
-         (1 B a run would show)",
+         (1 B in each run would show)",
     );
-    assert_says(vec![resident], vec![], "no leak in 100 runs (10.2 KiB of resident memory a run would show)");
+    assert_says(vec![resident], vec![], "no leak in 100 runs (10.2 KiB of resident memory in each run would show)");
     let blind = TimeEvidence { smallest_slowdown: None, ..none(1.0) };
     assert_says(vec![within(blind)], vec![], "1 case, none slower beyond its limit");
     let stored = TimeEvidence { against: Against::Baseline, threshold: Some(1.15), ..none(1.0) };

@@ -14,7 +14,7 @@ type Timed<'a> = (&'a VerdictRow, &'a TimeEvidence);
 /// A smaller change looks like none.
 const LEAST_CHANGE: f64 = 0.0005;
 
-/// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B a run would show)`;
+/// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`;
 /// before it what head declares as intended, and what is faster.
 pub fn sentence(verdict: &Verdict) -> String {
     let of = |outcome: Outcome| verdict.rows.iter().filter(|row| row.outcome == outcome).collect::<Vec<&VerdictRow>>();
@@ -182,7 +182,7 @@ fn memory(verdict: &Verdict) -> Option<String> {
         .collect();
     let (row, memory) = followed.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(followed.first())?;
     // How far a plateau is one stands in its own words.
-    let plateau = || observed(row).unwrap_or_else(|| "memory grew and levelled off".into());
+    let plateau = || observed(row).unwrap_or_else(|| "memory grew, and no leak shows".into());
     Some(if row.outcome == Outcome::Plateau { plateau() } else { unleaked(memory) })
 }
 
@@ -191,7 +191,7 @@ fn unleaked(memory: &MemoryEvidence) -> String {
     let resident = if memory.witness == Witness::Resident { " of resident memory" } else { "" };
     let seen = memory
         .smallest_leak_bytes
-        .map_or_else(String::new, |bytes| format!(" ({}{resident} a run would show)", units::bytes(Some(bytes))));
+        .map_or_else(String::new, |bytes| format!(" ({}{resident} in each run would show)", units::bytes(Some(bytes))));
     format!("no leak{runs}{seen}")
 }
 
