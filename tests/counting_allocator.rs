@@ -3,7 +3,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use infergate::memory::{CountingAllocator, heap};
+use infergate::engine::{Engine, EngineInfo, Result, TokenId};
+use infergate::measure::prepare;
+use infergate::memory::{CountingAllocator, allocations, count, heap};
 
 /// A size nobody else asks for.
 const SIZE: usize = 123_457;
@@ -35,6 +37,39 @@ unsafe impl GlobalAlloc for Own {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<Own> = CountingAllocator::new(Own);
 
+/// Reads a prompt into a buffer that is too large, gives the rest of it back, and makes it larger again.
+struct Resizing;
+
+impl Engine for Resizing {
+    fn info(&self) -> EngineInfo {
+        EngineInfo { name: "resizing".into(), model: "none".into(), context_tokens: 16, vocab_tokens: 16, ..EngineInfo::default() }
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        let mut buffer = Vec::with_capacity(SIZE);
+        buffer.extend_from_slice(prompt);
+        buffer.shrink_to_fit();
+        buffer.reserve_exact(2 * SIZE);
+        Ok(buffer.capacity().min(1) as TokenId)
+    }
+
+    fn next(&mut self) -> Result<TokenId> {
+        Ok(1)
+    }
+}
+
+/// A place says as many bytes as the counter that it explains.
+fn places_say_what_the_counters_say() {
+    let case = "prefill/p4".parse().expect("a case");
+    let prepared = prepare(&mut Resizing, case, vec![0; 4]).expect("an output");
+    let counted = count(&mut Resizing, &prepared, 3).expect("counters").counters;
+    let places = allocations(&mut Resizing, &prepared).expect("places");
+    let bytes: f64 = places.iter().map(|place| place.bytes).sum();
+    let counter = counted["allocated_bytes_per_prefill"];
+    // The test harness allocates a little on threads of its own.
+    assert!((bytes - counter.min as f64).abs() < SIZE as f64, "{bytes} at the places, {counter:?} counted");
+}
+
 #[test]
 fn every_call_reaches_the_allocator_below_and_is_counted() {
     let before = heap().expect("this process counts");
@@ -50,4 +85,5 @@ fn every_call_reaches_the_allocator_below_and_is_counted() {
     assert_eq!(SEEN.load(Relaxed), 0);
     assert!(after.live_bytes < before.live_bytes + SIZE as u64, "{after:?} after {before:?}");
     assert!(after.peak_bytes >= with.live_bytes);
+    places_say_what_the_counters_say();
 }

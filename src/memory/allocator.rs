@@ -181,7 +181,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         // SAFETY: as above.
         let moved = unsafe { self.inner.realloc(pointer, layout, size) };
         if moved.is_null() {
-            sites::allocated(pointer, layout.size());
+            sites::allocated(pointer, layout.size(), 0);
         } else {
             ALLOCATIONS.0.fetch_add(1, Relaxed);
             RELEASES.0.fetch_add(1, Relaxed);
@@ -193,7 +193,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
             } else {
                 LIVE_BYTES.0.fetch_sub((layout.size() - size) as u64, Relaxed);
             }
-            sites::allocated(moved, size);
+            // What was there before was made before, as the counters have it.
+            sites::allocated(moved, size, size.saturating_sub(layout.size()));
         }
         moved
     }
@@ -202,6 +203,6 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
 fn note_allocation(pointer: *mut u8, bytes: usize) {
     if !pointer.is_null() {
         allocated(bytes);
-        sites::allocated(pointer, bytes);
+        sites::allocated(pointer, bytes, bytes);
     }
 }

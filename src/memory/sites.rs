@@ -132,10 +132,10 @@ pub(super) fn paused<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Called for every allocation.
-pub(super) fn allocated(pointer: *mut u8, bytes: usize) {
+/// Called for every allocation, of `live_bytes`, of which `made_bytes` are new.
+pub(super) fn allocated(pointer: *mut u8, live_bytes: usize, made_bytes: usize) {
     if ON.load(Relaxed) {
-        keep(pointer as usize, bytes);
+        keep(pointer as usize, live_bytes, made_bytes);
     }
 }
 
@@ -151,13 +151,13 @@ pub(super) fn released(pointer: *mut u8) {
 }
 
 #[cold]
-fn keep(pointer: usize, bytes: usize) {
+fn keep(pointer: usize, live_bytes: usize, made_bytes: usize) {
     unless_busy(|| {
         let addresses = return_addresses();
         let note = |kept: &mut Kept, stack: usize| {
-            kept.live.insert(pointer, Live { run: kept.run, bytes, stack });
+            kept.live.insert(pointer, Live { run: kept.run, bytes: live_bytes, stack });
             let (blocks, all_bytes) = kept.made.entry(stack).or_default();
-            (*blocks, *all_bytes) = (*blocks + 1, *all_bytes + bytes);
+            (*blocks, *all_bytes) = (*blocks + 1, *all_bytes + made_bytes);
         };
         if let Ok(mut kept) = KEPT.lock() {
             let known = kept.as_mut().and_then(|kept| kept.stacks.get(&addresses).copied().map(|stack| (kept, stack)));
