@@ -3,7 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use infergate::engine::{Engine, EngineInfo, Result, TokenId};
+use anyhow::Result;
+use infergate::engine::{Engine, EngineInfo, TokenId};
 use infergate::measure::prepare;
 use infergate::memory::{CountingAllocator, allocations, count, heap};
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cargo_infergate::receipt::Receipt;
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
+use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
 use infergate_core::worker::Program;
@@ -87,6 +88,24 @@ fn probes_that_hang_hold_nothing_up() {
     let mut cancel = |_: &Progress| cancelled.store(true, Ordering::Relaxed);
     let error = suite::run(&request, &mut |_| {}, &mut cancel, &cancelled).expect_err("interrupted");
     assert!(error.to_string().contains("nothing was measured"), "{error}");
+}
+
+/// What is known now and then ends in one line, and not never.
+#[cfg(unix)]
+#[test]
+fn a_memory_that_is_no_longer_known_ends_the_phase() {
+    let forgets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/forgets.sh");
+    let request = MemoryRequest {
+        worker: Program::new(forgets, None, None),
+        load: LoadRequest { model: "m".into(), ..LoadRequest::default() },
+        counted: Vec::new(),
+        case: "generate/p2-o2".parse().expect("a case"),
+        runs: 20,
+        prompt_text: None,
+    };
+    let phase = memory::run(&request, &mut |_| Ok(()), &mut |_| {}, &AtomicBool::new(false));
+    let said = format!("{:#}", phase.expect_err("nothing is left to follow"));
+    assert!(said.contains("neither the heap nor the resident set is known after run 11, and was before"), "{said}");
 }
 
 #[test]

@@ -194,9 +194,11 @@ fn follow(
             show(&format!("memory, {wanted} runs: {run} done"), WARM_UP_RUNS + run.min(request.runs));
             let state = client.memory(Some(request.case))?;
             receipt.memory.runs.push(&state.sample);
-            if receipt.memory.runs.len() == run {
+            // A column with a gap is gone, and with the last one all that was seen.
+            if receipt.memory.runs.len() <= run {
+                let since = if run > 0 { format!(" after run {}, and was before", run + 1) } else { String::new() };
                 return Err(WorkerError::Failed(anyhow!(
-                    "neither the heap nor the resident set is known; install infergate's CountingAllocator in the worker"
+                    "neither the heap nor the resident set is known{since}; install infergate's CountingAllocator in the worker"
                 )));
             }
             if (run + 1) % RUNS_BETWEEN_KEEPS == 0 {
