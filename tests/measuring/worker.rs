@@ -194,3 +194,13 @@ fn a_file_that_is_rebuilt_shows_and_one_that_is_touched_does_not() {
         assert!(error.contains(why), "{error}");
     }
 }
+#[test]
+fn an_output_that_is_not_the_one_of_an_earlier_process_is_invalid() {
+    let mut client = spawn("newer");
+    load(&mut client).expect("loads");
+    client.prepare(case("decode/p1"), Some(vec![7, 7])).expect("the same");
+    let error = client.prepare(case("decode/p1"), Some(vec![7, 8])).expect_err("another");
+    let text = error.to_string();
+    assert!(matches!(error, WorkerError::Invalid(_)) && text.contains("decode/p1: output token 2"), "{text}");
+}
+

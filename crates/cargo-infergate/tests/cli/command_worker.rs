@@ -25,9 +25,13 @@ fn an_engine_in_python_is_a_worker() {
         let case: Case = id.parse().expect("a case");
         let said = client.prepare(case, None).expect("an output").output.ids;
         assert_eq!(said.len(), ids, "{id}");
-        assert_eq!(client.prepare(case, None).expect("again").output.ids, said, "{id}");
+        assert_eq!(client.prepare(case, Some(said.clone())).expect("again").output.ids, said, "{id}");
         let samples = client.sample(case, 2, 1).expect("samples").samples_ns;
         assert!(samples.len() == 2 && samples.iter().all(|sample| sample.len() == times), "{id}: {samples:?}");
+        let other = client.prepare(case, Some(vec![256; ids])).expect_err("it says what it said");
+        assert!(matches!(&other, WorkerError::Invalid(why) if why.contains("not the same in every run")), "{other}");
+        let samples = client.sample(case, 1, 1).expect_err("it was prepared for another output");
+        assert!(matches!(samples, WorkerError::Invalid(_)), "{samples}");
     }
 }
 

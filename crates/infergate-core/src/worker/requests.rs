@@ -9,7 +9,7 @@ use super::{
     TextReply, TurnReply, WorkerError,
 };
 use crate::case::{BenchName, Case, Phase};
-use crate::engine::{LoadRequest, TokenId};
+use crate::engine::{LoadRequest, TokenId, first_difference};
 use crate::printable::printable;
 use crate::receipt::{
     AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256,
@@ -73,7 +73,7 @@ impl Client<'_> {
     /// Verifies a case's output and warms it up; with the output of an earlier process in `known` it only warms up.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// As [`load`](Self::load); [`WorkerError::Invalid`] where the output is not the `known` one.
     #[inline]
     pub fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>) -> Result<PreparedReply, WorkerError> {
         self.prepare_as(case, known, None)
@@ -97,7 +97,8 @@ impl Client<'_> {
         known: Option<Vec<TokenId>>,
         feed: Option<Vec<TokenId>>,
     ) -> Result<PreparedReply, WorkerError> {
-        let (reply, _): (PreparedReply, _) = self.ask(&Request::Prepare { case: self.own_name(case), known, feed })?;
+        let request = Request::Prepare { case: self.own_name(case), known: known.clone(), feed };
+        let (reply, _): (PreparedReply, _) = self.ask(&request)?;
         let output = &reply.output;
         let tokens = output.ids.len();
         if !case.can_have_ids(tokens) {
@@ -116,6 +117,7 @@ impl Client<'_> {
         if let Some(error) = output.fingerprint.as_ref().and_then(|print| print.validate(tokens).err()) {
             return Err(self.broken(&format!("gave {error} of {case}")));
         }
+        known.map_or(Ok(()), |known| ensure_same(case, &known, &output.ids))?;
         Ok(reply)
     }
 
@@ -335,4 +337,14 @@ impl Client<'_> {
         }
         self.honesty.note(case, reported_ns, waited, set_up).map_err(WorkerError::Invalid)
     }
+}
+
+/// A worker may compute the whole output again, and not compare it.
+fn ensure_same(case: Case, known: &[TokenId], ids: &[TokenId]) -> Result<(), WorkerError> {
+    let Some(at) = first_difference(known, ids) else { return Ok(()) };
+    let (what, it) = match case {
+        Case::Bench(_) => ("its output".to_owned(), "bench"),
+        _ => (format!("output token {}", at + 1), "engine"),
+    };
+    Err(WorkerError::Invalid(format!("{case}: {what} is not the same in two processes; make the {it} deterministic")))
 }
