@@ -34,6 +34,18 @@ fn load(client: &mut Client) -> Result<(), WorkerError> {
     client.load(&LoadRequest { model: "m".into(), ..LoadRequest::default() }, None).map(|_| ())
 }
 
+/// What becomes of a worker that says hello and then does what a shell is told, by `commands`.
+fn after_hello(commands: &str) -> Client<'static> {
+    spawn_at(&script("told"), commands, Patience::default()).expect("says hello").0
+}
+
+/// The answer to `load` of an engine with such a context.
+fn loaded(context_tokens: u64) -> String {
+    format!(
+        r#"{{"ok":{{"engine":{{"name":"s","version":"1","model":"m","dtype":"none","context_tokens":{context_tokens},"vocab_tokens":9}},"load_ns":1}}}}"#
+    )
+}
+
 /// The one line of an error that must be a broken protocol.
 #[track_caller]
 fn broken<T>(result: Result<T, WorkerError>) -> String {
@@ -107,6 +119,40 @@ fn a_worker_that_closes_its_output_is_not_waited_for() {
 }
 
 #[test]
+fn a_dead_worker_is_noticed_though_what_it_started_holds_its_output_open() {
+    let error = load(&mut after_hello("read -r _; sleep 1000 & kill -KILL $$")).expect_err("killed");
+    assert!(matches!(&error, WorkerError::Died(why) if why.contains("signal: 9")), "{error:?}");
+}
+
+#[test]
+fn an_engine_that_ends_the_process_is_not_told_of_criterion() {
+    let error = load(&mut after_hello("exit 0")).expect_err("ended");
+    let said = "ended before it answered (exit status: 0); nothing in it may end the process";
+    assert!(matches!(&error, WorkerError::Died(why) if why.contains(said)), "{error:?}");
+}
+
+#[test]
+fn a_worker_may_remove_what_it_made_at_the_end_of_its_input_and_one_that_does_not_end_is_not_waited_for_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let left = folder.path().join("left");
+    let tidies = format!("read -r _; : > '{0}'; echo '{1}'; cat > /dev/null; rm '{0}'", left.display(), loaded(64));
+    let mut client = after_hello(&tidies);
+    load(&mut client).expect("loads");
+    assert!(left.exists());
+    drop(client);
+    assert!(!left.exists(), "it was not waited for");
+
+    let lingers = |program: &Path| {
+        let file = WorkerFile::open(program).expect("a file");
+        let request = LoadRequest { model: "fake:".into(), ..LoadRequest::default() };
+        drop(Client::spawn(&file, &request, Patience::default(), &NEVER).expect("says hello"));
+        file.program().lingers.load(Ordering::Relaxed)
+    };
+    assert!(lingers(&script("silent")));
+    assert!(!lingers(&crate::support::example("fake_engine")), "an engine in Rust ends with its input");
+}
+
+#[test]
 fn names_that_would_move_the_cursor_are_refused() {
     let text = broken(load(&mut spawn("colours")));
     assert!(text.contains("control characters"), "{text}");
@@ -144,6 +190,16 @@ fn answers_of_another_size_or_shape_are_refused() {
     assert!(broken(client.sample(case("decode/p1"), 4, 1)).contains("with 0 times"));
     assert!(broken(client.turn(case("generate/p1-o2"), 2, 0.0)).contains("0 tokens"));
     assert!(broken(client.memory(None)).contains("one of `ok`, `error` and `invalid`"));
+}
+
+#[test]
+fn an_output_that_is_not_the_one_of_an_earlier_process_is_invalid() {
+    let mut client = spawn("newer");
+    load(&mut client).expect("loads");
+    client.prepare(case("decode/p1"), Some(vec![7, 7])).expect("the same");
+    let error = client.prepare(case("decode/p1"), Some(vec![7, 8])).expect_err("another");
+    let text = error.to_string();
+    assert!(matches!(error, WorkerError::Invalid(_)) && text.contains("decode/p1: output token 2"), "{text}");
 }
 
 #[test]
@@ -194,13 +250,3 @@ fn a_file_that_is_rebuilt_shows_and_one_that_is_touched_does_not() {
         assert!(error.contains(why), "{error}");
     }
 }
-#[test]
-fn an_output_that_is_not_the_one_of_an_earlier_process_is_invalid() {
-    let mut client = spawn("newer");
-    load(&mut client).expect("loads");
-    client.prepare(case("decode/p1"), Some(vec![7, 7])).expect("the same");
-    let error = client.prepare(case("decode/p1"), Some(vec![7, 8])).expect_err("another");
-    let text = error.to_string();
-    assert!(matches!(error, WorkerError::Invalid(_)) && text.contains("decode/p1: output token 2"), "{text}");
-}
-

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use crate::relay::Relay;
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A worker that has processes of its own to end has so long, and one of benches that has to remove what these made.
+/// A worker has so long to remove what it made once its input has ended, and so long to end processes of its own.
 const END: Duration = Duration::from_secs(2);
 
 static VIRTUAL_CLOCKS: AtomicBool = AtomicBool::new(false);
@@ -41,7 +42,7 @@ pub fn trust_virtual_clocks() {
 
 /// A fresh worker process. It ends when this is dropped, with what it started in its process group.
 pub struct Client<'a> {
-    name: String,
+    pub(super) name: String,
     process: Group,
     pipes: Pipes,
     /// What it says to people.
@@ -51,6 +52,8 @@ pub struct Client<'a> {
     cancelled: &'a AtomicBool,
     /// It starts processes of its own, which it has to end.
     has_child: bool,
+    /// As [`Program::lingers`](super::Program::lingers).
+    lingers: Arc<AtomicBool>,
     /// The number of the request last sent.
     last_id: u64,
     pub(super) honesty: Honesty,
@@ -102,6 +105,7 @@ impl<'a> Client<'a> {
             patience,
             cancelled,
             has_child: file.program().launcher.is_some(),
+            lingers: Arc::clone(&file.program().lingers),
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
@@ -210,6 +214,7 @@ impl<'a> Client<'a> {
     /// The line that comes within `limit` of `start`.
     fn wait(&mut self, start: Instant, limit: Duration) -> Result<String, WorkerError> {
         let mut awake = Awake::default();
+        let mut has_ended = false;
         loop {
             if self.cancelled.load(Ordering::Relaxed) {
                 self.end();
@@ -221,8 +226,10 @@ impl<'a> Client<'a> {
                 Ok(Event::Line { .. }) => return Err(self.broken("wrote more than one line for one request")),
                 Ok(event) => return Err(self.no_line(event)),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                // What it started may hold its output open. What it said itself came between the two looks.
+                Err(RecvTimeoutError::Timeout) if has_ended => return Err(self.died()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.hangs(limit)),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => has_ended = self.process.has_ended(),
             }
         }
     }
@@ -249,7 +256,7 @@ impl<'a> Client<'a> {
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
-        self.end();
+        self.kill();
         self.hear_out();
         WorkerError::Hung(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
@@ -258,12 +265,19 @@ impl<'a> Client<'a> {
         ))
     }
 
-    /// Ends it. One that was started behind another program has that to tell first; nothing that an engine does is worth waiting for.
+    /// Ends it. At the end of its input it has a moment to remove what it made; an engine is not waited for when the user wants an end.
     fn end(&mut self) {
-        if self.can(Capability::WarmUp) {
+        let may_tidy = self.can(Capability::WarmUp) || !self.cancelled.load(Ordering::Relaxed);
+        if may_tidy && !self.lingers.load(Ordering::Relaxed) {
             self.pipes.close();
             self.process.wait_for(END);
+            self.lingers.fetch_or(!self.process.has_ended(), Ordering::Relaxed);
         }
+        self.kill();
+    }
+
+    /// Ends it now. One that was started behind another program has that to tell first.
+    fn kill(&mut self) {
         if self.has_child {
             self.process.ask_to_end(END);
         }
@@ -281,7 +295,8 @@ impl<'a> Client<'a> {
     }
 
     fn died(&mut self) -> WorkerError {
-        exit::reason(&self.name, &mut self.process, self.words.as_ref())
+        let may_be_benches = self.capabilities.is_empty() || self.can(Capability::WarmUp);
+        exit::reason(&self.name, may_be_benches, &mut self.process, self.words.as_ref())
     }
 }
 

@@ -8,8 +8,9 @@ use super::WorkerError;
 use crate::process::Group;
 use crate::relay::Relay;
 
-/// Why `process`, which closed its end, gives no more answers. It is over then, with its group, and all it wrote into `words` is shown.
-pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>) -> WorkerError {
+/// Why `process`, which ended or closed its end, gives no more answers. It is over then, with its group, and all it wrote into `words`
+/// is shown.
+pub fn reason(name: &str, may_be_benches: bool, process: &mut Group, words: Option<&Relay>) -> WorkerError {
     // It may have closed its end and live on; waiting for that one would take for ever.
     for _ in 0..20 {
         if process.has_ended() {
@@ -26,9 +27,12 @@ pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>) -> WorkerE
     let hint = heard().and_then(Relay::hint).map(|hint| format!("; {hint}")).unwrap_or_default();
     let how = match ended {
         Ok(status) if status.success() => {
-            return WorkerError::Died(format!(
-                "{name}: the program ended before it answered (exit status: 0); main has to be criterion_main!, and no bench may end the process"
-            ));
+            let rule = if may_be_benches {
+                "main has to be criterion_main!, and no bench may end the process"
+            } else {
+                "nothing in it may end the process"
+            };
+            return WorkerError::Died(format!("{name}: the program ended before it answered (exit status: 0); {rule}"));
         }
         Ok(status) if interrupted(status) => return WorkerError::Interrupted(format!("{name}: interrupted")),
         Ok(status) => ending(status),

@@ -6,6 +6,8 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
@@ -53,6 +55,8 @@ pub struct Program {
     pub servers: Vec<Launcher>,
     /// What this side puts in front of the names of its benches, where several bench targets are gated together: `parse/`.
     pub bench_prefix: Option<String>,
+    /// Set once a process of it did not end soon after its input had ended: no further one is given the time.
+    pub lingers: Arc<AtomicBool>,
 }
 
 impl Program {
@@ -69,6 +73,7 @@ impl Program {
             variables: Vec::new(),
             servers: Vec::new(),
             bench_prefix: None,
+            lingers: Arc::default(),
         }
     }
 
