@@ -5,7 +5,7 @@ mod prompt;
 mod sampler;
 mod untimed;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::engine::{Engine, TokenId};
 use infergate_core::case::Case;
@@ -71,7 +71,7 @@ pub fn prepare_beside(
         Err(Refusal::Failed(error)) => return Err(error),
         Err(Refusal::Unrepeatable(at)) => return Err(unrepeatable(case, at)),
     };
-    let work = work(engine, case);
+    let work = work(engine, case)?;
     Ok(Prepared { case, prompt, output, work })
 }
 
@@ -98,7 +98,7 @@ pub fn prepare_known(
     if let Some(at) = first_difference(&known[..warm], &begun) {
         return Err(unrepeatable(case, at));
     }
-    let work = work(engine, case);
+    let work = work(engine, case)?;
     let output = Output {
         sha256: output_sha256(&known),
         ids: known,
@@ -125,19 +125,21 @@ fn unrepeatable(case: Case, at: usize) -> anyhow::Error {
     .into()
 }
 
-fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
-    let cost = engine.cost()?;
+fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
+    let Some(cost) = engine.cost() else { return Ok(None) };
     let p = case.prompt_tokens();
     let (reads_prompt, steps) = match case {
         Case::Prefill { .. } => (true, 0),
         Case::Decode { .. } => (false, 1),
         Case::Generate { output_tokens, .. } => (true, output_tokens.saturating_sub(1)),
-        Case::Bench(_) => return None,
+        Case::Bench(_) => return Ok(None),
     };
     let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.prefill_bytes(p)) } else { (0.0, 0.0) };
     let bytes: f64 = (p..p + steps).map(|context| cost.decode_bytes(context)).sum();
     let decode_flops: f64 = (p..p + steps).map(|context| cost.decode_flops(context)).sum();
-    Some(Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) })
+    let work = Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) };
+    // One that is no number could not even be answered.
+    work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; mend what Engine::cost says"))
 }
 
 /// Time to first token in parts, from `text` where the engine has a tokenizer. `load_ns` makes it a cold one.

@@ -3,9 +3,13 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Engine, EngineInfo, Event, Pacing, RequestId, Scheduler, TokenId};
+use infergate_core::receipt::validate::unsound_engine;
 
 /// Tokens the check generates after each prompt.
 const OUTPUT_TOKENS: usize = 6;
+
+/// A prompt that is longer than this is not made to see it refused: it would take the memory.
+const MOST_CONTEXT_TOKENS: usize = 1 << 24;
 
 /// A prompt read at once and one read token by token may round differently: closer than this either may win.
 const NEAR_TIE_LOGITS: f32 = 0.01;
@@ -13,16 +17,28 @@ const NEAR_TIE_LOGITS: f32 = 0.01;
 /// Runs `engine` through every rule of [`Engine`] that can be seen from outside. Leaves it with a short sequence started.
 ///
 /// Uses prompts of up to 12 tokens with ids below [`EngineInfo::vocab_tokens`](super::EngineInfo::vocab_tokens), and one
-/// over-long prompt that must be refused.
+/// over-long prompt that must be refused, where the context is of no more than 16 million tokens.
 ///
 /// # Errors
 /// The first rule that is broken, in one line.
 pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
     let info = engine.info();
-    ensure!(!info.name.is_empty() && !info.model.is_empty(), "info: name and model must not be empty");
+    if let Some(what) = unsound_engine(&info) {
+        bail!("info: {what}");
+    }
     ensure!(info.vocab_tokens > 0, "info: vocab_tokens must be above zero");
     ensure!(info.context_tokens > 20, "info: a context of {} tokens is too short to check", info.context_tokens);
     ensure!(engine.info() == info, "info: two calls differ; it must always be the same");
+    if let Some(cost) = engine.cost() {
+        let amounts = [
+            cost.decode_bytes_fixed,
+            cost.decode_bytes_per_context_token,
+            cost.prefill_flops_per_token,
+            cost.prefill_flops_per_pair,
+        ];
+        let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+        ensure!(amounts.iter().all(is_amount), "cost: each amount must be a number from zero, not {amounts:?}");
+    }
 
     let (a, b) = (prompt(12, 1, info.vocab_tokens), prompt(5, 2, info.vocab_tokens));
     let first = generate(engine, &a)?;
@@ -76,7 +92,7 @@ pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
 fn check_refusals(engine: &mut dyn Engine, context_tokens: usize, vocab_tokens: usize) -> Result<()> {
     ensure!(engine.start(&[]).is_err(), "start: an empty prompt must be an error");
     ensure!(
-        engine.start(&prompt(context_tokens + 1, 3, vocab_tokens)).is_err(),
+        context_tokens > MOST_CONTEXT_TOKENS || engine.start(&prompt(context_tokens + 1, 3, vocab_tokens)).is_err(),
         "start: a prompt beyond the context of {context_tokens} must be an error"
     );
     Ok(())

@@ -8,8 +8,8 @@ use anyhow::Result;
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{
-    Engine, EngineFactory, EngineInfo, Event, FakeEngine, LoadRequest, RequestId, RoundRobin, Scheduler, Step, TokenId,
-    check_contract,
+    Cost, Engine, EngineFactory, EngineInfo, Event, FakeEngine, LoadRequest, RequestId, RoundRobin, Scheduler, Step,
+    TokenId, check_contract,
 };
 
 fn fake(script: FakeScript) -> FakeEngine {
@@ -32,13 +32,21 @@ enum Fault {
     NeverFinishes,
     OtherTokens,
     CancelsNothing,
+    Boundless,
+    CostsLess,
 }
 
 struct Faulty(FakeEngine, Fault);
 
 impl Engine for Faulty {
     fn info(&self) -> EngineInfo {
-        self.0.info()
+        let info = self.0.info();
+        if self.1 == Fault::Boundless { EngineInfo { context_tokens: usize::MAX, ..info } } else { info }
+    }
+
+    fn cost(&self) -> Option<Cost> {
+        let cost = self.0.cost()?;
+        Some(if self.1 == Fault::CostsLess { Cost { decode_bytes_fixed: f64::NAN, ..cost } } else { cost })
     }
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
@@ -120,6 +128,8 @@ fn a_broken_rule_of_the_wide_door_is_named() {
         (Fault::NeverFinishes, "step: token 6 is wrong about being the last"),
         (Fault::OtherTokens, "step: token 4 beside other requests is not the one the engine gives alone"),
         (Fault::CancelsNothing, "cancel: did not free the slot"),
+        (Fault::Boundless, "info: the engine's context_tokens is 18446744073709551615"),
+        (Fault::CostsLess, "cost: each amount must be a number from zero"),
     ] {
         let script = FakeScript { logits_off_by: Some(0.0), ..FakeScript::default() };
         let error = check_contract(&mut Faulty(fake(script), fault)).expect_err(expected);

@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::limits::{MAX_CASES, MAX_NOTES, MAX_NUMBER, MAX_PROCESSES, MAX_RATE, MAX_SAMPLES, at_most, in_range, sound};
-use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt, TtftParts};
+use super::limits::{MAX_CASES, MAX_NOTES, MAX_NUMBER, MAX_PROCESSES, MAX_RATE, MAX_SAMPLES, at_most, in_range};
+use super::{CaseRecord, Counter, MemoryRecord, Output, ProbePair, ProcessSamples, Receipt, TtftParts, Work};
 use crate::case::Case;
 use crate::engine::EngineInfo;
 
@@ -55,22 +55,37 @@ impl CaseRecord {
     pub fn validate(&self, partial: bool) -> Result<()> {
         validate_samples(self.id, &self.processes, partial)?;
         let id = self.id;
-        let work = self.work.iter();
-        let work = work.flat_map(|work| [Some(work.bytes), Some(work.flops), work.all_bytes, work.all_flops]);
-        sound(work.flatten(), format_args!("{id}: its work"))?;
+        if let Some(what) = self.work.as_ref().and_then(Work::unsound) {
+            bail!("{id}: its work: {what}; measure again");
+        }
         validate_exact(self.id, &self.output, &self.counters)
     }
 }
 
-/// Refuses an engine or model without a name.
+/// Refuses what no engine can say of itself.
 ///
 /// # Errors
-/// When one is empty.
+/// Naming the first of it.
 pub fn validate_engine(engine: &EngineInfo) -> Result<()> {
-    ensure!(!engine.name.is_empty() && !engine.model.is_empty(), "engine or model has no name; measure again");
-    at_most(engine.settings.len(), MAX_NOTES, "engine settings")?;
-    let sizes = [engine.parameters, engine.weight_bytes].into_iter().flatten();
-    in_range(sizes.chain([engine.context_tokens as u64, engine.vocab_tokens as u64]), "engine")
+    unsound_engine(engine).map_or(Ok(()), |what| Err(anyhow!("{what}; measure again")))
+}
+
+/// The first thing that no engine can say of itself.
+pub fn unsound_engine(engine: &EngineInfo) -> Option<String> {
+    if engine.name.is_empty() || engine.model.is_empty() {
+        return Some("engine or model has no name".into());
+    }
+    let sizes = [
+        ("parameters", engine.parameters),
+        ("weight_bytes", engine.weight_bytes),
+        ("context_tokens", Some(engine.context_tokens as u64)),
+        ("vocab_tokens", Some(engine.vocab_tokens as u64)),
+        ("number of settings", Some(engine.settings.len() as u64)),
+    ];
+    let most = |what: &str| if what.ends_with("settings") { MAX_NOTES as u64 } else { MAX_NUMBER };
+    let (what, number) =
+        sizes.into_iter().find_map(|(what, number)| Some((what, number.filter(|n| *n > most(what))?)))?;
+    Some(format!("the engine's {what} is {number}, and {} is the most", most(what)))
 }
 
 fn validate_starts(name: &str, starts: &[TtftParts]) -> Result<()> {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::MAX_RATE;
+
 /// Work of one sample that no implementation can avoid.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -19,6 +21,20 @@ pub struct Work {
 }
 
 impl Work {
+    /// The first amount that is none: no number, below zero, or beyond anything a machine does.
+    pub fn unsound(&self) -> Option<String> {
+        let amounts = [
+            ("bytes", Some(self.bytes)),
+            ("flops", Some(self.flops)),
+            ("all_bytes", self.all_bytes),
+            ("all_flops", self.all_flops),
+        ];
+        let (name, amount) = amounts
+            .into_iter()
+            .find_map(|(name, amount)| Some((name, amount.filter(|it| !(0.0..=MAX_RATE).contains(it))?)))?;
+        Some(format!("{name} is {amount}, which is no number from 0 to {MAX_RATE:e}"))
+    }
+
     /// Operations for each byte, which says whether memory or arithmetic is the limit. `None` where it is not known.
     pub fn intensity_flops_per_byte(&self) -> Option<f64> {
         let intensity = self.all_flops? / self.all_bytes?;

@@ -11,8 +11,9 @@ use super::{
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId, first_difference};
 use crate::printable::printable;
+use crate::receipt::validate::unsound_engine;
 use crate::receipt::{
-    AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, output_sha256,
+    AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, Work, output_sha256,
 };
 
 /// Sentences, counters and places of a leak in one answer: more are no answer but an attempt to fill the memory.
@@ -33,6 +34,9 @@ impl Client<'_> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
         let (mut loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
+        if let Some(what) = unsound_engine(&loaded.engine) {
+            return Err(self.unsound(&format!("{what}; mend what the engine says of itself (Engine::info)")));
+        }
         self.ensure_at_most(MOST_BENCHES, "benches", loaded.benches.len())?;
         self.rename(&mut loaded.benches)?;
         Ok(loaded)
@@ -114,8 +118,16 @@ impl Client<'_> {
                 self.broken(&format!("gave {} logit margins for {tokens} tokens of {case}", output.top2_margins.len()))
             );
         }
+        if !output.top2_margins.iter().flatten().all(|margin| margin.is_finite()) {
+            return Err(self.broken(&format!("gave a logit margin of {case} that is no finite number")));
+        }
         if let Some(error) = output.fingerprint.as_ref().and_then(|print| print.validate(tokens).err()) {
             return Err(self.broken(&format!("gave {error} of {case}")));
+        }
+        if let Some(what) = reply.work.as_ref().and_then(Work::unsound) {
+            return Err(self.unsound(&format!(
+                "{case}: the work's {what}; mend what the engine says that it costs (Engine::cost)"
+            )));
         }
         known.map_or(Ok(()), |known| ensure_same(case, &known, &output.ids))?;
         Ok(reply)
@@ -299,6 +311,11 @@ impl Client<'_> {
             return Err(self.broken(&format!("counted {tokens} tokens in a text of {} bytes", text.len())));
         }
         Ok(tokens)
+    }
+
+    /// What no receipt may hold: said before anything is measured, not when the receipt is read.
+    fn unsound(&self, what: &str) -> WorkerError {
+        WorkerError::Protocol(format!("{}: {}", self.name, printable(what)))
     }
 
     fn ensure_few(&self, what: &str, entries: usize) -> Result<(), WorkerError> {
