@@ -142,7 +142,40 @@ fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
     work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; mend what Engine::cost says"))
 }
 
-/// Time to first token in parts, from `text` where the engine has a tokenizer. `load_ns` makes it a cold one.
+/// What a cold start has before its prompt is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Cold {
+    /// Model load.
+    pub load_ns: u64,
+    /// As [`first_tokenize_ns`].
+    pub tokenize_ns: Option<u64>,
+}
+
+/// The time of tokenizing a part of `text` of about so many tokens, nanoseconds; `None` without a tokenizer. Asked before anything else
+/// is tokenized it is that of a cold start, which compiles expressions and fills caches. How many tokens a text has is known only
+/// behind it, so four bytes are taken for one.
+///
+/// # Errors
+/// When the tokenizer fails.
+pub fn first_tokenize_ns(engine: &dyn Engine, clock: &dyn Clock, text: &str, tokens: usize) -> Result<Option<u64>> {
+    let bytes = tokens.saturating_mul(4);
+    let mut part = String::new();
+    for letter in text.chars().cycle() {
+        if part.len() + letter.len_utf8() > bytes {
+            break;
+        }
+        part.push(letter);
+    }
+    tokenize_ns(engine, clock, &part)
+}
+
+fn tokenize_ns(engine: &dyn Engine, clock: &dyn Clock, text: &str) -> Result<Option<u64>> {
+    let start_ns = clock.now_ns();
+    let ids = engine.tokenize(text)?;
+    Ok(ids.map(|_| clock.now_ns() - start_ns))
+}
+
+/// Time to first token in parts, from text where the engine has a tokenizer; with `cold` that of a cold start.
 ///
 /// # Errors
 /// When the engine fails.
@@ -150,17 +183,15 @@ pub fn ttft_parts(
     engine: &mut dyn Engine,
     clock: &dyn Clock,
     prompt: &[TokenId],
-    load_ns: Option<u64>,
+    cold: Option<Cold>,
 ) -> Result<TtftParts> {
-    // The text whose tokens the prompt is; cutting it can merge or split a token at the very end, so only its time is used.
-    let text = engine.detokenize(prompt)?;
-    let tokenize_ns = match &text {
-        Some(text) => {
-            let start_ns = clock.now_ns();
-            engine.tokenize(text)?;
-            Some(clock.now_ns() - start_ns)
+    let (load_ns, tokenize_ns) = match cold {
+        Some(cold) => (Some(cold.load_ns), cold.tokenize_ns),
+        // The text whose tokens the prompt is; cutting it can merge or split a token at the very end, so only its time is used.
+        None => {
+            let text = engine.detokenize(prompt)?;
+            (None, text.map_or(Ok(None), |text| tokenize_ns(engine, clock, &text))?)
         }
-        None => None,
     };
     let start_ns = clock.now_ns();
     engine.start(prompt)?;

@@ -34,8 +34,10 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
     let mut recorder = Recorder::new(config, engine.as_ref());
     if let Some(case) = cases.iter().find(|case| measured && arguments.names(&case.to_string())) {
+        let tokenize_ns = measure::first_tokenize_ns(engine.as_ref(), &clock, &text, case.prompt_tokens())?;
         let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
-        recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(load_ns))?);
+        let cold = measure::Cold { load_ns, tokenize_ns };
+        recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(cold))?);
         recorder.warm(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
     }
 

@@ -77,9 +77,16 @@ impl Measured for Worker<'_> {
         let clock = self.clock;
         let loaded = self.loaded()?;
         loaded.sampler.forget();
+        let cold = match loaded.load_ns.take() {
+            Some(load_ns) => {
+                let text = loaded.prompt_text();
+                let tokenize_ns = measure::first_tokenize_ns(loaded.engine.as_ref(), clock, text, prompt_tokens)?;
+                Some(measure::Cold { load_ns, tokenize_ns })
+            }
+            None => None,
+        };
         let prompt = loaded.prompt(prompt_tokens)?;
-        let load_ns = loaded.load_ns.take();
-        measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, load_ns)
+        measure::ttft_parts(loaded.engine.as_mut(), clock, &prompt, cold)
     }
 
     fn prepare(&mut self, case: Case, known: Ids, feed: Ids) -> Result<PreparedReply> {
@@ -168,9 +175,12 @@ impl Worker<'_> {
 }
 
 impl LoadedEngine {
+    fn prompt_text(&self) -> &str {
+        self.prompt_text.as_deref().unwrap_or(prompt::TEXT)
+    }
+
     fn prompt(&self, tokens: usize) -> Result<Vec<TokenId>> {
-        let text = self.prompt_text.as_deref().unwrap_or(prompt::TEXT);
-        measure::fixed_prompt(self.engine.as_ref(), text, tokens, self.seed)
+        measure::fixed_prompt(self.engine.as_ref(), self.prompt_text(), tokens, self.seed)
     }
 
     fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>, feed: Option<&[TokenId]>) -> Result<&Prepared> {
