@@ -106,6 +106,9 @@ pub struct Step {
 /// - [`start`](Engine::start) forgets all that came before. Clearing caches belongs to `start`, but an engine may do it
 ///   lazily; it must not depend on what ran before.
 /// - Beyond [`EngineInfo::context_tokens`] both return an error; they never wrap, truncate or panic.
+///
+/// One more that cannot be seen from outside: between two calls an engine computes nothing, since base and head take turns between
+/// tokens. One that does, as with a thread that decodes ahead, says [`Pacing::Streaming`] in its [`info`](Engine::info).
 pub trait Engine {
     /// Who this is. Cheap, and the same at every call.
     fn info(&self) -> EngineInfo;
