@@ -7,6 +7,7 @@
 
 mod benches;
 mod block;
+pub mod first_pairs;
 pub mod iterations;
 pub mod layouts;
 mod left_out;
@@ -14,9 +15,10 @@ pub mod load_window;
 mod order;
 pub mod pairs;
 mod pilot;
-mod planning;
+pub mod planning;
 mod request;
 mod resume;
+mod started;
 mod windows;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::ensure;
 
@@ -11,33 +11,26 @@ use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
+use super::started::{only_in_head, start};
 use super::windows::Levels;
-use super::{AnchorRequest, PairedRequest, Program, Shard, TurnTokens, Worker, Workers};
+use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::median_threshold;
 use crate::receipt::{
-    AnchorRecord, BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
+    AnchorRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 use crate::suite::fitting;
 use infergate_core::case::Case;
+use infergate_core::clock::MonotonicClock;
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
 use infergate_core::stats::{median, robust_std};
-use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{PreparedReply, WorkerError, ensure_not};
 
-/// The pilot takes this many pairs of a case, or as many as fit [`PILOT_NS`] and a share of the second, but never fewer than the least: two say nothing
-/// of how much pairs vary.
-const PILOT_PAIRS: usize = 64;
-const LEAST_PILOT_PAIRS: usize = 4;
+/// The pilot samples a case for so long, or for its share of the second.
 const PILOT_NS: f64 = 3e9;
 const PILOT_OF_ALL_NS: f64 = 3e10;
-/// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
-const PILOT_PAIRS_OF_MANY: usize = 16;
-
-/// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
-const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
-const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
 pub struct Pilot {
     /// The suite, without blocks.
@@ -50,17 +43,6 @@ pub struct Pilot {
     pub pairs: Pairs,
     /// The time a block will take, nanoseconds.
     pub block_ns: u64,
-}
-
-/// One process of each side, loaded, with the time that took.
-struct Started<'a> {
-    client: Client<'a>,
-    file: WorkerFile,
-    record: SideRecord,
-    load_ns: u64,
-    /// The only cases there are, where they are criterion benches.
-    benches: Vec<Case>,
-    outputs: Vec<PreparedReply>,
 }
 
 /// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable. A bench that
@@ -151,7 +133,7 @@ fn attempt(
         cases.iter().zip(said).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
     };
     let (anchor_client, anchor) =
-        anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.load_ns, anchor.outputs))).unzip();
+        anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.start_ns, anchor.outputs))).unzip();
     let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
     let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
@@ -181,22 +163,26 @@ fn attempt(
         if let Some(cost_ns) = if timed { levels.plan(&mut pair, &mut plan)? } else { None } {
             sampling_ns += cost_ns;
         } else if timed {
-            let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens)
-                .and_then(|()| sample(&mut pair, &plan, &turn_tokens, stepwise, pilot_ns));
+            let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens).and_then(|()| {
+                first_pairs::take(&plan, stepwise, pilot_ns, &MonotonicClock::new(), |pairs| {
+                    pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base, 0, &turn_tokens)
+                })
+            });
             let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
             left_out::ensure_something(request, &plan, &seen)?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
             pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
-            sampling_ns += planning::decide(&mut plan, &seen, cost, cases.len(), request);
+            sampling_ns += planning::decide(&mut plan, &seen, cost, stepwise, cases.len(), request);
         }
         planned.push(plan);
     }
     // Twice the whole output was computed here: nothing a block asks for takes longer.
-    let (mut anchor_worker, mut anchor_side, mut anchor_load_ns) = (None, None, 0);
-    if let (Some((file, record, load_ns, said)), Some(client)) = (anchor, &pair.anchor) {
+    let (mut anchor_worker, mut anchor_side, mut starts_ns) = (None, None, head.start_ns + base.start_ns);
+    if let (Some((file, record, start_ns, said)), Some(client)) = (anchor, &pair.anchor) {
         anchor_worker = Some(Worker { file, patience: client.patience().clone(), outputs: outputs(&said) });
-        (anchor_side, anchor_load_ns) = (Some(record), load_ns);
+        anchor_side = Some(record);
+        starts_ns += start_ns;
         // Of three that take as long as each other, two were counted.
         sampling_ns *= 1.5;
     }
@@ -205,7 +191,30 @@ fn attempt(
         head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
         anchor: anchor_worker,
     };
-    let mut receipt = PairedReceipt {
+    // Two models at once might not fit into memory.
+    drop(pair);
+    let room_ns =
+        |fixed_ns| planning::room_ns(request, share(request, suite_cases), &planned, begun.elapsed(), fixed_ns);
+    starts_ns = planning::starts_ns(
+        starts_ns,
+        room_ns(0.0).filter(|_| !request.quick && planned.iter().any(|case| case.timed)),
+        || {
+            say("pilot: loading once more");
+            let anchor = request.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
+            let programs = [(Who::Head, Some(&request.head)), (Who::Base, Some(&request.base)), (Who::Anchor, anchor)];
+            let starts = programs.into_iter().filter_map(|(who, program)| Some((who, program?)));
+            starts
+                .map(|(who, program)| Ok(start(request, who, program, cancelled)?.0.start_ns))
+                .sum::<Result<u64, WorkerError>>()
+        },
+    )?;
+    let planned_ns = pairs.block_ns(&planned);
+    if let Some(room_ns) = room_ns(sampling_ns - planned_ns + starts_ns as f64) {
+        planning::fit(&mut pairs, &mut planned, room_ns, request);
+        sampling_ns -= planned_ns - pairs.block_ns(&planned);
+    }
+    let block_ns = sampling_ns as u64 + starts_ns;
+    let receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
         created: timestamp(),
         partial: false,
@@ -233,19 +242,6 @@ fn attempt(
         explained: Vec::new(),
         allocated: Vec::new(),
     };
-    let loads_ns = head.load_ns + base.load_ns + anchor_load_ns;
-    let planned_ns = pairs.block_ns(&receipt.cases);
-    if let Some(room_ns) = planning::room_ns(
-        request,
-        receipt.share,
-        &receipt.cases,
-        begun.elapsed(),
-        sampling_ns - planned_ns + loads_ns as f64,
-    ) {
-        planning::fit(&mut pairs, &mut receipt.cases, room_ns, request);
-        sampling_ns -= planned_ns - pairs.block_ns(&receipt.cases);
-    }
-    let block_ns = sampling_ns as u64 + loads_ns;
     Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })
 }
 
@@ -278,47 +274,6 @@ fn ensure_few(cases: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start<'a>(
-    request: &PairedRequest,
-    who: Who,
-    program: &Program,
-    cancelled: &'a AtomicBool,
-) -> Result<(Started<'a>, crate::receipt::Machine), WorkerError> {
-    ensure_not(cancelled)?;
-    let name = who.name();
-    let file = program.open().map_err(|error| error.of(name))?;
-    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
-    let spawned = Client::spawn(&file, &request.load, patience, cancelled);
-    let (mut client, hello) = spawned.map_err(|error| match error {
-        WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
-            if who != Who::Head =>
-        {
-            let remedy = "from a revision whose bench target calls infergate::bench::main";
-            WorkerError::NotComparable(format!(
-                "{name} does not speak the worker protocol ({why}); build {name} {remedy}"
-            ))
-        }
-        error => error.of(name),
-    })?;
-    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match who {
-        Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
-        Who::Head => error.of("head"),
-    })?;
-    let (tool, build) = (hello.tool, hello.build);
-    let record = SideRecord {
-        tool,
-        build,
-        engine: loaded.engine,
-        counted: Vec::new(),
-        held: std::collections::BTreeMap::new(),
-        unmatched: Vec::new(),
-    };
-    Ok((
-        Started { client, file, record, load_ns: loaded.load_ns, benches: loaded.benches, outputs: Vec::new() },
-        hello.machine.with_devices(loaded.devices),
-    ))
-}
-
 /// Where base has a bench that was asked for by its name, and head has none: what cannot be compared.
 fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBool) -> Option<WorkerError> {
     if in_head.is_empty() {
@@ -333,12 +288,6 @@ fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBoo
     Some(WorkerError::NotComparable(format!("head has no bench '{name}' any more; leave it out of --cases")))
 }
 
-/// How long a bench may take that was never run. What is started behind a launcher may start something of its own first.
-fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration> {
-    let is_bench = program.launcher.is_none() && program.servers.is_empty();
-    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
-}
-
 /// Another model is another question, however fast it is answered.
 fn ensure_same_model(name: &str, base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
     let (was, is) = (&base.engine, &head.engine);
@@ -351,54 +300,4 @@ fn ensure_same_model(name: &str, base: &SideRecord, head: &SideRecord) -> Result
         return Ok(());
     };
     Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
-}
-
-/// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.
-fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
-    match error {
-        WorkerError::Refused(why) => {
-            let remedy = format!("choose what both can run, or another {name}");
-            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}"))
-        }
-        error => error.of(name),
-    }
-}
-
-/// A few pairs, by which the rest is decided, and what a pair costs: the time it takes by the time that is measured of it. One of
-/// an engine that is not `stepwise` is a whole request, of which a gap between tokens is a small part, and one of a bench holds what it
-/// sets up.
-fn sample(
-    pair: &mut Pair,
-    plan: &PairedCase,
-    turn_tokens: &TurnTokens,
-    stepwise: bool,
-    pilot_ns: f64,
-) -> Result<(BlockCase, f64), WorkerError> {
-    let mut one = plan.clone();
-    one.pairs = 2;
-    let is_bench = matches!(plan.id, Case::Bench(_));
-    let mut before = None;
-    if is_bench {
-        // Once: what stands before a bench is run for it, and is no part of a pair.
-        before = Some(pair.measure(&one, Side::Base, 0, turn_tokens)?);
-    }
-    let begun = Instant::now();
-    let mut seen = pair.measure(&one, Side::Base, 0, turn_tokens)?;
-    let took_ns = begun.elapsed().as_nanos() as f64;
-    let times_ns = pair_times_ns(&seen);
-    let waits = is_bench || !stepwise;
-    let cost = if waits { (took_ns / times_ns.iter().sum::<f64>().max(1.0)).max(1.0) } else { 1.0 };
-    let pair_ns = median(&times_ns).unwrap_or(1.0).max(1.0) * cost;
-    let mut add = |more: BlockCase| {
-        seen.base_ns.extend(more.base_ns);
-        seen.head_ns.extend(more.head_ns);
-        seen.base_ns.len()
-    };
-    let had = before.map_or(one.pairs, &mut add);
-    let most = if plan.iterations_per_sample > 1 { PILOT_PAIRS_OF_MANY } else { PILOT_PAIRS };
-    one.pairs = ((pilot_ns / pair_ns) as usize).clamp(LEAST_PILOT_PAIRS, most).saturating_sub(had);
-    if one.pairs > 0 {
-        add(pair.measure(&one, Side::Base, 0, turn_tokens)?);
-    }
-    Ok((seen, cost))
 }

@@ -25,13 +25,23 @@ const LEAST_PAIRS_OF_MANY: usize = 8;
 /// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
 const BLOCKS_TO_SPARE: usize = 4;
 
+/// Starting the processes of a block may take this share of its room before it is measured once more.
+const STARTS_SHARE: f64 = 0.25;
+
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
 /// more (0.0083 to 0.0104 measured).
 const PROCESS_STD: f64 = 0.005;
 const PREFILL_STD: f64 = 0.01;
 
 /// Pairs a block of one of `cases` and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
-pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, cases: usize, request: &PairedRequest) -> f64 {
+pub fn decide(
+    plan: &mut PairedCase,
+    seen: &BlockCase,
+    cost: f64,
+    stepwise: bool,
+    cases: usize,
+    request: &PairedRequest,
+) -> f64 {
     let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
     let single_std = robust_std(&ratios).unwrap_or(AIM);
@@ -39,7 +49,7 @@ pub fn decide(plan: &mut PairedCase, seen: &BlockCase, cost: f64, cases: usize, 
     let within = |ns: f64, most: usize| ((ns / pair_ns) as usize).clamp(2, most);
     let of_many = plan.iterations_per_sample > 1;
     let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(LEAST_PAIRS) };
-    let is_request = cost > 1.0 && !matches!(plan.id, Case::Bench(_));
+    let is_request = cost > 1.0 && !stepwise && plan.id.phase() != Phase::Bench;
     let most = match is_request {
         true => within(CASE_OF_REQUESTS_NS, MOST_PAIRS),
         false => within(most_ns(cases, request.share_of_time), MOST_PAIRS)
@@ -77,6 +87,13 @@ pub fn room_ns(
     let left_ns = request.budget?.saturating_sub(took).as_nanos() as f64;
     let suite = share.map_or(cases.len(), |share| share.suite_cases);
     Some(left_ns / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64 - fixed_ns)
+}
+
+/// What starting all processes of a block takes, which took `first_ns` in the pilot: that may have fetched the model, or filled the
+/// system's cache of its file. So they are started `again` where it would take much of the room of a block.
+pub fn starts_ns<E>(first_ns: u64, room_ns: Option<f64>, again: impl FnOnce() -> Result<u64, E>) -> Result<u64, E> {
+    let is_much = room_ns.is_some_and(|room_ns| first_ns as f64 > STARTS_SHARE * room_ns);
+    if is_much { Ok(first_ns.min(again()?)) } else { Ok(first_ns) }
 }
 
 /// The error of a block's ln ratio of means, of so many pairs: by how much base's times differ from one to the next, which

@@ -1,8 +1,14 @@
 //! How many pairs a block takes.
 
+use std::cell::Cell;
+use std::convert::Infallible;
+
+use cargo_infergate::paired::first_pairs;
 use cargo_infergate::paired::pairs::{Pairs, most_ns};
+use cargo_infergate::paired::planning::starts_ns;
 use cargo_infergate::receipt::{BlockCase, Output, PairedCase};
 use infergate_core::case::Case;
+use infergate_core::clock::VirtualClock;
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
 const SAMPLE_NS: u64 = 10_000_000;
@@ -102,4 +108,42 @@ fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
         let next = pairs.next(&cases, &[id])[&id];
         assert!(next >= cases[0].pairs && next <= most.max(cases[0].pairs), "{room_ns}: {next} pairs");
     }
+}
+
+/// What the pilot asks `take` for, of an engine whose step takes 10 ms and that reads its prompt, 320 ms, before every sixteenth one.
+fn cost_of_rereading(id: &str) -> (f64, usize) {
+    let (clock, steps) = (VirtualClock::default(), Cell::new(0_u64));
+    let measure = |pairs: usize| -> Result<BlockCase, Infallible> {
+        for _ in 0..pairs {
+            let reads = if steps.get() % 16 == 0 { 32 * SAMPLE_NS } else { 0 };
+            steps.set(steps.get() + 1);
+            clock.advance_ns(2 * (reads + SAMPLE_NS));
+        }
+        let id: Case = id.parse().expect("a case");
+        Ok(BlockCase::new(id, vec![SAMPLE_NS; pairs], vec![SAMPLE_NS; pairs]))
+    };
+    let plan = planned(id.parse().expect("a case"));
+    let (seen, cost) = first_pairs::take(&plan, true, 3e9, &clock, measure).expect("measured");
+    (cost, seen.base_ns.len())
+}
+
+#[test]
+fn a_prompt_that_is_read_again_between_steps_is_a_part_of_what_a_pair_costs() {
+    let (cost, pairs) = cost_of_rereading("decode/p128");
+    assert!((2.5..3.5).contains(&cost) && pairs > 16, "{cost} of {pairs} pairs");
+    assert_eq!(cost_of_rereading("generate/p128-o64").0, 1.0, "its prompt is timed");
+}
+
+#[test]
+fn a_slow_first_start_is_tried_once_more_where_a_block_has_no_room_for_it() {
+    const S: u64 = 1_000_000_000;
+    let never = || -> Result<u64, Infallible> { panic!("it fits") };
+    assert_eq!(starts_ns(180 * S, None, never), Ok(180 * S), "without a budget it is only an estimate");
+    assert_eq!(starts_ns(2 * S, Some(30e9), never), Ok(2 * S));
+    assert_eq!(starts_ns(180 * S, Some(30e9), || Ok::<_, Infallible>(4 * S)), Ok(4 * S));
+    assert_eq!(
+        starts_ns(20 * S, Some(30e9), || Ok::<_, Infallible>(21 * S)),
+        Ok(20 * S),
+        "it is no faster the second time"
+    );
 }

@@ -1,0 +1,90 @@
+//! A process of each side before the first block.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::block::Who;
+use super::{PairedRequest, Program};
+use crate::receipt::{Machine, SideRecord};
+use infergate_core::case::Case;
+use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+
+/// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
+const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
+const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
+
+/// A process that has loaded.
+pub struct Started<'a> {
+    pub client: Client<'a>,
+    pub file: WorkerFile,
+    pub record: SideRecord,
+    /// How long it was waited for, nanoseconds: a worker may say anything.
+    pub start_ns: u64,
+    /// The only cases there are, where they are criterion benches.
+    pub benches: Vec<Case>,
+    pub outputs: Vec<PreparedReply>,
+}
+
+/// Starts a process of a side, and lets it load.
+///
+/// # Errors
+/// What head cannot do is a failed run, what only base cannot do is not comparable.
+pub fn start<'a>(
+    request: &PairedRequest,
+    who: Who,
+    program: &Program,
+    cancelled: &'a AtomicBool,
+) -> Result<(Started<'a>, Machine), WorkerError> {
+    ensure_not(cancelled)?;
+    let name = who.name();
+    let file = program.open().map_err(|error| error.of(name))?;
+    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
+    let begun = Instant::now();
+    let spawned = Client::spawn(&file, &request.load, patience, cancelled);
+    let (mut client, hello) = spawned.map_err(|error| match error {
+        WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
+            if who != Who::Head =>
+        {
+            let remedy = "from a revision whose bench target calls infergate::bench::main";
+            WorkerError::NotComparable(format!(
+                "{name} does not speak the worker protocol ({why}); build {name} {remedy}"
+            ))
+        }
+        error => error.of(name),
+    })?;
+    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match who {
+        Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
+        Who::Head => error.of("head"),
+    })?;
+    let start_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let (tool, build) = (hello.tool, hello.build);
+    let record = SideRecord {
+        tool,
+        build,
+        engine: loaded.engine,
+        counted: Vec::new(),
+        held: std::collections::BTreeMap::new(),
+        unmatched: Vec::new(),
+    };
+    Ok((
+        Started { client, file, record, start_ns, benches: loaded.benches, outputs: Vec::new() },
+        hello.machine.with_devices(loaded.devices),
+    ))
+}
+
+/// How long a bench may take that was never run. What is started behind a launcher may start something of its own first.
+fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration> {
+    let is_bench = program.launcher.is_none() && program.servers.is_empty();
+    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
+}
+
+/// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.
+pub fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
+    match error {
+        WorkerError::Refused(why) => {
+            let remedy = format!("choose what both can run, or another {name}");
+            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}"))
+        }
+        error => error.of(name),
+    }
+}
