@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use infergate_core::case::{Case, Phase};
 use infergate_core::engine::TokenId;
-use infergate_core::printable::printable_within;
+use infergate_core::printable::{first_of, printable_within};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 
@@ -15,6 +15,7 @@ use super::memory::ensure_said;
 use super::{layouts, output, progress};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
+use crate::report::words::counter;
 use layouts::Sources;
 
 /// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
@@ -24,6 +25,8 @@ const LOOKS: usize = 2;
 /// All of it may take so long, and an answer of a bench that was timed already.
 const MOST: Duration = Duration::from_secs(120);
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Counters that are named in a note.
+const MOST_NAMED: usize = 8;
 /// Characters of a reason in a note.
 const MOST_CHARACTERS: usize = 200;
 
@@ -39,7 +42,7 @@ pub fn build(sources: &Sources, request: &PairedRequest, cancelled: &AtomicBool)
     Some(both().map_err(|error: anyhow::Error| clause(&error)))
 }
 
-/// Counts the benches of both sides, and writes into `receipt` what repeats exactly in all processes of both, or why there is nothing.
+/// Counts the benches of both sides, and writes into `receipt` what can be compared, and what cannot, or why there is nothing.
 /// A run that is cut short meanwhile is partial.
 pub fn attach(
     receipt: &mut PairedReceipt,
@@ -58,23 +61,26 @@ pub fn attach(
         Ok((counts, has_comparable_bytes(base, head), run.left))
     });
     line.finish();
-    let why = match counted {
-        Ok((counts, with_bytes, left)) => {
-            keep(receipt, counts, with_bytes);
-            let Some((first, why)) = left.first_key_value() else { return };
-            let more = if left.len() > 1 { format!(" and of {} more", left.len() - 1) } else { String::new() };
-            format!("allocations of {first}{more} are not counted: {}", printable_within(why, MOST_CHARACTERS))
-        }
+    let said = match counted {
+        Ok((counts, with_bytes, left)) => [keep(receipt, counts, with_bytes), uncounted(&left)],
         Err(_) if progress::is_cancelled() => {
             receipt.partial = true;
             return;
         }
         Err(error) => {
-            format!("allocations are not counted: {}", clause(&error))
+            [Some(format!("allocations are not counted: {}", clause(&error))), None]
         }
     };
-    output::line(&why);
-    receipt.notes.push(Note::from(why));
+    for why in said.into_iter().flatten() {
+        output::line(&why);
+        receipt.notes.push(Note::from(why));
+    }
+}
+
+fn uncounted(left: &BTreeMap<Case, String>) -> Option<String> {
+    let (first, why) = left.first_key_value()?;
+    let more = if left.len() > 1 { format!(" and of {} more", left.len() - 1) } else { String::new() };
+    Some(format!("allocations of {first}{more} are not counted: {}", printable_within(why, MOST_CHARACTERS)))
 }
 
 /// The benches whose code differs, the shortest first: those fit in what time there is.
@@ -188,16 +194,13 @@ fn has_comparable_bytes(base: &Program, head: &Program) -> bool {
     length(base) == length(head)
 }
 
-/// What repeats exactly on both sides. A range tells nothing of a bench whose input is made by chance.
-fn keep(receipt: &mut PairedReceipt, [mut base, mut head]: [Counts; 2], with_bytes: bool) {
-    let is_exact = |counter: &Counter| counter.min == counter.max;
+/// Writes what can be compared into `receipt`, and says what does not repeat.
+fn keep(receipt: &mut PairedReceipt, [mut base, mut head]: [Counts; 2], with_bytes: bool) -> Option<String> {
+    let mut unrepeated = Vec::new();
     for (id, was) in &mut base {
         let Some(is) = head.get_mut(id) else { continue };
-        was.counters.retain(|name, counter| {
-            let is_asked = with_bytes || Unit::of(name) == Unit::Number;
-            is_asked && is_exact(counter) && is.counters.get(name).is_some_and(is_exact)
-        });
-        is.counters.retain(|name, _| was.counters.contains_key(name));
+        let names = keep_comparable(was, is, with_bytes);
+        unrepeated.extend(names.iter().map(|name| format!("{} of {id}", counter::name(name))));
     }
     let both = |one: &Counts, other: &Counts| -> Vec<CountedCase> {
         one.values().filter(|case| !case.counters.is_empty() && other.contains_key(&case.id)).cloned().collect()
@@ -206,4 +209,53 @@ fn keep(receipt: &mut PairedReceipt, [mut base, mut head]: [Counts; 2], with_byt
     ensure_said(receipt, Side::Base, &was);
     ensure_said(receipt, Side::Head, &is);
     (receipt.base.counted, receipt.head.counted) = (was, is);
+    let named = || first_of(&unrepeated, MOST_NAMED, ", ");
+    (!unrepeated.is_empty()).then(|| format!("these do not repeat and are not compared: {}", named()))
+}
+
+/// Keeps what repeats exactly on both sides, and what repeats in base and is above it at head's smallest: it must not escape by no
+/// longer repeating. Any other range tells nothing of a bench whose input is made by chance; their names.
+fn keep_comparable(was: &mut CountedCase, is: &mut CountedCase, with_bytes: bool) -> Vec<String> {
+    let is_exact = |counter: &Counter| counter.min == counter.max;
+    let mut unrepeated = Vec::new();
+    was.counters.retain(|name, base| {
+        let is_asked = with_bytes || Unit::of(name) == Unit::Number;
+        let Some(head) = is.counters.get(name).filter(|_| is_asked) else { return false };
+        let is_comparable = is_exact(base) && (is_exact(head) || head.min > base.max);
+        if !is_comparable {
+            unrepeated.push(name.clone());
+        }
+        is_comparable
+    });
+    is.counters.retain(|name, _| was.counters.contains_key(name));
+    unrepeated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CountedCase, Counter, keep_comparable};
+
+    fn counted(min: u64, max: u64) -> CountedCase {
+        CountedCase {
+            id: "bench:sort".parse().expect("a case"),
+            output_sha256: String::new(),
+            counters: [("allocations_per_iteration".to_owned(), Counter { min, max })].into(),
+        }
+    }
+
+    #[test]
+    fn a_counter_does_not_escape_by_no_longer_repeating() {
+        for (base, head, is_compared) in [
+            ((100, 100), (100, 100), true),
+            ((100, 100), (1000, 1003), true),
+            ((100, 100), (100, 1003), false),
+            ((100, 100), (90, 95), false),
+            ((100, 120), (1000, 1000), false),
+        ] {
+            let (mut was, mut is) = (counted(base.0, base.1), counted(head.0, head.1));
+            let unrepeated = keep_comparable(&mut was, &mut is, true);
+            assert_eq!(was.counters.len() + is.counters.len(), 2 * usize::from(is_compared), "{base:?} {head:?}");
+            assert_eq!(unrepeated.is_empty(), is_compared, "what is left out is said");
+        }
+    }
 }
