@@ -43,7 +43,13 @@ struct Resizing;
 
 impl Engine for Resizing {
     fn info(&self) -> EngineInfo {
-        EngineInfo { name: "resizing".into(), model: "none".into(), context_tokens: 16, vocab_tokens: 16, ..EngineInfo::default() }
+        EngineInfo {
+            name: "resizing".into(),
+            model: "none".into(),
+            context_tokens: 16,
+            vocab_tokens: 16,
+            ..EngineInfo::default()
+        }
     }
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::allocator::heap;
 use infergate_core::machine::system;
-use infergate_core::memory::resident::{of_process, resident_set_bytes};
+use infergate_core::memory::resident::of_process;
 use infergate_core::receipt::MemorySample;
 
 /// Everything that can be said now, freed memory returned to the system first. The heap is read before anything else: reading
@@ -12,11 +12,12 @@ use infergate_core::receipt::MemorySample;
 pub fn sample(proc_self: &Path) -> MemorySample {
     let heap = heap();
     return_freed_memory();
+    let seen = of_process(proc_self);
     MemorySample {
         live_bytes: heap.map(|heap| heap.live_bytes),
         live_blocks: heap.map(|heap| heap.live_blocks),
-        rss_bytes: resident_set_bytes(proc_self).or_else(system::resident_set_bytes),
-        ..of_process(proc_self)
+        rss_bytes: seen.rss_bytes.or_else(system::resident_set_bytes),
+        ..seen
     }
 }
 

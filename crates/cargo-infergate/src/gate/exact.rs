@@ -56,7 +56,8 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
 
 /// Whether the newest session has the cases of this run.
 fn has_the_same_cases(base: &Baseline, head: &Receipt) -> bool {
-    let was: BTreeSet<Case> = base.sessions.last().into_iter().flat_map(|newest| &newest.cases).map(|case| case.id).collect();
+    let was: BTreeSet<Case> =
+        base.sessions.last().into_iter().flat_map(|newest| &newest.cases).map(|case| case.id).collect();
     was == head.cases.iter().map(|case| case.id).collect()
 }
 
@@ -176,14 +177,13 @@ impl Counters {
             let (was, is) = (base.get(name).copied(), head.get(name).copied());
             let usual = if name == PEAK_LIVE_BYTES_LOADING { PEAK_TOLERANCE } else { 0.0 };
             let least = was.map_or(0.0, |was| HELD_SLACK_BYTES / was.max.max(1) as f64);
-            let own = Self {
-                tolerance: self.tolerance.max(usual).max(least),
-                other_platform: self.other_platform.clone(),
-            };
+            let own =
+                Self { tolerance: self.tolerance.max(usual).max(least), other_platform: self.other_platform.clone() };
             let row = own.judge(Subject::Model, name, was, is);
             // No more is an improvement than would be a regression.
             let fall = was.zip(is).map_or(0, |(was, is)| was.min.saturating_sub(is.max)) as f64;
-            let is_slight = row.outcome == Outcome::Improved && fall <= own.tolerance * was.map_or(0.0, |was| was.min as f64);
+            let is_slight =
+                row.outcome == Outcome::Improved && fall <= own.tolerance * was.map_or(0.0, |was| was.min as f64);
             if is_slight { VerdictRow { outcome: Outcome::Pass, ..row } } else { row }
         };
         names.into_iter().map(row).collect()

@@ -191,7 +191,8 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
     let kept = size(heap.kept as f64);
     let is_in_steps = heap.rises < FEWEST_OF_A_TREND;
     let plural = if heap.rises == 1 { "" } else { "s" };
-    let in_steps = format!("the heap grew by {kept} in {} step{plural}, the last in run {}", heap.rises, heap.last_rise_run);
+    let in_steps =
+        format!("the heap grew by {kept} in {} step{plural}, the last in run {}", heap.rises, heap.last_rise_run);
     // What still grows hides a leak that is smaller.
     let clouded = || Finding {
         per_run_bytes: Some(heap.per_run),
@@ -226,12 +227,9 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
             Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
         }
         HeapGrowth::Open => {
-            let grew =
-                if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
-            let note = format!(
-                "{grew}: a leak is neither shown nor excluded; {} runs may settle it",
-                4 * record.asked_runs
-            );
+            let grew = if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
+            let note =
+                format!("{grew}: a leak is neither shown nor excluded; {} runs may settle it", 4 * record.asked_runs);
             Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
         }
     }

@@ -16,7 +16,7 @@ pub fn of_process(proc: &Path) -> MemorySample {
     MemorySample {
         live_bytes: None,
         live_blocks: None,
-        rss_bytes: resident_set_bytes(proc),
+        rss_bytes: resident_set_bytes(proc, &rollup),
         pss_bytes: kib_field(&rollup, "Pss:"),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
@@ -41,10 +41,13 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
     missing
 }
 
-/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak.
-pub fn resident_set_bytes(proc: &Path) -> Option<u64> {
-    let status = fs::read_to_string(proc.join("status")).ok()?;
-    Some(kib_field(&status, "VmRSS:")?.saturating_add(kib_field(&status, "VmSwap:").unwrap_or(0)))
+/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak. `status` is asked last: the
+/// kernel sums it up now and then only.
+fn resident_set_bytes(proc: &Path, rollup: &str) -> Option<u64> {
+    let status = fs::read_to_string(proc.join("status")).unwrap_or_default();
+    let swapped = kib_field(rollup, "Swap:").or_else(|| kib_field(&status, "VmSwap:"));
+    let resident = kib_field(rollup, "Rss:").or_else(|| kib_field(&status, "VmRSS:"))?;
+    Some(resident.saturating_add(swapped.unwrap_or(0)))
 }
 
 /// The largest resident set since the process began.

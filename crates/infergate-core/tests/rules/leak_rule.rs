@@ -118,7 +118,6 @@ const CACHES: &[(&str, Phase)] = &[
     ("flushed each 60 runs", |random, runs| flushed(random, runs, 60)),
     ("flushed each 90 runs", |random, runs| flushed(random, runs, 90)),
     ("flushed each 150 runs", |random, runs| flushed(random, runs, 150)),
-    ("flushed each 200 runs", |random, runs| flushed(random, runs, 200)),
     ("begins to fill at run 80, time constant 30 runs", |_, runs| {
         each_run(runs, |at| 3e6 * (1.0 - (-(at - 80.0).max(0.0) / 30.0).exp()))
     }),

@@ -25,10 +25,13 @@ fn the_files_of_proc_are_read_in_kib() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("smaps_rollup"), "Rss:  40 kB\nPss:   30 kB\nPss_Anon: 7 kB\nAnonymous:  24 kB\n")
         .expect("a file");
-    fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\nVmRSS: 40 kB\nVmSwap: 5 kB\n")
+    fs::write(folder.path().join("status"), "VmPeak: 90 kB\nVmHWM:\t   50 kB\nVmRSS: 36 kB\nVmSwap: 5 kB\n")
         .expect("a file");
     let seen = of_process(folder.path());
-    assert_eq!(seen.rss_bytes, Some(45 << 10), "what was swapped out is still needed");
+    assert_eq!(seen.rss_bytes, Some(45 << 10), "by the exact file; what was swapped out is still needed");
+    let alone = tempfile::tempdir().expect("a folder");
+    fs::copy(folder.path().join("status"), alone.path().join("status")).expect("a copy");
+    assert_eq!(of_process(alone.path()).rss_bytes, Some(41 << 10));
     assert_eq!(
         (seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes),
         (Some(30 << 10), Some(24 << 10), Some(16 << 10))

@@ -45,9 +45,9 @@ pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
     for (row, column) in series.rows.iter_mut().zip([&record.runs.live_bytes, &record.runs.rss_bytes]) {
         row.cells.push(Cell::text(words::sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES)));
     }
-    let said = trends.iter().map(|(row, memory)| {
-        format!("{}: {}", words::witness(memory.witness), words::memory_trend(row, memory))
-    });
+    let said = trends
+        .iter()
+        .map(|(row, memory)| format!("{}: {}", words::witness(memory.witness), words::memory_trend(row, memory)));
     let said = said.chain(further(record, &trends)).collect();
     let mut blocks = vec![
         Block::Table(loading(record, receipt.engine.weight_bytes)),

@@ -200,8 +200,7 @@ fn more_bytes_of_weights_are_a_regression() {
 }
 
 fn held(loaded: u64, peak: u64, at_rest: u64) -> BTreeMap<String, Counter> {
-    let counters =
-        [("live_bytes_loaded", loaded), ("peak_live_bytes_loading", peak), ("live_bytes_at_rest", at_rest)];
+    let counters = [("live_bytes_loaded", loaded), ("peak_live_bytes_loading", peak), ("live_bytes_at_rest", at_rest)];
     counters.map(|(name, bytes)| (name.to_owned(), Counter { min: bytes, max: bytes })).into()
 }
 
@@ -262,7 +261,13 @@ fn a_base_that_does_not_say_what_it_holds_is_not_compared() {
     assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, Outcome::Advisory);
     let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
     pair.head.held = head.held.clone();
-    assert!(judge_pair(&pair, &PairedPolicy::default()).rows.iter().filter_map(counter_name).all(|name| name == "weight_bytes"));
+    assert!(
+        judge_pair(&pair, &PairedPolicy::default())
+            .rows
+            .iter()
+            .filter_map(counter_name)
+            .all(|name| name == "weight_bytes")
+    );
     (pair.base.held, pair.head.held) = (head.held, BTreeMap::new());
     let verdict = judge_pair(&pair, &PairedPolicy::default());
     assert_eq!(row(&verdict, "model", "live_bytes_at_rest").outcome, Outcome::Inconclusive);
