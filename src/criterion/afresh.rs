@@ -28,8 +28,7 @@ mod unix {
     use anyhow::{Context, Result, ensure};
 
     use super::Handed;
-    use crate::worker::standard_streams;
-    use infergate_core::process::this_program;
+    use infergate_core::process::{standard_streams, this_program};
 
     /// This process's number, and that of the file in which its program left what it knew when it ran before.
     const HANDED: &str = "INFERGATE_HANDED";
@@ -114,7 +113,7 @@ mod elsewhere {
     use anyhow::{Result, anyhow};
 
     use super::Handed;
-    use crate::worker::standard_streams::{Answers, Requests};
+    use infergate_core::process::standard_streams::{Answers, Requests};
 
     pub struct Beginning;
 

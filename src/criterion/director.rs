@@ -20,12 +20,13 @@ use super::at_bench::AtBench;
 use super::{Bencher, afresh};
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
-use crate::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Profile, Request, Sampling, Wire, hello};
-use crate::worker::{PACKAGE_FOLDER, standard_streams};
+use crate::worker::{
+    Capability, Hello, Ids, Loaded, Measured, PACKAGE_FOLDER, PreparedReply, Profile, Request, Sampling, Wire, hello,
+};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
-use infergate_core::process::this_program;
+use infergate_core::process::{standard_streams, this_program};
 use infergate_core::receipt::{AllocationSite, CountedCase};
 
 /// What a worker of benches can do.

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 
-use super::standard_streams;
 use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Sampling, Wire, hello};
 use crate::engine::{Engine, EngineFactory, LoadRequest, Pacing, TokenId};
 use crate::load::{LevelPlan, LoadLevel};
@@ -14,6 +13,7 @@ use crate::measure::{self, Prepared, Sampler};
 use crate::{load, memory, profiler};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
+use infergate_core::process::standard_streams;
 use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, TtftParts};
 use infergate_core::{build_info, prompt};
 

@@ -9,7 +9,7 @@ use clap::Parser;
 use infergate::engine::{EngineFactory, LoadRequest};
 use infergate_core::config::{Config, Settings as _};
 use infergate_core::printable::printable;
-use infergate_core::process;
+use infergate_core::process::{self, standard_streams};
 
 use crate::server::{self, Settings};
 
@@ -75,10 +75,12 @@ fn run(factory: &dyn EngineFactory, arguments: Arguments) -> Result<()> {
     let request = arguments.load_request()?;
     let settings = arguments.settings();
     process::ensure_environment(&factory.environment(&request))?;
+    // An engine may print: the first line on stdout is the address all the same.
+    let (_, out) = standard_streams::take().context("stdin and stdout cannot be taken")?;
     // First, so that a port in use costs no minutes of loading.
     let listener = server::bind(&settings)?;
     let engine = factory.load(&request)?;
-    server::run_until_signal(listener, engine, &settings)
+    server::run_until_signal(listener, engine, &settings, out)
 }
 
 impl Arguments {

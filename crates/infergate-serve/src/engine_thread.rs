@@ -78,8 +78,15 @@ pub fn work(scheduler: Box<dyn Scheduler + Send>, jobs: Receiver<Job>, status: A
 struct Desk {
     scheduler: Box<dyn Scheduler + Send>,
     waiting: VecDeque<Job>,
-    running: HashMap<RequestId, Job>,
+    running: HashMap<RequestId, Running>,
     status: Arc<Status>,
+}
+
+/// A job that the scheduler has.
+struct Running {
+    job: Job,
+    /// Tokens so far.
+    given_tokens: usize,
 }
 
 impl Desk {
@@ -96,7 +103,7 @@ impl Desk {
         while self.scheduler.in_flight() < self.scheduler.capacity() {
             let Some(job) = self.waiting.pop_front() else { return };
             match self.scheduler.submit(&job.prompt, job.output_tokens) {
-                Ok(request) => drop(self.running.insert(request, job)),
+                Ok(request) => drop(self.running.insert(request, Running { job, given_tokens: 0 })),
                 Err(error) => fail(job, &error),
             }
         }
@@ -110,28 +117,35 @@ impl Desk {
             Ok(events) => events.into_iter().for_each(|event| self.hand_over(event)),
             Err(error) => {
                 // Nothing is in flight any more. The engine may be able to serve the next ones.
-                self.running.drain().for_each(|(_, job)| fail(job, &error));
+                self.running.drain().for_each(|(_, running)| fail(running.job, &error));
                 self.publish();
             }
         }
     }
 
     fn hand_over(&mut self, event: Event) {
+        let Some(running) = self.running.get_mut(&event.request) else { return };
+        running.given_tokens += 1;
         if !event.finished {
-            let gone =
-                self.running.get(&event.request).is_some_and(|job| job.said.send(Said::Token(event.token)).is_err());
-            if gone {
+            if running.job.said.send(Said::Token(event.token)).is_err() {
                 self.scheduler.cancel(event.request);
                 self.running.remove(&event.request);
                 self.publish();
             }
             return;
         }
-        let Some(job) = self.running.remove(&event.request) else { return };
+        let Some(Running { job, given_tokens }) = self.running.remove(&event.request) else { return };
         // The place is free before the client can know that its request ended, or its next one could be refused.
         drop(job.place);
         self.publish();
         let _ = job.said.send(Said::Token(event.token));
+        if given_tokens < job.output_tokens {
+            let of = job.output_tokens;
+            let why = format!(
+                "the scheduler ended the request after {given_tokens} of {of} tokens; let it ignore end-of-sequence"
+            );
+            let _ = job.said.send(Said::Failed(why));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The server: where it listens, how it begins, how it ends.
 
 use std::future::Future;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,17 +224,21 @@ impl Bound {
     }
 }
 
-/// Serves `engine` until Ctrl-C or SIGTERM, after its address was printed. A second signal ends the process at once.
+/// Serves `engine` until Ctrl-C or SIGTERM, after its address was written to `out`. A second signal ends the process at once.
 ///
 /// # Errors
 /// As [`Server::start`].
-pub fn run_until_signal(bound: Bound, engine: Box<dyn Engine + Send>, settings: &Settings) -> Result<()> {
+pub fn run_until_signal(
+    bound: Bound,
+    engine: Box<dyn Engine + Send>,
+    settings: &Settings,
+    mut out: impl Write,
+) -> Result<()> {
     let service = Service::new(engine, settings)?;
     let mut signals = {
         let _inside = bound.runtime.enter();
         Signals::new().context("signals cannot be waited for")?
     };
-    let mut out = std::io::stdout();
     writeln!(out, "http://{}", bound.address()?).and_then(|()| out.flush()).context("cannot write to stdout")?;
     eprintln!("serving '{}'; Ctrl-C ends it", infergate_core::printable::printable(&service.app.model));
     let told = async move {

@@ -1,4 +1,4 @@
-//! The worker's pipes, kept apart from what the engine prints and reads.
+//! The pipes of a worker or a server, kept apart from what the engine prints and reads.
 
 #[cfg(unix)]
 use std::fs::File;
@@ -17,7 +17,7 @@ pub type Requests = io::Stdin;
 #[cfg(not(unix))]
 pub type Answers = io::Stdout;
 
-/// Takes the pipes on stdin and stdout for the protocol. From then on what this process prints, an engine or a C library
+/// Takes the pipes on stdin and stdout. From then on what this process prints, an engine or a C library
 /// included, goes to stderr, and what it reads from stdin is empty.
 ///
 /// # Errors

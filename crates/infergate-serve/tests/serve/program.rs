@@ -19,13 +19,21 @@ impl Drop for Program {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(support::example("serve"));
+    command_of("serve", arguments)
+}
+
+fn command_of(example: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(support::example(example));
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn spawn(arguments: &[&str]) -> Program {
-    let mut child = command(arguments).spawn().expect("starts");
+    first_line(command(arguments))
+}
+
+fn first_line(mut command: Command) -> Program {
+    let mut child = command.spawn().expect("starts");
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
     let address = line.trim_end().strip_prefix("http://").and_then(|address| address.parse().ok());
@@ -50,6 +58,11 @@ fn it_says_where_it_listens_and_a_signal_ends_it_behind_its_requests() {
         assert_eq!(stream.events().last().map(String::as_str), Some("[DONE]"));
         assert_eq!(program.0.wait().expect("ends").code(), Some(0));
     }
+}
+
+#[test]
+fn what_an_engine_prints_does_not_come_before_its_address() {
+    first_line(command_of("prints", &["--port", "0"]));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Completions token by token.
 
+use anyhow::Result;
 use infergate::engine::fake::FakeScript;
+use infergate::engine::{Engine, EngineInfo, Event, FakeEngine, RequestId, RoundRobin, Scheduler, TokenId};
 use infergate_serve::Settings;
 use serde_json::{Value, json};
 
@@ -131,4 +133,58 @@ fn an_engine_that_fails_ends_its_stream_with_an_error_and_the_server_goes_on() {
     let answer = post(server.address(), "/v1/completions", r#"{"prompt":[1],"max_tokens":1}"#);
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(get(server.address(), "/health").json()["in_flight"], 0);
+}
+
+/// A scheduler that stops at an end of sequence, as others do.
+struct Ends(RoundRobin);
+
+impl Scheduler for Ends {
+    fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn submit(&mut self, prompt: &[TokenId], output_tokens: usize) -> Result<RequestId> {
+        self.0.submit(prompt, output_tokens.min(2))
+    }
+
+    fn step(&mut self) -> Result<Vec<Event>> {
+        self.0.step()
+    }
+
+    fn cancel(&mut self, request: RequestId) -> bool {
+        self.0.cancel(request)
+    }
+}
+
+struct Early(FakeEngine);
+
+impl Engine for Early {
+    fn info(&self) -> EngineInfo {
+        self.0.info()
+    }
+
+    fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
+        self.0.start(prompt)
+    }
+
+    fn next(&mut self) -> Result<TokenId> {
+        self.0.next()
+    }
+
+    fn scheduler(&self, _requests: usize) -> Result<Box<dyn Scheduler + Send>> {
+        Ok(Box::new(Ends(RoundRobin::new(vec![self.0.fork()?])?)))
+    }
+}
+
+#[test]
+fn a_scheduler_that_ends_a_request_early_is_named_and_the_server_goes_on() {
+    let server = start(Early(fake(FakeScript::default())), Settings { slots: 1, ..Settings::default() });
+    let answer = post(server.address(), "/v1/completions", r#"{"prompt":[1],"max_tokens":5}"#);
+    let why = "the scheduler ended the request after 2 of 5 tokens";
+    assert!(answer.status == 500 && answer.refusal().starts_with(why), "{}", answer.body);
+    assert_eq!(post(server.address(), "/v1/completions", r#"{"prompt":[1],"max_tokens":2}"#).status, 200);
 }
