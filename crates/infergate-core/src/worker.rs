@@ -3,14 +3,15 @@
 //! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
 //! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: not a word before the first request, one
-//! line for each, at most 16 MiB long; 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input. An engine in any language can be gated by speaking it.
+//! line for each, at most 16 MiB long; 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input, and has 2 s
+//! then to remove what it made. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |
 //! |---|---|
 //! | `{"op":"hello"}` | `{"protocol":2,"capabilities":["ttft",..],"tool":"0.1.0","machine":{..},"build":{..}}` |
 //! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`](crate::receipt::TtftParts); the first one after `load` is the cold one |
-//! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known` it only warms up |
+//! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known`, which its own have to be, it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
 //! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
 //! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
