@@ -1,6 +1,7 @@
 //! An engine on an allocator of its own is counted on that one. It is that of the whole process, so no other test is in it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::Result;
@@ -38,8 +39,12 @@ unsafe impl GlobalAlloc for Own {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<Own> = CountingAllocator::new(Own);
 
-/// Reads a prompt into a buffer that is too large, gives the rest of it back, and makes it larger again.
-struct Resizing;
+/// Reads a prompt into a buffer that is too large, gives the rest of it back, and makes it larger again. Its first step
+/// allocates once.
+#[derive(Default)]
+struct Resizing {
+    steps: usize,
+}
 
 impl Engine for Resizing {
     fn info(&self) -> EngineInfo {
@@ -53,24 +58,37 @@ impl Engine for Resizing {
     }
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
-        let mut buffer = Vec::with_capacity(SIZE);
-        buffer.extend_from_slice(prompt);
-        buffer.shrink_to_fit();
-        buffer.reserve_exact(2 * SIZE);
-        Ok(buffer.capacity().min(1) as TokenId)
+        self.steps = 0;
+        let mut buffer: Vec<u8> = Vec::with_capacity(4 * SIZE);
+        buffer.shrink_to(3 * SIZE);
+        buffer.reserve_exact(5 * SIZE);
+        assert!(prompt.len() < black_box(&mut buffer).capacity());
+        Ok(1)
     }
 
     fn next(&mut self) -> Result<TokenId> {
-        Ok(1)
+        self.steps += 1;
+        Ok(if self.steps == 1 { black_box(Vec::<u8>::with_capacity(SIZE)).len() as TokenId + 1 } else { 1 })
     }
+}
+
+/// One allocation in four tokens is one, whatever a token's share is.
+fn a_whole_generation_is_counted() {
+    let case = "generate/p4-o5".parse().expect("a case");
+    let mut engine = Resizing::default();
+    let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+    let counters = count(&mut engine, &prepared, 8).expect("counters").counters;
+    let least = |name: &str| counters[name].min;
+    assert_eq!((least("allocations_per_generation"), least("allocations_per_token")), (1, 1), "{counters:?}");
 }
 
 /// A place says as many bytes as the counter that it explains.
 fn places_say_what_the_counters_say() {
     let case = "prefill/p4".parse().expect("a case");
-    let prepared = prepare(&mut Resizing, case, vec![0; 4]).expect("an output");
-    let counted = count(&mut Resizing, &prepared, 3).expect("counters").counters;
-    let places = allocations(&mut Resizing, &prepared).expect("places");
+    let mut engine = Resizing::default();
+    let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+    let counted = count(&mut engine, &prepared, 3).expect("counters").counters;
+    let places = allocations(&mut engine, &prepared).expect("places");
     let bytes: f64 = places.iter().map(|place| place.bytes).sum();
     let counter = counted["allocated_bytes_per_prefill"];
     // The test harness allocates a little on threads of its own.
@@ -93,4 +111,5 @@ fn every_call_reaches_the_allocator_below_and_is_counted() {
     assert!(after.live_bytes < before.live_bytes + SIZE as u64, "{after:?} after {before:?}");
     assert!(after.peak_bytes >= with.live_bytes);
     places_say_what_the_counters_say();
+    a_whole_generation_is_counted();
 }

@@ -101,6 +101,10 @@ fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'sta
         ]),
         Case::Bench(_) => {}
     }
+    // A token's share is rounded up, which hides what fewer allocations than tokens are.
+    if let Case::Generate { .. } = prepared.case {
+        counters.push(("allocations_per_generation", allocations(&read, &end)));
+    }
     Ok(counters)
 }
 

@@ -15,6 +15,7 @@ const LEAST_SHARE: f64 = 0.0005;
 pub fn known(name: &str) -> Option<&'static str> {
     Some(match name {
         "allocations_per_token" => "allocations a token",
+        "allocations_per_generation" => "allocations a generation",
         "allocations_per_prefill" => "allocations a prefill",
         "allocations_per_iteration" => "allocations an iteration",
         "allocated_bytes_per_iteration" => "allocated an iteration",
