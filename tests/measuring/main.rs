@@ -7,5 +7,7 @@ mod numeric_crates;
 mod prompt;
 #[path = "../support/mod.rs"]
 mod support;
+mod ttft;
+mod ttft;
 #[cfg(unix)]
 mod worker;
