@@ -91,7 +91,8 @@ impl Measured for Worker<'_> {
 
     fn prepare(&mut self, case: Case, known: Ids, feed: Ids) -> Result<PreparedReply> {
         let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
-        Ok(PreparedReply { output: prepared.output.clone(), work: prepared.work, throughput: None })
+        let (output, work) = (prepared.output.clone(), prepared.work);
+        Ok(PreparedReply { output, work, throughput: None, counted_tokens: None })
     }
 
     fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {

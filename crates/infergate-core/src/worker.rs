@@ -288,6 +288,9 @@ pub struct PreparedReply {
     /// What one iteration gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+    /// Tokens that a server's answer counts as; `None` where the output is its tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_tokens: Option<u64>,
 }
 
 impl PreparedReply {
@@ -295,7 +298,7 @@ impl PreparedReply {
     pub fn of_ids(ids: Vec<TokenId>) -> Self {
         let sha256 = output_sha256(&ids);
         let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
-        Self { output, work: None, throughput: None }
+        Self { output, work: None, throughput: None, counted_tokens: None }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which criterion benches both sides have. One that a change adds or removes has nothing to be compared with, and does not keep
-//! the others from being compared.
+//! the others from being compared. And of servers, whether both count tokens alike.
 
 use infergate_core::case::{Case, choose_benches};
-use infergate_core::worker::WorkerError;
+use infergate_core::worker::{PreparedReply, WorkerError};
 
 /// What was asked for, by who has it.
 #[derive(Debug, Default)]
@@ -38,4 +38,21 @@ pub fn shared(patterns: &[String], cases: Vec<Case>, head: &[Case], base: &[Case
         }
     }
     Ok(Shared { cases, only_in_head, only_in_base })
+}
+
+/// Times per token of a text are no comparison where one side counts more tokens in it.
+pub fn ensure_counted_alike(
+    name: &str,
+    case: Case,
+    was: &PreparedReply,
+    is: &PreparedReply,
+) -> Result<(), WorkerError> {
+    let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
+    match (was.counted_tokens, is.counted_tokens) {
+        (Some(was), Some(is)) if is_same_text && was != is => Err(WorkerError::NotComparable(format!(
+            "{case}: {name} counts {was} tokens in the answer in which head counts {is} (usage, or as many as were asked for); \
+             make both say the same usage, or ask for whole answers with server.ignore_eos"
+        ))),
+        _ => Ok(()),
+    }
 }

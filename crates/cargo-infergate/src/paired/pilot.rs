@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::ensure;
 
-use super::benches::shared;
+use super::benches::{ensure_counted_alike, shared};
 use super::block::{Pair, Who};
 use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
@@ -116,7 +116,9 @@ fn attempt(
             let Some(other) = other else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
-            other.outputs.push(said.map_err(|error| Ended::of(request, case, error, Fails::BaseAlone))?);
+            let said = said.map_err(|error| Ended::of(request, case, error, Fails::BaseAlone))?;
+            ensure_counted_alike(name, case, &said, &in_head)?;
+            other.outputs.push(said);
         }
         head.outputs.push(in_head);
     }

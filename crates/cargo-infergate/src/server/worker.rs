@@ -1,5 +1,6 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
-//! mean gap between two tokens. A sample is one request, and the output is the text of one prompt that is always
+//! time from the first piece to the last / (tokens - 1), by usage, or else as many as were asked for: pieces can hold any part of a
+//! token, or several, and both builds have to be divided by the same. A sample is one request, and the output is the text of one prompt that is always
 //! the same. With users in place of single requests its cases are the numbers of a [window](crate::paired::load_window) of load.
 
 use std::collections::BTreeMap;
@@ -95,7 +96,15 @@ struct Loading {
     /// Where prompts begin: a server that runs already may have heard others of this seed.
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
-    outputs: BTreeMap<usize, Vec<u32>>,
+    outputs: BTreeMap<usize, Said>,
+}
+
+/// What the server says to the prompt that is always the same.
+#[derive(Clone)]
+struct Said {
+    /// The words of the SHA-256 of its text; none where it is not compared.
+    ids: Vec<u32>,
+    tokens: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +168,8 @@ impl Measured for Worker {
 
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
         let (scenario, _) = self.find(case)?;
-        Ok(PreparedReply::of_ids(self.verified(case, scenario, known)?))
+        let said = self.verified(case, scenario, known)?;
+        Ok(PreparedReply { counted_tokens: Some(said.tokens), ..PreparedReply::of_ids(said.ids) })
     }
 
     fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
@@ -167,7 +177,7 @@ impl Measured for Worker {
         let (scenario, part) = self.find(case)?;
         let sample = |_| {
             let record = self.ask_next(scenario)?;
-            let ns = part.of(&record)?.with_context(|| {
+            let ns = part.of(&record, self.tokens(scenario, &record))?.with_context(|| {
                 format!("{case}: the answer came in one piece, so its tokens have no times; ask for more tokens")
             })?;
             let longer = (ns as f64 * slowdown) as u64;
@@ -236,27 +246,27 @@ impl Worker {
     }
 
     /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario.
-    fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Vec<u32>> {
+    fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Said> {
         let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
-        let ids = match &computed {
-            Some(ids) => ids.clone(),
+        let said = match &computed {
+            Some(said) => said.clone(),
             None => self.output(scenario)?,
         };
         let again = match (known, computed) {
             (Some(known), _) => known,
-            (None, Some(before)) => before,
-            (None, None) => self.output(scenario)?,
+            (None, Some(before)) => before.ids,
+            (None, None) => self.output(scenario)?.ids,
         };
-        if ids != again {
+        if said.ids != again {
             let text = format!(
                 "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
             );
             return Err(InvariantBroken(text).into());
         }
         if let Some(loaded) = &mut self.loaded {
-            loaded.outputs.insert(scenario, ids.clone());
+            loaded.outputs.insert(scenario, said.clone());
         }
-        Ok(ids)
+        Ok(said)
     }
 
     /// How the server ended by itself; `None` where it runs, or was not started here.
@@ -264,18 +274,26 @@ impl Worker {
         self.loaded.as_mut()?.server.as_mut()?.ended()
     }
 
-    /// The words of the SHA-256 of what the server says to the prompt that is always the same. Another prompt goes before it: a
+    /// What the server says to the prompt that is always the same. Another prompt goes before it: a
     /// server that keeps the last one computes only what is new, and numbers of another batch can end in another text.
-    fn output(&mut self, scenario: usize) -> Result<Vec<u32>> {
+    fn output(&mut self, scenario: usize) -> Result<Said> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
+        let tokens = self.tokens(scenario, &record);
         if !self.job.check_output {
-            return Ok(Vec::new());
+            return Ok(Said { ids: Vec::new(), tokens });
         }
         let sha256 = record.output_sha256.context("the server's answer has no text")?;
         let words = sha256.as_bytes().as_chunks::<8>().0.iter();
         let word = |hex: &[u8; 8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());
-        words.map(word).collect::<Option<_>>().context("the hash of an answer is no hash")
+        let ids = words.map(word).collect::<Option<_>>().context("the hash of an answer is no hash")?;
+        Ok(Said { ids, tokens })
+    }
+
+    /// Tokens of an answer, by the server's usage, or else as many as were asked for.
+    fn tokens(&self, scenario: usize, record: &RequestRecord) -> u64 {
+        let sent = record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)));
+        sent.unwrap_or(self.job.scenarios[scenario].output_tokens.into())
     }
 
     /// One request of a scenario, whose prompt no other has.
@@ -320,14 +338,14 @@ impl Part {
         matches!(self, Self::Load(_))
     }
 
-    /// Nanoseconds, of at least one: making a connection is no part of it. `None` below two pieces.
-    fn of(self, record: &RequestRecord) -> Result<Option<u64>> {
+    /// Nanoseconds, of at least one: making a connection is no part of it. `None` below two pieces or tokens.
+    fn of(self, record: &RequestRecord, tokens: u64) -> Result<Option<u64>> {
         let (Some(first), Some(last)) = (record.chunk_ns.first(), record.chunk_ns.last()) else { return Ok(None) };
         Ok(match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
             Self::Itl => {
-                let gaps = record.chunk_ns.len().checked_sub(1).filter(|gaps| *gaps > 0);
-                gaps.map(|gaps| (last.saturating_sub(*first) / gaps as u64).max(1))
+                let gaps = tokens.checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1);
+                gaps.map(|gaps| (last.saturating_sub(*first) / gaps).max(1))
             }
             Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
         })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
 
 use crate::revisions::{commit, empty_repository};
-use crate::sandbox::{Sandbox, error, stdout};
+use crate::sandbox::{Sandbox, error, stderr, stdout};
 use crate::support;
 
 /// A repository whose server is the one with set token times, told `base` in the commit and `head` in the working tree.
@@ -94,31 +94,88 @@ fn a_server_that_refuses_a_request_first_is_not_asked_again() {
 
 fn answer(connection: TcpStream, word: &str, last: &Mutex<String>) -> Option<()> {
     let mut connection = BufReader::new(connection);
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if connection.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().ok()?;
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        connection.read_exact(&mut body).ok()?;
-        let body = String::from_utf8(body).ok()?;
+    while let Some(body) = body(&mut connection) {
         let second = if *last.lock().ok()? == body { "cached" } else { "computed" };
         *last.lock().ok()? = body;
-        let piece = |text| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
         let events = piece(word) + &piece(second) + "data: [DONE]\n\n";
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n", events.len());
         connection.get_mut().write_all((head + &events).as_bytes()).ok()?;
     }
+    None
+}
+
+fn piece(text: &str) -> String {
+    format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+}
+
+/// The body of the next request; `None` at the end of the connection.
+fn body(connection: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if connection.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+/// A server that sends `pieces`, one each 10 ms, and says how many tokens they are.
+fn in_pieces(pieces: &'static [&'static str], usage: Option<u64>) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let send = move |connection: TcpStream| {
+        let mut connection = BufReader::new(connection);
+        body(&mut connection)?;
+        let mut connection = connection.into_inner();
+        connection.set_nodelay(true).ok()?;
+        connection
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+            .ok()?;
+        for text in pieces {
+            connection.write_all(piece(text).as_bytes()).ok()?;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let usage = usage.map(|tokens| {
+            format!("data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":8,\"completion_tokens\":{tokens}}}}}\n\n")
+        });
+        connection.write_all((usage.unwrap_or_default() + "data: [DONE]\n\n").as_bytes()).ok()
+    };
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            std::thread::spawn(move || send(connection));
+        }
+    });
+    format!("http://{address}")
+}
+
+/// The same text at half the speed, each piece divided in two.
+#[test]
+fn finer_pieces_do_not_hide_a_slower_answer() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (in_pieces(&["one ", "two "], None), in_pieces(&["on", "e ", "tw", "o "], None));
+    let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
+    // 30 ms against 10.
+    let said = sandbox.run(&["gate", &urls[0], &urls[1], "--quick", "--memory-runs=0"]).code(0);
+    assert!(stdout(&said).contains("look closer: chatbot/itl +"), "{}", stdout(&said));
+}
+
+#[test]
+fn tokens_that_only_one_side_counts_are_no_comparison() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (in_pieces(&["one ", "two "], None), in_pieces(&["one ", "two "], Some(2)));
+    let said = sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]).code(4);
+    let line = stderr(&said);
+    assert!(line.contains("base counts 128 tokens in the answer in which head counts 2"), "{line}");
 }
 
 /// Computed again from a cache an answer can differ in its last bits, and so in its text: that is no server that is not deterministic.
