@@ -63,7 +63,7 @@ pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
-pub use reason::{Note, Reason, Remedy};
+pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use report::{
     REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
     ReportVerdict,
@@ -74,7 +74,7 @@ pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 pub use verdict_file::{Failure, VerdictFile};
 pub use vllm::{VllmResult, is_vllm, read_vllm};
-pub use window::{LoadCase, WindowRecord, WindowTimes};
+pub use window::{LoadCase, WindowAnswers, WindowRecord, WindowTimes};
 
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";

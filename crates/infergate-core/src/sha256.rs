@@ -32,6 +32,12 @@ pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
     }
 }
 
+/// The [`words`] of a SHA-256 in hex; `None` where it is none.
+pub fn words_of_hex(sha256: &str) -> Option<Vec<u32>> {
+    let word = |hex: &[u8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());
+    sha256.as_bytes().chunks_exact(8).map(word).collect()
+}
+
 /// A SHA-256 as eight little-endian words: the ids of an output that has no tokens.
 pub fn words(sha256: &[u8]) -> Vec<u32> {
     sha256

@@ -7,7 +7,7 @@ pub mod shard;
 
 use std::sync::Arc;
 
-use infergate_core::load::{Arrivals, Phases, Stop};
+use infergate_core::load::{Arrivals, Phases, Stop, WindowPlan};
 
 use crate::plan::dataset::Dataset;
 use crate::plan::prompt::prompt;
@@ -58,6 +58,15 @@ pub enum Prompts {
         /// Words at the start that all prompts share.
         shared: u32,
     },
+    /// Words, and what a window of load repeats.
+    Repeating {
+        /// Decides which words.
+        seed: u64,
+        /// Says which requests have the text.
+        window: WindowPlan,
+        /// The text.
+        text: String,
+    },
     /// A file's, in turn.
     File(Arc<Dataset>),
     /// The number of the request: for the audit, whose server logs by it.
@@ -101,16 +110,16 @@ impl LevelPlan {
     /// The prompt of a request and the output tokens it asks for.
     pub fn ask(&self, turn: Turn) -> (String, u32) {
         let output_tokens = self.shape.output_tokens;
+        let words = |seed: u64, shared| {
+            // Levels of a run must not find each other's prompts in a cache.
+            let seed_of_level = seed ^ self.seed.rotate_left(17);
+            prompt(self.shape.prompt_tokens(turn.turn), shared, seed, seed_of_level, turn.conversation)
+        };
         match &self.prompts {
             Prompts::Numbers => (turn.request.to_string(), output_tokens),
-            Prompts::Words { seed, shared } => {
-                // Levels of a run must not find each other's prompts in a cache.
-                let seed_of_level = seed ^ self.seed.rotate_left(17);
-                (
-                    prompt(self.shape.prompt_tokens(turn.turn), *shared, *seed, seed_of_level, turn.conversation),
-                    output_tokens,
-                )
-            }
+            Prompts::Words { seed, shared } => (words(*seed, *shared), output_tokens),
+            Prompts::Repeating { window, text, .. } if window.repeats(turn.request) => (text.clone(), output_tokens),
+            Prompts::Repeating { seed, .. } => (words(*seed, 0), output_tokens),
             Prompts::File(dataset) => {
                 let entry = dataset.entry(turn.request);
                 (entry.prompt.clone(), entry.output_tokens.unwrap_or(output_tokens))

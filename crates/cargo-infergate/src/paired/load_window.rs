@@ -5,18 +5,57 @@
 //! waited when the window began count as well, because a queue that starves them is seen in nothing else. A stream that begins and
 //! then hangs has no further gap that ends, so what it has waited by the window's end counts, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord, WindowPlan};
+use infergate_core::sha256::words_of_hex;
 
-use crate::receipt::{LoadCase, Side, WindowRecord, WindowTimes};
+use crate::receipt::{LoadCase, Side, WindowAnswers, WindowRecord, WindowTimes};
 use infergate_core::stats::quantile;
 
-/// What `records`, whose times count from the begin of the load, say of the window of `load` on this side's server.
+/// Bytes of text that a token of base has, by its whole answers; `None` where the size of one is not known. One side may say usage
+/// and the other not, or send a token in other pieces: what both have is a text.
+pub fn bytes_per_token<'a>(base: impl IntoIterator<Item = &'a RequestRecord>) -> Option<f64> {
+    let (mut bytes, mut tokens) = (0, 0);
+    for record in base.into_iter().filter(|record| record.failure.is_none()) {
+        (bytes, tokens) = (bytes + record.text_bytes?, tokens + record.tokens());
+    }
+    (bytes > 0 && tokens > 0).then(|| bytes as f64 / tokens as f64)
+}
+
+/// What is said of the answers of a window of `plan`, whose prepared prompt has the `known` output, none where it is not compared.
+/// `beside` is what the other side did in the window beside it.
+pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], beside: &[RequestRecord]) -> WindowAnswers {
+    let whole = |record: &&RequestRecord| record.failure.is_none();
+    let others: BTreeSet<u64> =
+        beside.iter().filter(whole).filter(|r| r.text_bytes.is_some()).map(|r| r.request).collect();
+    let mut seen = WindowAnswers::default();
+    for record in own.iter().filter(whole) {
+        if let Some(bytes) = record.text_bytes.filter(|_| others.contains(&record.request)) {
+            seen.compared += 1;
+            seen.compared_bytes += bytes;
+        }
+        if let Some(sha256) =
+            record.output_sha256.as_ref().filter(|_| plan.repeats(record.request) && !known.is_empty())
+        {
+            seen.repeated += 1;
+            seen.changed += u64::from(words_of_hex(sha256).as_deref() != Some(known));
+        }
+    }
+    seen
+}
+
+/// What `records`, whose times count from the begin of the load, say of the window of `load` on this side's server. Tokens are counted
+/// by `bytes_per_token`, or where it is `None` by usage and pieces.
 ///
 /// # Errors
 /// Why the load was not full for all of it, in one sentence.
-pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<WindowRecord, String> {
+pub fn window(
+    side: Side,
+    load: &LoadCase,
+    records: &[RequestRecord],
+    bytes_per_token: Option<f64>,
+) -> Result<WindowRecord, String> {
     let WindowTimes { from_ns, to_ns, .. } = load.times;
     let full_to_ns = full_to_ns(load.users, records);
     if full_to_ns < to_ns {
@@ -72,7 +111,7 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
         scenario: load.scenario.clone(),
         users: load.users,
         length_ns: load.times.length_ns(),
-        output_tokens: records.iter().map(|record| tokens_within(record, within)).sum::<f64>().round() as u64,
+        output_tokens: records.iter().map(|r| tokens_within(r, bytes_per_token, within)).sum::<f64>().round() as u64,
         in_flight: in_flight(records, from_ns, to_ns),
         issued: records.len() as u64,
         failures,
@@ -82,6 +121,7 @@ pub fn window(side: Side, load: &LoadCase, records: &[RequestRecord]) -> Result<
         gaps: all.len() as u64,
         itl_p90_ns: quantile(&all, 0.9).map(|ns| ns.round() as u64),
         longest_gap_ns: longest.into_values().collect(),
+        answers: WindowAnswers::default(),
     })
 }
 
@@ -96,17 +136,18 @@ fn full_to_ns(users: u32, records: &[RequestRecord]) -> u64 {
 }
 
 /// Its tokens whose pieces came within the window. Where pieces do not say how many they hold, each has the same share.
-fn tokens_within(record: &RequestRecord, within: impl Fn(u64) -> bool) -> f64 {
-    if record.chunk_tokens.is_empty() {
-        let pieces = record.chunk_ns.iter().filter(|ns| within(**ns)).count() as f64;
-        let each = match record.failure {
-            None => record.tokens() as f64 / record.chunk_ns.len().max(1) as f64,
-            Some(_) => 1.0,
-        };
-        return pieces * each;
-    }
-    let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
-    pieces.filter(|(ns, _)| within(**ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
+fn tokens_within(record: &RequestRecord, bytes_per_token: Option<f64>, within: impl Fn(u64) -> bool) -> f64 {
+    let shares = || {
+        let of_piece = |at: usize| record.chunk_tokens.get(at).map_or(1.0, |tokens| f64::from(*tokens));
+        record.chunk_ns.iter().enumerate().map(move |(at, ns)| (*ns, of_piece(at)))
+    };
+    let all: f64 = shares().map(|(_, share)| share).sum();
+    let by_text = bytes_per_token.zip(record.text_bytes).map(|(each, bytes)| bytes as f64 / each);
+    let tokens = by_text.unwrap_or(match record.failure {
+        None => record.tokens() as f64,
+        Some(_) => all,
+    });
+    shares().filter(|(ns, _)| within(*ns)).map(|(_, share)| share * tokens / all).sum()
 }
 
 /// Time in flight of all requests within the window / its length.

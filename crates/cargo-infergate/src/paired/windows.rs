@@ -9,7 +9,7 @@ use infergate_core::worker::WorkerError;
 
 use super::block::{Pair, Who};
 use crate::gate::paired::Limits;
-use crate::paired::load_window::window;
+use crate::paired::load_window::{answers, bytes_per_token, window};
 use crate::receipt::window::of_case_name;
 use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 use infergate_core::stats::quantile;
@@ -41,6 +41,9 @@ const LEAST_REQUESTS_EACH: f64 = 4.0;
 const LEAST_REQUESTS: f64 = 40.0;
 /// No window is longer: more blocks help more.
 const MOST_NS: f64 = 60e9;
+
+/// Each so many-th request of a window has the prompt whose answer alone is known: few enough that a cache for it changes nothing.
+const REPEATS_EACH: u64 = 32;
 
 /// What a block's difference is expected to vary by, until blocks say so.
 const fn expected_std(metric: Metric) -> f64 {
@@ -125,7 +128,14 @@ impl<'a> Levels<'a> {
 fn probe(pair: &mut Pair, case: Case, asked: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
     let short_ns = asked.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
     let (users, number) = (asked.users, number(level, 0));
-    let plan = WindowPlan { users, ramp_ns: 0, length_ns: short_ns, give_up_ns: short_ns + PROBE_END_NS, number };
+    let plan = WindowPlan {
+        users,
+        ramp_ns: 0,
+        length_ns: short_ns,
+        give_up_ns: short_ns + PROBE_END_NS,
+        number,
+        repeats_each: 0,
+    };
     let mut of_side = |who| {
         let seen = ask(pair, who, case, plan)?;
         let completed = seen.records.iter().filter(|record| record.failure.is_none());
@@ -146,21 +156,28 @@ pub fn measure(
 ) -> Result<(), WorkerError> {
     let Some((first, load)) = cases.first().and_then(|case| Some((case, case.load.as_ref()?))) else { return Ok(()) };
     let (one, other) = (block.ran_first, block.ran_first.other());
-    for (at, side) in [one, other, other, one].into_iter().enumerate() {
-        let plan = WindowPlan {
-            users: load.users,
-            ramp_ns: load.times.ramp_ns,
-            length_ns: load.times.stop_ns,
-            give_up_ns: load.times.give_up_ns,
-            // Both sides of a pair read the same prompts.
-            number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
-        };
-        let seen = ask(pair, side.into(), first.id, plan)?;
+    let order = [one, other, other, one];
+    let known = |side: Side| &if side == Side::Base { &first.base_output } else { &first.head_output }.ids[..];
+    let plan = |at: usize| WindowPlan {
+        users: load.users,
+        ramp_ns: load.times.ramp_ns,
+        length_ns: load.times.stop_ns,
+        give_up_ns: load.times.give_up_ns,
+        // Both sides of a pair read the same prompts.
+        number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
+        repeats_each: REPEATS_EACH,
+    };
+    let asked = order.iter().enumerate().map(|(at, side)| ask(pair, (*side).into(), first.id, plan(at)));
+    let seen: Vec<LoadWindow> = asked.collect::<Result<_, _>>()?;
+    let of_base = order.iter().zip(&seen).filter(|(side, _)| **side == Side::Base);
+    let bytes_per_token = bytes_per_token(of_base.flat_map(|(_, seen)| &seen.records));
+    for (at, side) in order.into_iter().enumerate() {
         let refused = |why: String| WorkerError::Refused(format!("{}: {why}", side.name()));
-        let record = window(side, load, &seen.records).map_err(refused)?;
+        let mut record = window(side, load, &seen[at].records, bytes_per_token).map_err(refused)?;
         for case in cases {
-            record.value_ns(case.metric()).ok_or_else(|| nothing(side.into(), case.id, &seen))?;
+            record.value_ns(case.metric()).ok_or_else(|| nothing(side.into(), case.id, &seen[at]))?;
         }
+        record.answers = answers(plan(at), known(side), &seen[at].records, &seen[at ^ 1].records);
         block.windows.push(record);
     }
     for (case, load) in cases.iter().filter_map(|case| Some((case, case.load.as_ref()?))) {

@@ -68,6 +68,19 @@ impl WindowTimes {
     }
 }
 
+/// What answers under load are, beside others that should be the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowAnswers {
+    /// Whole answers to requests whose numbers, and so their prompts, the other side answered in the window beside it.
+    pub compared: u64,
+    /// Bytes of their text.
+    pub compared_bytes: u64,
+    /// Whole answers to the prompt whose output is known.
+    pub repeated: u64,
+    /// Of these, the ones that are not that output.
+    pub changed: u64,
+}
+
 /// One window of load on one side's server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowRecord {
@@ -79,7 +92,7 @@ pub struct WindowRecord {
     pub users: u32,
     /// How long it was, nanoseconds.
     pub length_ns: u64,
-    /// Output tokens that came within it.
+    /// Output tokens that came within it, each as many bytes of text as one of base's answers in this block.
     pub output_tokens: u64,
     /// Requests in flight within it, in the mean.
     pub in_flight: f64,
@@ -102,6 +115,9 @@ pub struct WindowRecord {
     /// Each user's longest one, nanoseconds, or the time since a last piece at the window's end where that is longer; of the
     /// users that have one.
     pub longest_gap_ns: Vec<u64>,
+    /// Its answers; none in an older file.
+    #[serde(default)]
+    pub answers: WindowAnswers,
 }
 
 impl WindowRecord {
@@ -130,6 +146,8 @@ impl WindowRecord {
         at_most(self.ttft_ns.len().max(self.longest_gap_ns.len()), MAX_SAMPLES, "times of a window of load")?;
         let times = self.ttft_ns.iter().chain(&self.longest_gap_ns).copied().chain(self.itl_p90_ns);
         let counts = [self.length_ns, self.output_tokens, self.issued, self.starved, self.unfinished, self.gaps];
+        let WindowAnswers { compared, compared_bytes, repeated, changed } = self.answers;
+        let counts = counts.into_iter().chain([compared, compared_bytes, repeated, changed]);
         in_range(times.chain(counts).chain(self.failures.values().copied()), "a window of load")?;
         sound([self.in_flight], "requests in flight")?;
         ensure!((1..=MOST_USERS).contains(&self.users), "a window of load of {} users; measure again", self.users);

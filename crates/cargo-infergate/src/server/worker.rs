@@ -11,6 +11,7 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
 use infergate_core::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
 use infergate_core::outcome::InvariantBroken;
+use infergate_core::sha256::words_of_hex;
 use infergate_core::worker::{
     Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
 };
@@ -29,7 +30,7 @@ use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LevelPlan, Prompts, Turn};
 use infergate_load::target::live::Live;
 
 const CAPABILITIES: [Capability; 6] = [
@@ -208,7 +209,10 @@ impl Measured for Worker {
         let (scenario, _) = self.find(case)?;
         plan.validate()?;
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let repeated = Turn { request: 0, conversation: 0, turn: 0 };
+        let (text, _) = self.level(loaded, scenario, PREPARED)?.ask(repeated);
         let level = LevelPlan {
+            prompts: Prompts::Repeating { seed: loaded.seed, window: plan, text },
             arrivals: Arrivals::Closed { users: plan.users },
             stop: Stop::Duration { ns: plan.length_ns },
             ramp_ns: plan.ramp_ns,
@@ -284,9 +288,7 @@ impl Worker {
             return Ok(Said { ids: Vec::new(), tokens });
         }
         let sha256 = record.output_sha256.context("the server's answer has no text")?;
-        let words = sha256.as_bytes().as_chunks::<8>().0.iter();
-        let word = |hex: &[u8; 8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());
-        let ids = words.map(word).collect::<Option<_>>().context("the hash of an answer is no hash")?;
+        let ids = words_of_hex(&sha256).context("the hash of an answer is no hash")?;
         Ok(Said { ids, tokens })
     }
 

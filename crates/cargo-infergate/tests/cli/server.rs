@@ -243,8 +243,10 @@ fn many_users_show_a_server_whose_tokens_come_late() {
     assert!(times.iter().any(|row| row.outcome == Outcome::Regressed));
     let counters: Vec<&VerdictRow> =
         verdict.rows.iter().filter(|row| row.subject.to_string() == "load:chat/3 users").collect();
-    assert_eq!(counters.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Outcome::Pass; 2]);
+    assert_eq!(counters.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Outcome::Pass; 4]);
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
+    assert!(answers.into_iter().all(|seen| seen.compared_bytes > 0 && seen.repeated > 0 && seen.changed == 0));
     let sides = |at: usize| receipt.blocks[at].windows.iter().map(|window| window.side).collect::<Vec<_>>();
     let first = receipt.blocks[0].ran_first;
     assert_eq!(sides(0), [first, first.other(), first.other(), first]);

@@ -14,6 +14,7 @@ mod iterations;
 mod limits;
 mod load;
 pub mod load_runs;
+mod load_window;
 mod memory;
 mod merge;
 mod output;

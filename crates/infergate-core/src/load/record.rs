@@ -52,6 +52,9 @@ pub struct RequestRecord {
     /// Output tokens by a tokenizer's count of the answer's text; `None` where no tokenizer was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_tokens: Option<u64>,
+    /// Bytes of the output's text so far, UTF-8, however it was divided into pieces; `None` where no text was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<u64>,
     /// SHA-256 of the output, hex: of the token ids as little-endian u32 where they are known, else of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_sha256: Option<String>,

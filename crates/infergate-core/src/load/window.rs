@@ -21,6 +21,10 @@ pub struct WindowPlan {
     pub give_up_ns: u64,
     /// Decides the prompts: no other window has the same, and both sides of a pair are given the same number.
     pub number: u64,
+    /// Each so many-th request has the prompt whose output was prepared, so that an answer under load is compared with the one
+    /// alone; 0: none.
+    #[serde(default)]
+    pub repeats_each: u64,
 }
 
 /// What every request of a window did. Times are nanoseconds since its begin.
@@ -34,6 +38,11 @@ pub struct LoadWindow {
 }
 
 impl WindowPlan {
+    /// Whether a request has the prompt whose output was prepared: a window of a slow server has few, and the very first one is alone.
+    pub fn repeats(&self, request: u64) -> bool {
+        self.repeats_each > 0 && request % self.repeats_each == self.repeats_each / 4
+    }
+
     /// Refuses a plan that puts no load on anything.
     ///
     /// # Errors

@@ -172,6 +172,7 @@ impl Completion {
         let (mut is_output, mut is_answer) = (false, false);
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
+            *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
             is_answer |= !piece.is_reasoning;
             self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
             if !piece.is_reasoning && record.first_answer_ns.is_none() {

@@ -365,9 +365,9 @@ pub(super) fn validate_arrivals(arrivals: &Arrivals) -> Result<()> {
 fn validate_request(level: usize, record: &RequestRecord) -> Result<()> {
     let name = format!("level {level}, request {}", record.request);
     at_most(record.chunk_ns.len().max(record.chunk_tokens.len()), MAX_PIECES, format_args!("pieces of {name}"))?;
-    let tokens =
-        [record.input_tokens, record.output_tokens, record.unsent_tokens, record.text_tokens].into_iter().flatten();
-    in_range([record.ended_ns, record.request].into_iter().chain(tokens), &name)?;
+    let counts =
+        [record.input_tokens, record.output_tokens, record.unsent_tokens, record.text_tokens, record.text_bytes];
+    in_range([record.ended_ns, record.request].into_iter().chain(counts.into_iter().flatten()), &name)?;
     let begin = [Some(record.scheduled_ns), Some(record.sent_ns), record.connected_ns, record.first_byte_ns];
     let pieces = record.chunk_ns.iter().copied();
     let times: Vec<u64> = begin.into_iter().flatten().chain(pieces).chain([record.ended_ns]).collect();

@@ -79,7 +79,7 @@ impl<'a> LocalTarget<'a> {
     fn plan(&self, plan: &LevelPlan) -> EnginePlan {
         let (seed, shared) = match plan.prompts {
             Prompts::Words { seed, shared } => (seed, shared),
-            Prompts::File(_) | Prompts::Numbers => (0, 0),
+            Prompts::File(_) | Prompts::Numbers | Prompts::Repeating { .. } => (0, 0),
         };
         let prompt_tokens = plan.shape.input_tokens as usize;
         EnginePlan {
