@@ -100,6 +100,14 @@ pub enum Reason {
         issued: u64,
         /// The largest share of requests that failed in base, or in any session of the baseline.
         most_before: f64,
+        /// In how many blocks; `null` where there are none, or in an older file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocks: Option<BlocksWorse>,
+    },
+    /// Answers to the same prompts under load are of another length than base's.
+    OtherLengths {
+        /// Answers that were compared.
+        answers: u64,
     },
     /// The mean rose by more than its limit, and by much more than the median: few samples take much longer.
     SomeSlower,
@@ -187,6 +195,17 @@ pub enum Reason {
         /// What it found, in one sentence.
         text: String,
     },
+}
+
+/// Blocks in which a side had any of what is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlocksWorse {
+    /// Of base.
+    pub base: usize,
+    /// Of head.
+    pub head: usize,
+    /// Blocks of each side.
+    pub of: usize,
 }
 
 /// What the user can do about a row.

@@ -18,8 +18,8 @@ pub use memory::{memory_trend, observed, rarer_leaks, sites, sparkline, witness}
 use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, CounterEvidence, Evidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy, Shown,
-    Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
+    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy,
+    Shown, Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -258,9 +258,15 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::OtherLoad { what, base, head } => {
             format!("another load: {what} is '{head}' here and '{base}' in the baseline, so nothing is judged")
         }
-        Reason::MoreFail { failed, issued, most_before } => {
+        Reason::MoreFail { failed, issued, most_before, blocks } => {
             let before = units::percent(Some(*most_before));
-            format!("of {issued} requests {failed} ended so, before at most {before}")
+            let blocks = blocks.map_or_else(String::new, |BlocksWorse { base, head, of }| {
+                format!("; in {head} of {of} blocks of head, {base} of base")
+            });
+            format!("of {issued} requests {failed} ended so, before at most {before}{blocks}")
+        }
+        Reason::OtherLengths { answers } => {
+            format!("{answers} answers under load are not as long as base's to the same prompts")
         }
         Reason::SomeSlower => {
             let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) {

@@ -72,7 +72,7 @@ impl Run<'_> {
         if share(head) <= most {
             return Ending::new(Outcome::Pass, Vec::new());
         }
-        let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most }];
+        let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most, blocks: None }];
         let days = newest_of_each_day(sessions.iter().copied());
         let level = self.stored.policy.alpha / self.counts.max(1) as f64;
         if most == 0.0 || is_more_frequent(&batches(&hits()), &days, level) {

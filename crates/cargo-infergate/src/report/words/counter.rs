@@ -29,6 +29,8 @@ pub fn known(name: &str) -> Option<&'static str> {
         "live_bytes_at_rest" => "live at rest",
         "failed_requests" => "failed requests",
         "starved_requests" => "starved requests",
+        "changed_answers" => "answers unlike alone",
+        "answer_bytes" => "text of answers",
         "wrong_length_requests" => "answers of a wrong length",
         _ => return None,
     })

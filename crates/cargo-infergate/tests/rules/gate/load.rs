@@ -128,7 +128,10 @@ fn a_first_failure_is_called_at_once() {
         let verdict = judged(&head, &baseline(1));
         assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::CounterRegressed, 1), "{class:?}");
         assert_eq!(count(&verdict, name).outcome, Outcome::CounterRegressed);
-        assert_eq!(count(&verdict, name).reasons, [Reason::MoreFail { failed: 1, issued: 40, most_before: 0.0 }]);
+        assert_eq!(
+            count(&verdict, name).reasons,
+            [Reason::MoreFail { failed: 1, issued: 40, most_before: 0.0, blocks: None }]
+        );
         assert_eq!(count(&verdict, other).outcome, Outcome::Pass);
     }
     let mut ended = run(20, 100);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::sha256;
 
 const MS: f64 = 1e6;
 
@@ -21,6 +22,10 @@ pub struct Server {
     pub refused_from: usize,
     /// One request of so many gets some tokens and never goes on; 0: none.
     pub hangs_each: u64,
+    /// Beside others an answer ends after half of its tokens.
+    pub ends_early: bool,
+    /// Beside others an answer is another one.
+    pub garbles: bool,
 }
 
 fn failure(class: FailureClass) -> Failure {
@@ -29,12 +34,24 @@ fn failure(class: FailureClass) -> Failure {
 
 impl Default for Server {
     fn default() -> Self {
-        Self { step_ms: 20.0, row_ms: 0.0, newest_first: false, stall_ms: 0.0, refused_from: usize::MAX, hangs_each: 0 }
+        Self {
+            step_ms: 20.0,
+            row_ms: 0.0,
+            newest_first: false,
+            stall_ms: 0.0,
+            refused_from: usize::MAX,
+            hangs_each: 0,
+            ends_early: false,
+            garbles: false,
+        }
     }
 }
 
 const SLOTS: usize = 12;
 const TOKENS: usize = 16;
+
+/// Its answer to whatever is asked.
+pub const SAID: &str = "so";
 const PERIOD_MS: f64 = 10_000.0;
 
 /// Tokens of a stream that hangs, and how long after the last start it is given up.
@@ -109,11 +126,16 @@ impl Server {
                 record.failure = Some(failure(FailureClass::Cancelled));
                 record
             }));
-            let (ended, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.left == 0);
+            let last = if self.ends_early && others.len() > 1 { TOKENS / 2 } else { 0 };
+            let (ended, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.left <= last);
             running = others;
             for Running { mut record, .. } in ended {
                 record.ended_ns = now_ns;
-                record.output_tokens = Some(TOKENS as u64);
+                let tokens = record.chunk_ns.len() as u64;
+                record.output_tokens = Some(tokens);
+                record.text_bytes = Some(4 * tokens);
+                let said = if self.garbles && !running.is_empty() { "garbled" } else { SAID };
+                record.output_sha256 = Some(sha256::of(said));
                 if done.len() >= self.refused_from {
                     record.failure = Some(failure(FailureClass::Status5xx));
                 }

@@ -135,7 +135,7 @@ fn counters_are_said_as_people_say_them() {
     let other = counter("decode/p128", "cache_lookups", 1, 2);
     assert_says(vec![other], vec![], "cache lookups +1 (+100 %)");
     let failed = counter("load:chat/2 users", "failed_requests", 0, 1);
-    let more = |most_before| Reason::MoreFail { failed: 1, issued: 40, most_before };
+    let more = |most_before| Reason::MoreFail { failed: 1, issued: 40, most_before, blocks: None };
     assert_says(vec![failed.clone().because(more(0.0))], vec![], "1 of 40 requests failed (none before)");
     assert_says(vec![failed.because(more(0.013))], vec![], "1 of 40 requests failed (1.3 % before)");
 }

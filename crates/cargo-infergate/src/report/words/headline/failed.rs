@@ -207,7 +207,7 @@ fn rise(
 /// `24 more allocations a token (+4.3 %)`; of requests under load how many of all, and before.
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> String {
     let requests = row.reasons.iter().find_map(|reason| match reason {
-        Reason::MoreFail { failed, issued, most_before } => {
+        Reason::MoreFail { failed, issued, most_before, .. } => {
             Some((format!("{failed} of {issued} requests"), *most_before))
         }
         _ => None,
@@ -215,6 +215,7 @@ fn counted(row: &VerdictRow, counter: &CounterEvidence) -> String {
     if let Some((requests, most_before)) = requests {
         let how = match counter.name.as_str() {
             "starved_requests" => "starved",
+            "changed_answers" => "were not answered as alone",
             "wrong_length_requests" => "ended at a wrong length",
             _ => "failed",
         };
