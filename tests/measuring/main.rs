@@ -8,6 +8,5 @@ mod prompt;
 #[path = "../support/mod.rs"]
 mod support;
 mod ttft;
-mod ttft;
 #[cfg(unix)]
 mod worker;
