@@ -4,6 +4,7 @@ mod json;
 mod room;
 mod sentencepiece;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -24,6 +25,8 @@ use infergate::engine::TokenId;
 /// A model's tokenizer. It adds no special tokens and drops none.
 pub struct Text {
     tokenizer: Tokenizer,
+    /// What it was read from.
+    name: String,
 }
 
 /// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
@@ -45,11 +48,12 @@ impl Text {
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
         let bytes = read_at_most(path, json::MAX_FILE_BYTES)?;
+        let name = format!("the tokenizer {}", path.display());
         let tokenizer = std::str::from_utf8(&bytes)
             .map_err(one_line)
-            .and_then(json::read)
-            .with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?;
-        Self::new(tokenizer)
+            .and_then(|text| caught(&name, || json::read(text)))
+            .with_context(|| format!("{name} is damaged; download it again"))?;
+        Self::new(tokenizer, name)
     }
 
     /// Builds the tokenizer a GGUF file describes, whose lists it takes out of `content`. `Ok(None)`: it describes none.
@@ -78,14 +82,14 @@ impl Text {
             ),
         };
         tokenizer.add_tokens(whole).map_err(one_line)?;
-        Self::new(tokenizer).map(Some)
+        Self::new(tokenizer, "the GGUF metadata's tokenizer".into()).map(Some)
     }
 
-    fn new(mut tokenizer: Tokenizer) -> Result<Self> {
+    fn new(mut tokenizer: Tokenizer, name: String) -> Result<Self> {
         // A tokenizer.json may ask for cutting and filling up, which would change prompt lengths.
         tokenizer.with_truncation(None).map_err(one_line)?;
         tokenizer.with_padding(None);
-        Ok(Self { tokenizer })
+        Ok(Self { tokenizer, name })
     }
 
     /// Tokens of `text`.
@@ -93,7 +97,8 @@ impl Text {
     /// # Errors
     /// When the tokenizer cannot encode it.
     pub fn tokenize(&self, text: &str) -> Result<Vec<TokenId>> {
-        let encoding = self.tokenizer.encode(text, false).map_err(one_line).context("the text cannot be tokenized")?;
+        let encode = || self.tokenizer.encode(text, false).map_err(one_line);
+        let encoding = caught(&self.name, encode).context("the text cannot be tokenized")?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -102,8 +107,18 @@ impl Text {
     /// # Errors
     /// When the tokenizer cannot decode them.
     pub fn detokenize(&self, tokens: &[TokenId]) -> Result<String> {
-        self.tokenizer.decode(tokens, false).map_err(one_line).context("the tokens cannot be turned into text")
+        let decode = || self.tokenizer.decode(tokens, false).map_err(one_line);
+        caught(&self.name, decode).context("the tokens cannot be turned into text")
     }
+}
+
+/// What the tokenizers crate gives. It takes any numbers that a file has for its steps, and panics where it uses them: pieces of no letters,
+/// more letters cut off than there are.
+fn caught<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let caught = catch_unwind(AssertUnwindSafe(work));
+    caught.unwrap_or_else(|_| {
+        bail!("{name} has a step that cannot be taken; use the one that its model was published with")
+    })
 }
 
 /// What is known of a file's tokenizer beside its tokens: how many are found before a text is cut, with how many bytes, and how
