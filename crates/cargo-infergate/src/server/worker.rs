@@ -178,7 +178,7 @@ impl Measured for Worker {
         let (scenario, part) = self.find(case)?;
         let sample = |_| {
             let record = self.ask_next(scenario)?;
-            let ns = part.of(&record, self.tokens(scenario, &record))?.with_context(|| {
+            let ns = part.of(&record, self.asked_tokens(scenario))?.with_context(|| {
                 format!("{case}: the answer came in one piece, so its tokens have no times; ask for more tokens")
             })?;
             let longer = (ns as f64 * slowdown) as u64;
@@ -283,7 +283,7 @@ impl Worker {
     fn output(&mut self, scenario: usize) -> Result<Said> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
-        let tokens = self.tokens(scenario, &record);
+        let tokens = tokens_of(&record, self.asked_tokens(scenario));
         if !self.job.check_output {
             return Ok(Said { ids: Vec::new(), tokens });
         }
@@ -292,10 +292,8 @@ impl Worker {
         Ok(Said { ids, tokens })
     }
 
-    /// Tokens of an answer, by the server's usage, or else as many as were asked for.
-    fn tokens(&self, scenario: usize, record: &RequestRecord) -> u64 {
-        let sent = record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)));
-        sent.unwrap_or(self.job.scenarios[scenario].output_tokens.into())
+    fn asked_tokens(&self, scenario: usize) -> u32 {
+        self.job.scenarios[scenario].output_tokens
     }
 
     /// One request of a scenario, whose prompt no other has.
@@ -340,18 +338,28 @@ impl Part {
         matches!(self, Self::Load(_))
     }
 
-    /// Nanoseconds, of at least one: making a connection is no part of it. `None` below two pieces or tokens.
-    fn of(self, record: &RequestRecord, tokens: u64) -> Result<Option<u64>> {
-        let (Some(first), Some(last)) = (record.chunk_ns.first(), record.chunk_ns.last()) else { return Ok(None) };
+    /// Nanoseconds, of at least one: making a connection is no part of it. `None` where there is nothing to take it from.
+    fn of(self, record: &RequestRecord, asked_tokens: u32) -> Result<Option<u64>> {
+        let Some(first) = record.chunk_ns.first() else { return Ok(None) };
         Ok(match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
-            Self::Itl => {
-                let gaps = tokens.checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1);
-                gaps.map(|gaps| (last.saturating_sub(*first) / gaps).max(1))
-            }
+            Self::Itl => itl_ns(record, asked_tokens),
             Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
         })
     }
+}
+
+/// Tokens of an answer, by the server's usage, or else as many as were asked for.
+fn tokens_of(record: &RequestRecord, asked_tokens: u32) -> u64 {
+    let sent = record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)));
+    sent.unwrap_or(asked_tokens.into())
+}
+
+/// The mean gap between two tokens of an answer, nanoseconds, of at least one. `None` below two pieces or tokens.
+pub fn itl_ns(record: &RequestRecord, asked_tokens: u32) -> Option<u64> {
+    let (first, last) = (record.chunk_ns.first()?, record.chunk_ns.last()?);
+    let gaps = tokens_of(record, asked_tokens).checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1)?;
+    Some((last.saturating_sub(*first) / gaps).max(1))
 }
 
 /// A number that no other run has.

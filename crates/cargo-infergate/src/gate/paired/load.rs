@@ -9,8 +9,8 @@
 //! intervals lie apart, which is rarer than the level by far. What is less is advisory.
 
 use crate::receipt::{
-    BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Name, Outcome, PairedReceipt, Reason, Side, Subject,
-    Unit, VerdictRow, WindowRecord,
+    BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Name, Outcome, PairedCase, PairedReceipt, Reason,
+    Side, Subject, Unit, VerdictRow, WindowRecord,
 };
 use infergate_core::stats::is_more_frequent;
 
@@ -90,12 +90,22 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
                     window.side == side && window.scenario == scenario && window.users == users
                 })
             };
-            Count { subject: subject.clone(), what, base: of_side(Side::Base), head: of_side(Side::Head), level }
+            let count =
+                Count { subject: subject.clone(), what, base: of_side(Side::Base), head: of_side(Side::Head), level };
+            (!count.is_length() || are_comparable(receipt, scenario)).then_some(count)
         })
     };
-    let all = levels.into_iter().flat_map(of_level);
+    let all = levels.into_iter().flat_map(of_level).flatten();
     // An older run compared no answers, nor does one of servers that need not repeat theirs.
     all.filter(|count| !count.is_of_answers() || total(&count.head).1 > 0).collect()
+}
+
+/// Whether answers should be of one length: servers that run already have other prompts each, and another output that was allowed
+/// may have another length.
+fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
+    let is_of = |case: &PairedCase| case.load.as_ref().is_some_and(|load| load.scenario == scenario);
+    let is_other = |case: &PairedCase| is_of(case) && case.base_output.sha256 != case.head_output.sha256;
+    receipt.servers.is_none() && !receipt.cases.iter().any(is_other)
 }
 
 impl Count {

@@ -189,6 +189,13 @@ fn answers_that_end_early_under_load_are_called() {
     let row = answer_row(&verdict, "answer_bytes");
     assert_eq!(row.outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
     assert!(receipt.blocks.len() <= 10, "{} blocks", receipt.blocks.len());
+    // Another output that is allowed may be of another length.
+    let mut allowed = receipt;
+    allowed.cases.iter_mut().for_each(|case| case.head_output = output(vec![1]));
+    let verdict = judge(&allowed, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+    let is_length =
+        |row: &VerdictRow| matches!(&row.evidence, Evidence::Counter(counter) if counter.name == "answer_bytes");
+    assert!(!verdict.rows.iter().any(is_length), "{:?}", verdict.rows);
 }
 
 #[test]
