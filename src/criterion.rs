@@ -140,6 +140,13 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
     if worker(groups) { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
+/// As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
+fn enter_package() -> anyhow::Result<()> {
+    let Some(folder) = env::var_os(PACKAGE_FOLDER) else { return Ok(()) };
+    env::set_current_dir(&folder)
+        .with_context(|| format!("{}: the package's folder cannot be entered", Path::new(&folder).display()))
+}
+
 /// Whether the gate started this process.
 #[doc(hidden)]
 pub fn is_worker() -> bool {
@@ -150,13 +157,7 @@ pub fn is_worker() -> bool {
 #[doc(hidden)]
 pub fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
-    // As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
-    let moved = match env::var_os(PACKAGE_FOLDER) {
-        Some(folder) => env::set_current_dir(&folder)
-            .with_context(|| format!("{}: the package's folder cannot be entered", Path::new(&folder).display())),
-        None => Ok(()),
-    };
-    match moved.and_then(|()| director::serve(groups)) {
+    match enter_package().and_then(|()| director::serve(groups)) {
         Ok(()) => true,
         Err(error) => {
             eprintln!("error: {}", printable(&format!("{error:#}")));

@@ -3,7 +3,10 @@
 //! A bench's closure borrows what stands around it, so it can only run while its function runs. The functions are therefore
 //! called in passes. The first one lists the benches. Each further one goes on until the bench that is asked for comes up, and
 //! there requests are answered for as long as they are about that bench. Where set-up beside the benches panics in a further pass,
-//! each pass gets a process that is new.
+//! each pass gets a process that is new. So does each of a `main` that is not `criterion_main!`'s, and cannot be called: it begins at
+//! the first `Criterion` and ends at `final_summary`.
+
+mod in_main;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +14,8 @@ use std::env;
 use std::io::{BufReader, BufWriter, Chain, Cursor, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ::criterion::measurement::Measurement;
@@ -28,6 +33,8 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::printable;
 use infergate_core::process::{standard_streams, this_program};
 use infergate_core::receipt::{AllocationSite, CountedCase};
+
+pub use in_main::{begin_in_main, end_in_main};
 
 /// What a worker of benches can do.
 const CAPABILITIES: [Capability; 6] = [
@@ -61,17 +68,17 @@ pub fn serve(groups: &dyn Fn()) -> Result<()> {
         let bench = bench_of(request);
         let begun = Instant::now();
         director = pass(director, groups)?;
-        match bench {
-            None => director.between.listed(begun.elapsed()),
-            Some(bench) if !director.reached => {
-                let gone = "did not come up again; a group has to run the same benches each time";
-                director.wire.refuse(anyhow!("the bench '{bench}' {gone}"))?;
-            }
-            Some(_) => {}
-        }
-        director.wire.serve(&mut director.between)?;
+        director.passed(bench, begun)?;
     }
     Ok(())
+}
+
+/// A worker began its work, in `criterion_main!` or where its `main` made the first `Criterion`.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+fn fail(error: &anyhow::Error) -> ! {
+    eprintln!("error: {}", printable(&format!("{error:#}")));
+    process::exit(2)
 }
 
 /// Calls all functions once.
@@ -89,7 +96,7 @@ fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
     }
     if let Err(panicked) = panic::catch_unwind(AssertUnwindSafe(groups)) {
         if panicked.is::<Over>() {
-            std::process::exit(0);
+            process::exit(0);
         }
         // A bench's own panic ends this process, and so does that of set-up which never worked.
         match DIRECTOR.take().filter(|_| passes > 0) {
@@ -123,11 +130,10 @@ pub fn visit<M: Measurement>(
             "error: the bench '{}' is not run by criterion_main!, or on another thread; let main be that macro's",
             printable(id)
         );
-        std::process::exit(2);
+        process::exit(2);
     };
     if let Err(error) = director.visit(id, throughput, measurement, bench) {
-        eprintln!("error: {}", printable(&format!("{error:#}")));
-        std::process::exit(2);
+        fail(&error);
     }
     // What stands behind this bench need not be run, but what its function made goes: a folder, a file, a process.
     if director.is_over() {
@@ -150,6 +156,8 @@ struct Director {
     passes: usize,
     /// Set-up beside the benches failed in a second pass, before this process began.
     only_once: bool,
+    /// Where the passes are those of a `main` of its own: when this one began.
+    in_main: Option<Instant>,
     /// How often each id came up in this pass.
     seen: BTreeMap<String, usize>,
     /// Whether the bench that this pass looks for came up.
@@ -162,6 +170,7 @@ struct Director {
 
 impl Director {
     fn new() -> Result<Self> {
+        BEGUN.store(true, Relaxed);
         let handed = afresh::handed()?;
         let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
         let beginning = afresh::Beginning::of(&input, &output)?;
@@ -178,11 +187,25 @@ impl Director {
             beginning,
             passes: 0,
             only_once,
+            in_main: None,
             seen: BTreeMap::new(),
             reached: false,
             outputs: outputs.collect(),
             ran: BTreeSet::new(),
         })
+    }
+
+    /// All functions ran. `bench` is what they were called for; `None` lists the benches.
+    fn passed(&mut self, bench: Option<Case>, begun: Instant) -> Result<()> {
+        match bench {
+            None => self.between.listed(begun.elapsed()),
+            Some(bench) if !self.reached => {
+                let gone = "did not come up again; a group has to run the same benches each time";
+                self.wire.refuse(anyhow!("the bench '{bench}' {gone}"))?;
+            }
+            Some(_) => {}
+        }
+        self.wire.serve(&mut self.between)
     }
 
     /// A new process in place of this one, which goes on where this one is. What comes back is why there is none.

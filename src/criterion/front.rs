@@ -22,6 +22,9 @@ impl Default for Criterion {
     fn default() -> Self {
         let measurement = Arc::new(WallTime);
         let shared = Shared(Arc::clone(&measurement));
+        if crate::bench::is_worker() {
+            director::begin_in_main();
+        }
         let inner = (!crate::bench::is_worker()).then(|| ::criterion::Criterion::default().with_measurement(shared));
         Self { inner, measurement }
     }
@@ -104,10 +107,11 @@ impl<M: Measurement> Criterion<M> {
         BenchmarkGroup::new(inner, name, Arc::clone(&self.measurement))
     }
 
-    /// Criterion's last words.
+    /// Criterion's last words, and the end of a worker's `main` that is not `criterion_main!`'s.
     pub fn final_summary(&self) {
-        if let Some(inner) = &self.inner {
-            inner.final_summary();
+        match &self.inner {
+            Some(inner) => inner.final_summary(),
+            None => director::end_in_main(),
         }
     }
 }

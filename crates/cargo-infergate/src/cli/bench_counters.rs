@@ -67,9 +67,7 @@ pub fn attach(
             receipt.partial = true;
             return;
         }
-        Err(error) => {
-            [Some(format!("allocations are not counted: {}", clause(&error))), None]
-        }
+        Err(error) => [Some(format!("allocations are not counted: {}", clause(&error))), None],
     };
     for why in said.into_iter().flatten() {
         output::line(&why);

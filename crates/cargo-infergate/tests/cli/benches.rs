@@ -74,6 +74,30 @@ fn in_any_order((mut client, loaded): (Client<'static>, Loaded)) {
     }
 }
 
+/// A worker that cannot call it twice is started anew.
+#[cfg(unix)]
+#[test]
+fn a_main_of_its_own_is_a_worker_up_to_its_final_summary() {
+    let (mut client, loaded) = load_of(&support::example("own_main"));
+    let names: Vec<String> = loaded.benches.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["told/3", "told/5", "last"]);
+    let says = |name: &str| if name == "last" { 0 } else { 8 };
+    for name in ["last", "told/3", "told/5"] {
+        assert_eq!(client.prepare(case(name), None).expect("prepared").output.ids.len(), says(name), "{name}");
+    }
+    for (name, ns) in [("told/5", 5), ("told/3", 3), ("last", 7), ("told/5", 5)] {
+        assert_eq!(client.sample(case(name), 2, 10).expect("samples").samples_ns, [[ns * 10], [ns * 10]], "{name}");
+    }
+    let sandbox = Sandbox::new();
+    let mut gate = sandbox.process(&["gate", "--threads=1"]);
+    for side in ["--base-bin", "--head-bin"] {
+        gate.arg(side).arg(support::example("own_main"));
+    }
+    gate.env("EXAMPLE_BENCHES", "endless");
+    let said = error(assert_cmd::Command::from_std(gate).assert());
+    assert!(said.contains("or to end with final_summary()"), "{said}");
+}
+
 /// Of more benches than a gate compares some can be chosen.
 #[cfg(unix)]
 #[test]

@@ -28,7 +28,7 @@ pub fn reason(name: &str, may_be_benches: bool, process: &mut Group, words: Opti
     let how = match ended {
         Ok(status) if status.success() => {
             let rule = if may_be_benches {
-                "main has to be criterion_main!, and no bench may end the process"
+                "main has to be criterion_main! or to end with final_summary(), and no bench may end the process"
             } else {
                 "nothing in it may end the process"
             };

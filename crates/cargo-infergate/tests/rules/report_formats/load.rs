@@ -307,7 +307,8 @@ fn tokens_that_no_server_counted_are_said_to_be_so() {
     let mut receipt = even();
     let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
     requests.for_each(|request| request.output_tokens = None);
-    let said = |receipt: &LoadReceipt| finding(&of(receipt.clone()), "No usable count").expect("a finding").said.clone();
+    let said =
+        |receipt: &LoadReceipt| finding(&of(receipt.clone()), "No usable count").expect("a finding").said.clone();
     assert!(said(&receipt).contains("counted as pieces of the stream"), "{}", said(&receipt));
     let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
     requests.for_each(|request| request.text_tokens = Some(7));

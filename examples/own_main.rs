@@ -1,0 +1,29 @@
+//! Criterion benches with a `main` of their own. The word `endless` in `EXAMPLE_BENCHES` leaves out its end, for tests.
+
+use std::env;
+use std::time::Duration;
+
+use infergate::criterion::{BenchmarkId, Criterion, criterion_group};
+
+fn told(c: &mut Criterion) {
+    for ns in [3, 5] {
+        c.bench_with_input(BenchmarkId::new("told", ns), &ns, |b, ns| {
+            b.output(ns.to_string());
+            b.iter_custom(|iterations| Duration::from_nanos(ns * iterations));
+        });
+    }
+}
+
+criterion_group!(benches, told);
+
+fn main() {
+    // As what a global logger needs.
+    assert!(env::args().count() > 0);
+    benches();
+    let mut last = Criterion::default().configure_from_args();
+    last.bench_function("last", |b| b.iter_custom(|iterations| Duration::from_nanos(7 * iterations)));
+    if env::var("EXAMPLE_BENCHES").is_ok_and(|word| word == "endless") {
+        return;
+    }
+    last.final_summary();
+}
