@@ -239,6 +239,11 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !is_ours {
                 Some("takes criterion from another package, not from a dependency of its own".to_owned())
+            } else if is_of_codspeed(package, &text) {
+                Some(
+                    "uses codspeed-criterion-compat beside criterion, and one Cargo.toml can have one of both replaced"
+                        .to_owned(),
+                )
             } else if is_off(&manifest, &name) {
                 Some(OFF.to_owned())
             } else if !own.contains(&name) {
@@ -273,6 +278,15 @@ fn names_ours(text: &str) -> bool {
 /// Whether a bench's text speaks of criterion or divan. What it includes may.
 fn uses_ours(text: &str) -> bool {
     names_ours(text) || text.contains("include!(")
+}
+
+/// Whether a bench takes CodSpeed's criterion always, in a package that takes criterion's own, too.
+fn is_of_codspeed(package: &Package, text: &str) -> bool {
+    let takes = |name: &str| package.dependencies.iter().any(|one| one.name == name && one.target.is_none());
+    takes("criterion")
+        && takes("codspeed-criterion-compat")
+        && text.contains("codspeed_criterion_compat")
+        && !text.contains("cfg(")
 }
 
 /// Whether `cargo bench` leaves a bench target out that is not named.

@@ -24,10 +24,12 @@ const DIVAN: &str = "infergate-divan";
 const FRONTS: [(&str, &str); 5] = [
     ("criterion", PACKAGE),
     ("codspeed-criterion-compat", PACKAGE),
-    ("criterion2", PACKAGE),
+    (CRITERION2, PACKAGE),
     ("divan", DIVAN),
     ("codspeed-divan-compat", DIVAN),
 ];
+
+const CRITERION2: &str = "criterion2";
 
 /// The front builds with Rust 1.85 and newer.
 const OLDEST_RUST: u32 = 85;
@@ -98,10 +100,18 @@ pub fn put(folder: &Path) -> Result<()> {
         // The criterion that other packages take, such as a profiler, has to be the front's.
         resolve(folder, "")?;
     }
-    for manifest in manifests(folder, &lock)? {
-        let mut manifest_table = table(&manifest)?;
-        if rename(&mut manifest_table) {
-            write(folder, &manifest, &manifest_table)?;
+    let paths = manifests(folder, &lock)?;
+    let mut tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
+    let calls_itself_criterion = tables.iter_mut().any(asks_for_criterion2_3);
+    let shared = tables.iter().find_map(|table| table.get("workspace")?.get("dependencies")?.as_table().cloned());
+    for (manifest, mut table) in paths.iter().zip(tables) {
+        let before = table.clone();
+        rename(&mut table, shared.as_ref());
+        if calls_itself_criterion {
+            call_criterion(&mut table);
+        }
+        if table != before {
+            write(folder, manifest, &table)?;
         }
     }
     resolve(folder, "").with_context(|| {
@@ -118,39 +128,99 @@ pub fn put(folder: &Path) -> Result<()> {
     })
 }
 
-/// Whether there was something to rename.
-fn rename(manifest: &mut Table) -> bool {
-    let mut found = false;
+fn package_of(name: &str, value: &Toml) -> String {
+    value.get("package").and_then(Toml::as_str).unwrap_or(name).to_owned()
+}
+
+/// The front takes the place of what it stands for. `shared` are the dependencies that the workspace's root has for its members: there
+/// all are replaced, since each member takes its own.
+fn rename(manifest: &mut Table, shared: Option<&Table>) {
+    let mut of_members = manifest.get_mut("workspace").and_then(|own| own.as_table_mut()?.remove("dependencies"));
+    for (name, value) in of_members.iter_mut().filter_map(Toml::as_table_mut).flatten() {
+        if let Some(front) = front(&package_of(name, value)) {
+            *value = in_place(front, value);
+        }
+    }
     let mut sections = dependency_sections(manifest);
-    let package_of = |name: &str, value: &Toml| value.get("package").and_then(Toml::as_str).unwrap_or(name).to_owned();
+    let inherited = |name: &str, value: &Toml| shared?.get(name).filter(|_| value.get("workspace").is_some()).cloned();
+    let package = |name: &str, value: &Toml| package_of(name, inherited(name, value).as_ref().unwrap_or(value));
     let all = sections.iter().flat_map(|section| section.iter());
-    let own: BTreeSet<String> = all.map(|(name, value)| package_of(name, value)).collect();
+    let own: BTreeSet<String> = all.map(|(name, value)| package(name, value)).collect();
     for (name, value) in sections.iter_mut().flat_map(|section| section.iter_mut()) {
-        let package = package_of(name, value);
-        let is_inherited = value.get("workspace").is_some();
-        let Some(front) = front(&package).filter(|_| !is_inherited) else { continue };
+        let package = package(name, value);
+        let Some(front) = front(&package) else { continue };
         // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so.
-        if FRONTS
+        let is_second = FRONTS
             .iter()
             .take_while(|(before, _)| *before != package)
-            .any(|(other, of)| *of == front && own.contains(*other))
-        {
-            continue;
+            .any(|(other, of)| *of == front && own.contains(*other));
+        match inherited(name, value) {
+            Some(theirs) if is_second => *value = with_keys_of(value, theirs),
+            None if !is_second => *value = in_place(front, value),
+            _ => {}
         }
-        let mut dependency = value.as_table().cloned().unwrap_or_default();
-        PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
-        dependency.insert("package".into(), Toml::from(front));
-        // Of a command that came as a file alone: of the commit that it was built from, or of its release.
-        let place = match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
-            (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
-            (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
-            (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
-        };
-        dependency.extend(place.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
-        *value = Toml::Table(dependency);
-        found = true;
     }
-    found
+    if let (Some(of_members), Some(workspace)) =
+        (of_members, manifest.get_mut("workspace").and_then(Toml::as_table_mut))
+    {
+        workspace.insert("dependencies".into(), of_members);
+    }
+}
+
+/// A member's dependency with what it inherited written out.
+fn with_keys_of(own: &Toml, theirs: Toml) -> Toml {
+    let mut keys = match theirs {
+        Toml::Table(keys) => keys,
+        version => Table::from_iter([("version".to_owned(), version)]),
+    };
+    let own = own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace");
+    keys.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    Toml::Table(keys)
+}
+
+/// A dependency of which the front takes the place.
+fn in_place(front: &str, value: &Toml) -> Toml {
+    let mut dependency = value.as_table().cloned().unwrap_or_default();
+    PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
+    dependency.insert("package".into(), Toml::from(front));
+    // Of a command that came as a file alone: of the commit that it was built from, or of its release.
+    let place = match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
+        (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
+        (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
+        (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
+    };
+    dependency.extend(place.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
+    Toml::Table(dependency)
+}
+
+/// Whether a manifest asks for a criterion2 whose library is called criterion, as from version 3 on, under no name of its own.
+fn asks_for_criterion2_3(manifest: &mut Table) -> bool {
+    dependency_sections(manifest).iter().any(|section| {
+        let asked = section.get(CRITERION2).filter(|asked| asked.get("package").is_none());
+        let version = asked.and_then(|asked| asked.as_str().or_else(|| asked.get("version")?.as_str()));
+        let number =
+            version.and_then(|version| version.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty()));
+        number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number >= 3)
+    })
+}
+
+/// The front has the name of its dependency: `criterion`, as benches call it.
+fn call_criterion(manifest: &mut Table) {
+    for section in dependency_sections(manifest) {
+        if let Some(front) = section.remove(CRITERION2) {
+            section.entry("criterion").or_insert(front);
+        }
+    }
+    let features = manifest.get_mut("features").and_then(Toml::as_table_mut).into_iter().flatten();
+    for enabled in features.filter_map(|(_, enabled)| enabled.as_array_mut()).flatten() {
+        if let Some(name) = enabled.as_str() {
+            let of = |start: &str| {
+                Some(format!("{}criterion{}", start, name.strip_prefix(start)?.strip_prefix(CRITERION2)?))
+            };
+            let renamed = of("dep:").or_else(|| of("").filter(|name| name.contains('/')));
+            *enabled = Toml::from(renamed.unwrap_or_else(|| name.to_owned()));
+        }
+    }
 }
 
 /// The front among the sources that this command was built from, where they are still there.
