@@ -229,7 +229,9 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
         let enabled = enabled_features(package, target);
         let manifest = swap::table(&package.manifest_path).unwrap_or_default();
         let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
-        let found = package.benches().map(|built| {
+        // Cargo takes every file beside them for one; what others include has no main.
+        let is_one = |name: &str| own.contains(name) || source(package, name).is_some_and(|text| text.contains("main"));
+        let found = package.benches().filter(|built| is_one(&built.name)).map(|built| {
             let name = built.name.clone();
             let needed = built.required_features.iter().map(String::as_str);
             let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();

@@ -37,7 +37,7 @@ fn bench_targets_that_are_not_gated_are_named() {
     for name in ["own", "other"] {
         sandbox.write(&format!("benches/{name}.rs"), "fn main() {}\n");
     }
-    commit(&sandbox, "benches/plain.rs", "// criterion\n", "benches");
+    commit(&sandbox, "benches/plain.rs", "criterion::criterion_main!(all);\n", "benches");
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--json=verdict.json"]).success());
     for line in [
         "not gated: off: it has 'bench = false' in Cargo.toml and is not named with --bench-target\n",
