@@ -32,6 +32,9 @@ pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
     }
 }
 
+/// The words of a SHA-256.
+pub const WORDS: usize = 8;
+
 /// The [`words`] of a SHA-256 in hex; `None` where it is none.
 pub fn words_of_hex(sha256: &str) -> Option<Vec<u32>> {
     let word = |hex: &[u8]| Some(u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?.swap_bytes());

@@ -62,10 +62,10 @@ pub enum Prompts {
     Repeating {
         /// Decides which words.
         seed: u64,
-        /// Says which requests have the text.
+        /// Says which requests have which text.
         window: WindowPlan,
-        /// The text.
-        text: String,
+        /// The texts.
+        texts: Vec<String>,
     },
     /// A file's, in turn.
     File(Arc<Dataset>),
@@ -118,8 +118,10 @@ impl LevelPlan {
         match &self.prompts {
             Prompts::Numbers => (turn.request.to_string(), output_tokens),
             Prompts::Words { seed, shared } => (words(*seed, *shared), output_tokens),
-            Prompts::Repeating { window, text, .. } if window.repeats(turn.request) => (text.clone(), output_tokens),
-            Prompts::Repeating { seed, .. } => (words(*seed, 0), output_tokens),
+            Prompts::Repeating { seed, window, texts } => {
+                let repeated = window.repeated(turn.request).and_then(|at| texts.get(at).cloned());
+                (repeated.unwrap_or_else(|| words(*seed, 0)), output_tokens)
+            }
             Prompts::File(dataset) => {
                 let entry = dataset.entry(turn.request);
                 (entry.prompt.clone(), entry.output_tokens.unwrap_or(output_tokens))

@@ -36,7 +36,9 @@ pub fn program(
             folder.display()
         )
     })?;
-    let mut words = words(asked, &scenarios(folder)?)?;
+    // One table for both sides: the work has to be the same.
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let mut words = words(asked, &scenarios(&here)?)?;
     words.push("--".into());
     words.extend(asked.command.iter().map(OsString::from));
     let launcher = watcher::launcher(words, folder.to_owned())?;

@@ -40,7 +40,8 @@ pub fn shared(patterns: &[String], cases: Vec<Case>, head: &[Case], base: &[Case
     Ok(Shared { cases, only_in_head, only_in_base })
 }
 
-/// Times per token of a text are no comparison where one side counts more tokens in it.
+/// Times per token are no comparison where one side counts more tokens in the same text, or where one says how many an answer has and the
+/// other does not.
 pub fn ensure_counted_alike(
     name: &str,
     case: Case,
@@ -50,9 +51,14 @@ pub fn ensure_counted_alike(
     let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
     match (was.counted_tokens, is.counted_tokens) {
         (Some(was), Some(is)) if is_same_text && was != is => Err(WorkerError::NotComparable(format!(
-            "{case}: {name} counts {was} tokens in the answer in which head counts {is} (usage, or as many as were asked for); \
-             make both say the same usage, or ask for whole answers with server.ignore_eos"
+            "{case}: {name} counts {was} tokens in the answer in which head counts {is} (its usage); make both say the same"
         ))),
+        (Some(_), None) | (None, Some(_)) => {
+            let (says, silent) = if is.counted_tokens.is_none() { (name, "head") } else { ("head", name) };
+            Err(WorkerError::NotComparable(format!(
+                "{case}: {says} says how many tokens an answer has (usage) and {silent} does not; make both say it"
+            )))
+        }
         _ => Ok(()),
     }
 }

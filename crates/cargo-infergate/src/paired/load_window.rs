@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use infergate_core::load::{FailureClass, RequestRecord, WindowPlan};
-use infergate_core::sha256::words_of_hex;
+use infergate_core::sha256::{WORDS, words_of_hex};
 
 use crate::receipt::{LoadCase, Side, WindowAnswers, WindowRecord, WindowTimes};
 use infergate_core::stats::quantile;
@@ -23,8 +23,8 @@ pub fn bytes_per_token<'a>(base: impl IntoIterator<Item = &'a RequestRecord>) ->
     (bytes > 0 && tokens > 0).then(|| bytes as f64 / tokens as f64)
 }
 
-/// What is said of the answers of a window of `plan`, whose prepared prompt has the `known` output, none where it is not compared.
-/// `beside` is what the other side did in the window beside it.
+/// What is said of the answers of a window of `plan`. `known` are the words of the outputs of its first prompt and of those that it
+/// repeats, none where they are not compared. `beside` is what the other side did in the window beside it.
 pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], beside: &[RequestRecord]) -> WindowAnswers {
     let whole = |record: &&RequestRecord| record.failure.is_none();
     let others: BTreeSet<u64> =
@@ -35,9 +35,8 @@ pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], beside: &
             seen.compared += 1;
             seen.compared_bytes += bytes;
         }
-        if let Some(sha256) =
-            record.output_sha256.as_ref().filter(|_| plan.repeats(record.request) && !known.is_empty())
-        {
+        let known = plan.repeated(record.request).and_then(|at| known.chunks_exact(WORDS).nth(1 + at));
+        if let Some((sha256, known)) = record.output_sha256.as_ref().zip(known) {
             seen.repeated += 1;
             seen.changed += u64::from(words_of_hex(sha256).as_deref() != Some(known));
         }
@@ -68,8 +67,9 @@ pub fn window(
     let within = |ns: u64| from_ns < ns && ns <= to_ns;
     let started = |record: &RequestRecord| (from_ns..to_ns).contains(&record.scheduled_ns);
     let first_ns = |record: &RequestRecord| record.chunk_ns.first().copied();
-    let waited =
-        |record: &RequestRecord| record.scheduled_ns < from_ns && first_ns(record).is_none_or(|ns| ns > from_ns);
+    let waited = |record: &RequestRecord| {
+        record.scheduled_ns < from_ns && record.ended_ns > from_ns && first_ns(record).is_none_or(|ns| ns > from_ns)
+    };
     let all_the_time = |record: &RequestRecord| record.scheduled_ns <= from_ns && record.ended_ns >= to_ns;
 
     let mut failures = BTreeMap::new();

@@ -42,8 +42,9 @@ const LEAST_REQUESTS: f64 = 40.0;
 /// No window is longer: more blocks help more.
 const MOST_NS: f64 = 60e9;
 
-/// Each so many-th request of a window has the prompt whose answer alone is known: few enough that a cache for it changes nothing.
-const REPEATS_EACH: u64 = 32;
+/// Each so many-th request of a window has a prompt whose answer alone is known: a server that garbles a tenth of the answers shows it in
+/// most blocks of 80 requests a side, and a cache for these prompts spares at most a sixteenth of their reading.
+const REPEATS_EACH: u64 = 16;
 
 /// What a block's difference is expected to vary by, until blocks say so.
 const fn expected_std(metric: Metric) -> f64 {

@@ -260,13 +260,15 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         }
         Reason::MoreFail { failed, issued, most_before, blocks } => {
             let before = units::percent(Some(*most_before));
-            let blocks = blocks.map_or_else(String::new, |BlocksWorse { base, head, of }| {
-                format!("; in {head} of {of} blocks of head, {base} of base")
-            });
-            format!("of {issued} requests {failed} ended so, before at most {before}{blocks}")
+            match blocks {
+                Some(BlocksWorse { base, head, of }) => format!(
+                    "of {issued} requests {failed} ended so, in {head} of {of} blocks; of base's {before}, in {base}"
+                ),
+                None => format!("of {issued} requests {failed} ended so, before at most {before}"),
+            }
         }
         Reason::OtherLengths { answers } => {
-            format!("{answers} answers under load are not as long as base's to the same prompts")
+            format!("of {answers} answers under load the text is not as long in sum as base's to the same prompts")
         }
         Reason::SomeSlower => {
             let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) {

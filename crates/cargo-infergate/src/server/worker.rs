@@ -9,9 +9,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
-use infergate_core::load::{Arrivals, LoadWindow, RequestRecord, Stop, WindowPlan};
+use infergate_core::load::{Arrivals, LoadWindow, REPEATED_PROMPTS, RequestRecord, Stop, WindowPlan};
 use infergate_core::outcome::InvariantBroken;
-use infergate_core::sha256::words_of_hex;
+use infergate_core::sha256::{WORDS, words_of_hex};
 use infergate_core::worker::{
     Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
 };
@@ -42,7 +42,7 @@ const CAPABILITIES: [Capability; 6] = [
     Capability::Window,
 ];
 
-/// The level whose prompt is asked for its output.
+/// The level whose prompt is asked for its output. Those below it have the prompts that windows repeat.
 const PREPARED: u64 = u64::MAX;
 
 /// Prompts of windows begin here, far from those of single requests.
@@ -100,12 +100,13 @@ struct Loading {
     outputs: BTreeMap<usize, Said>,
 }
 
-/// What the server says to the prompt that is always the same.
+/// What the server says to the prompts that are always the same.
 #[derive(Clone)]
 struct Said {
-    /// The words of the SHA-256 of its text; none where it is not compared.
+    /// The words of the SHA-256 of each text; none where it is not compared.
     ids: Vec<u32>,
-    tokens: u64,
+    /// Of the first one, by the server's usage.
+    tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +171,7 @@ impl Measured for Worker {
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
         let (scenario, _) = self.find(case)?;
         let said = self.verified(case, scenario, known)?;
-        Ok(PreparedReply { counted_tokens: Some(said.tokens), ..PreparedReply::of_ids(said.ids) })
+        Ok(PreparedReply { counted_tokens: said.tokens, ..PreparedReply::of_ids(said.ids) })
     }
 
     fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
@@ -209,10 +210,13 @@ impl Measured for Worker {
         let (scenario, _) = self.find(case)?;
         plan.validate()?;
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
-        let repeated = Turn { request: 0, conversation: 0, turn: 0 };
-        let (text, _) = self.level(loaded, scenario, PREPARED)?.ask(repeated);
+        let text = |at| {
+            let (text, _) = self.level(loaded, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
+            Ok(text)
+        };
+        let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;
         let level = LevelPlan {
-            prompts: Prompts::Repeating { seed: loaded.seed, window: plan, text },
+            prompts: Prompts::Repeating { seed: loaded.seed, window: plan, texts },
             arrivals: Arrivals::Closed { users: plan.users },
             stop: Stop::Duration { ns: plan.length_ns },
             ramp_ns: plan.ramp_ns,
@@ -249,19 +253,33 @@ impl Worker {
         }
     }
 
-    /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario.
+    /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario. Where it is
+    /// known, the prompts that windows repeat are not asked: a server started anew is to read them under load first.
     fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Said> {
         let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
-        let said = match &computed {
+        let mut said = match &computed {
             Some(said) => said.clone(),
             None => self.output(scenario)?,
         };
-        let again = match (known, computed) {
-            (Some(known), _) => known,
-            (None, Some(before)) => before.ids,
+        let again = match (&known, &computed) {
+            (Some(known), _) => known.clone(),
+            (None, Some(before)) => before.ids.clone(),
             (None, None) => self.output(scenario)?.ids,
         };
-        if said.ids != again {
+        let is_same = said.ids.get(..WORDS) == again.get(..WORDS);
+        if computed.is_none() && is_same {
+            match known {
+                Some(known) => said.ids = known,
+                None if self.job.users.is_some() && self.job.check_output => {
+                    for at in 0..REPEATED_PROMPTS {
+                        let record = self.ask(scenario, repeated(at))?;
+                        said.ids.extend(words_of(&record)?);
+                    }
+                }
+                None => {}
+            }
+        }
+        if !is_same {
             let text = format!(
                 "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
             );
@@ -283,13 +301,8 @@ impl Worker {
     fn output(&mut self, scenario: usize) -> Result<Said> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
-        let tokens = tokens_of(&record, self.asked_tokens(scenario));
-        if !self.job.check_output {
-            return Ok(Said { ids: Vec::new(), tokens });
-        }
-        let sha256 = record.output_sha256.context("the server's answer has no text")?;
-        let ids = words_of_hex(&sha256).context("the hash of an answer is no hash")?;
-        Ok(Said { ids, tokens })
+        let ids = if self.job.check_output { words_of(&record)? } else { Vec::new() };
+        Ok(Said { ids, tokens: sent_tokens(&record) })
     }
 
     fn asked_tokens(&self, scenario: usize) -> u32 {
@@ -349,16 +362,27 @@ impl Part {
     }
 }
 
-/// Tokens of an answer, by the server's usage, or else as many as were asked for.
-fn tokens_of(record: &RequestRecord, asked_tokens: u32) -> u64 {
-    let sent = record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)));
-    sent.unwrap_or(asked_tokens.into())
+/// The level whose prompt is the one that windows repeat `at` that place.
+const fn repeated(at: u64) -> u64 {
+    PREPARED - 1 - at
+}
+
+/// The words of the SHA-256 of an answer's text.
+fn words_of(record: &RequestRecord) -> Result<Vec<u32>> {
+    let sha256 = record.output_sha256.as_ref().context("the server's answer has no text")?;
+    words_of_hex(sha256).context("the hash of an answer is no hash")
+}
+
+/// Tokens of an answer that were sent, by the server's usage.
+fn sent_tokens(record: &RequestRecord) -> Option<u64> {
+    record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)))
 }
 
 /// The mean gap between two tokens of an answer, nanoseconds, of at least one. `None` below two pieces or tokens.
 pub fn itl_ns(record: &RequestRecord, asked_tokens: u32) -> Option<u64> {
     let (first, last) = (record.chunk_ns.first()?, record.chunk_ns.last()?);
-    let gaps = tokens_of(record, asked_tokens).checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1)?;
+    let tokens = sent_tokens(record).unwrap_or(asked_tokens.into());
+    let gaps = tokens.checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1)?;
     Some((last.saturating_sub(*first) / gaps).max(1))
 }
 

@@ -8,6 +8,10 @@ use super::RequestRecord;
 /// More users than a gate puts on a server.
 pub const MOST_USERS: u32 = 10_000;
 
+/// So many prompts of a window have an output alone to compare with. A server that keeps the beginnings of prompts computes each of
+/// them under load once, the first time.
+pub const REPEATED_PROMPTS: u64 = 4;
+
 /// Users in a closed loop, for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPlan {
@@ -21,8 +25,8 @@ pub struct WindowPlan {
     pub give_up_ns: u64,
     /// Decides the prompts: no other window has the same, and both sides of a pair are given the same number.
     pub number: u64,
-    /// Each so many-th request has the prompt whose output was prepared, so that an answer under load is compared with the one
-    /// alone; 0: none.
+    /// Each so many-th request has one of the [prompts](REPEATED_PROMPTS) whose outputs alone were prepared, so that an answer under
+    /// load is compared with the one alone; 0: none.
     #[serde(default)]
     pub repeats_each: u64,
 }
@@ -38,9 +42,12 @@ pub struct LoadWindow {
 }
 
 impl WindowPlan {
-    /// Whether a request has the prompt whose output was prepared: a window of a slow server has few, and the very first one is alone.
-    pub fn repeats(&self, request: u64) -> bool {
-        self.repeats_each > 0 && request % self.repeats_each == self.repeats_each / 4
+    /// Which prepared prompt a request has, if any: a window of a slow server has few, and the very first request is alone. Two windows
+    /// after each other begin with other ones, which a server that was started for them has not read yet.
+    pub fn repeated(&self, request: u64) -> Option<usize> {
+        let repeats = self.repeats_each > 0 && request % self.repeats_each == self.repeats_each / 4;
+        let turn = || self.number.wrapping_mul(REPEATED_PROMPTS / 2).wrapping_add(request / self.repeats_each);
+        repeats.then(|| (turn() % REPEATED_PROMPTS) as usize)
     }
 
     /// Refuses a plan that puts no load on anything.

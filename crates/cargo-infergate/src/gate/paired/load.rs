@@ -7,6 +7,8 @@
 //! with a chance of the level, however often this is asked. It is also called where both had some and head had more than chance
 //! explains, with each block as one batch ([`is_more_frequent`]): each look asks again at the same level, but what is asked is that two
 //! intervals lie apart, which is rarer than the level by far. What is less is advisory.
+//!
+//! Servers that run already are not started anew: all blocks of one pair of them are one batch, and one toss.
 
 use crate::receipt::{
     BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Name, Outcome, PairedCase, PairedReceipt, Reason,
@@ -17,9 +19,9 @@ use infergate_core::stats::is_more_frequent;
 use super::looks::{LEVEL, MAX_BLOCKS, Series, outcomes};
 use super::verdict::series;
 
-/// The share of what a bet is worth that is put on the next block in which one side alone is worse: eight of head in a row make 209 of
-/// 1, enough for one scenario, and one of base costs four and a half of these.
-const BET: f64 = 0.95;
+/// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
+/// 1, enough for one scenario, and one of base costs five of these.
+const BET: f64 = 0.96;
 
 /// Answers of a block to the same prompts are of another length where their text differs by more than this.
 const OTHER_LENGTH: f64 = 0.03;
@@ -32,7 +34,7 @@ struct What {
     count: fn(&WindowRecord) -> (u64, u64),
 }
 
-/// Two of requests and two of answers, which share the level each.
+/// Two of requests and two of answers, which share the level.
 const COUNTS: [What; 4] = [
     What { name: "failed_requests", unit: Unit::Number, count: |window| (window.failed(), window.issued) },
     What { name: "starved_requests", unit: Unit::Number, count: |window| (window.starved, window.issued) },
@@ -47,7 +49,6 @@ const COUNTS: [What; 4] = [
         count: |window| (window.answers.compared_bytes, window.answers.compared),
     },
 ];
-const OF_ONE_LEVEL: usize = 2;
 
 /// Two rows for each level, and two where its answers were compared.
 pub(super) fn rows(receipt: &PairedReceipt) -> Vec<VerdictRow> {
@@ -60,6 +61,8 @@ struct Count {
     what: What,
     base: Vec<(u64, u64)>,
     head: Vec<(u64, u64)>,
+    /// These are pairs of servers, and no blocks.
+    is_of_pairs: bool,
     level: f64,
 }
 
@@ -79,19 +82,24 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
             levels.push((&window.scenario, window.users));
         }
     }
-    let level = LEVEL / (levels.len() * OF_ONE_LEVEL).max(1) as f64;
+    let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
     let of_level = |(scenario, users): (&str, u32)| {
         let plural = if users == 1 { "" } else { "s" };
         let subject = Name::new("load", &format!("{scenario}/{users} user{plural}"));
         let subject = subject.map_or(Subject::Process, Subject::Named);
         COUNTS.map(|what| {
             let of_side = |side| {
-                batches(&receipt.blocks, what, |window| {
+                let of_blocks = batches(&receipt.blocks, what, |window| {
                     window.side == side && window.scenario == scenario && window.users == users
-                })
+                });
+                match receipt.servers {
+                    Some(pairs) => of_pairs(&of_blocks, pairs),
+                    None => of_blocks,
+                }
             };
+            let (subject, is_of_pairs) = (subject.clone(), receipt.servers.is_some());
             let count =
-                Count { subject: subject.clone(), what, base: of_side(Side::Base), head: of_side(Side::Head), level };
+                Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level };
             (!count.is_length() || are_comparable(receipt, scenario)).then_some(count)
         })
     };
@@ -197,7 +205,7 @@ impl Count {
             failed: in_head.0,
             issued: in_head.1,
             most_before: share(in_base),
-            blocks: Some(blocks),
+            blocks: (!self.is_of_pairs).then_some(blocks),
         })
     }
 }
@@ -235,6 +243,12 @@ fn batches(blocks: &[BlockRecord], what: What, is_its: impl Fn(&WindowRecord) ->
         own.map(|window| (what.count)(window)).reduce(add)
     };
     blocks.iter().filter_map(of_block).collect()
+}
+
+/// The blocks of each pair of servers, which take turns.
+fn of_pairs(blocks: &[(u64, u64)], pairs: usize) -> Vec<(u64, u64)> {
+    let of_pair = |pair: usize| blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
+    (0..pairs).map_while(of_pair).collect()
 }
 
 fn add((hits, issued): (u64, u64), other: (u64, u64)) -> (u64, u64) {

@@ -46,6 +46,11 @@ fn a_window_holds_what_ran_at_full_load() {
     let mut silent = silent.to_vec();
     silent[1].ended_ns = 205;
     assert_eq!(window(Side::Head, &load, &silent, None).expect("full").starved, 1);
+    // One that was refused before the window began waits for nothing in it.
+    let failure = Some(Failure { class: FailureClass::Status5xx, status: Some(503), detail: String::new() });
+    let refused = RequestRecord { failure, ended_ns: 60, ..record(1, 50, &[]) };
+    let all: Vec<RequestRecord> = records.iter().cloned().chain([refused]).collect();
+    assert_eq!(window(Side::Head, &load, &all, None).expect("full").ttft_ns, [40, 10]);
 }
 
 /// One that got a token before the window and none in it; one that hangs within; one that began behind it.
@@ -90,7 +95,7 @@ fn tokens_of_both_sides_are_of_one_size() {
     assert_eq!((tokens(&base), tokens(&same)), (3, 3));
     // Of the second request's answer, and of the first one that is known.
     let plan = WindowPlan { users: 1, ramp_ns: 0, length_ns: 220, give_up_ns: 300, number: 0, repeats_each: 4 };
-    let known = words_of_hex(&sha256::of("one two")).expect("a hash");
+    let known = words_of_hex(&sha256::of("one two")).expect("a hash").repeat(2);
     let seen = answers(plan, &known, &head, &base);
     assert_eq!(seen, WindowAnswers { compared: 2, compared_bytes: 10, repeated: 1, changed: 1 });
     let seen = answers(plan, &known, &base, &head[..1]);

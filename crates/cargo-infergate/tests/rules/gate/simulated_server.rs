@@ -24,8 +24,8 @@ pub struct Server {
     pub hangs_each: u64,
     /// Beside others an answer ends after half of its tokens.
     pub ends_early: bool,
-    /// Beside others an answer is another one.
-    pub garbles: bool,
+    /// Beside others such a share of the answers is another one.
+    pub garbles: f64,
 }
 
 fn failure(class: FailureClass) -> Failure {
@@ -42,7 +42,7 @@ impl Default for Server {
             refused_from: usize::MAX,
             hangs_each: 0,
             ends_early: false,
-            garbles: false,
+            garbles: 0.0,
         }
     }
 }
@@ -134,7 +134,8 @@ impl Server {
                 let tokens = record.chunk_ns.len() as u64;
                 record.output_tokens = Some(tokens);
                 record.text_bytes = Some(4 * tokens);
-                let said = if self.garbles && !running.is_empty() { "garbled" } else { SAID };
+                let is_garbled = self.garbles > 0.0 && !running.is_empty() && random.f64() < self.garbles;
+                let said = if is_garbled { "garbled" } else { SAID };
                 record.output_sha256 = Some(sha256::of(said));
                 if done.len() >= self.refused_from {
                     record.failure = Some(failure(FailureClass::Status5xx));

@@ -6,7 +6,7 @@ use infergate_core::case::Phase;
 
 use super::{Others, and_more, name, observed};
 use crate::receipt::{
-    Against, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason, Statistic, Subject,
+    Against, BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason, Statistic, Subject,
     TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
 };
 use crate::report::words::counter;
@@ -207,12 +207,12 @@ fn rise(
 /// `24 more allocations a token (+4.3 %)`; of requests under load how many of all, and before.
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> String {
     let requests = row.reasons.iter().find_map(|reason| match reason {
-        Reason::MoreFail { failed, issued, most_before, .. } => {
-            Some((format!("{failed} of {issued} requests"), *most_before))
+        Reason::MoreFail { failed, issued, most_before, blocks } => {
+            Some((format!("{failed} of {issued} requests"), *most_before, *blocks))
         }
         _ => None,
     });
-    if let Some((requests, most_before)) = requests {
+    if let Some((requests, most_before, blocks)) = requests {
         let how = match counter.name.as_str() {
             "starved_requests" => "starved",
             "changed_answers" => "were not answered as alone",
@@ -220,7 +220,12 @@ fn counted(row: &VerdictRow, counter: &CounterEvidence) -> String {
             _ => "failed",
         };
         let before = if most_before > 0.0 { units::percent(Some(most_before)) } else { "none".into() };
-        return format!("{requests} {how} ({before} before)");
+        return match blocks {
+            Some(BlocksWorse { base, head, .. }) if base > 0 => {
+                format!("{requests} {how}, in {head} blocks ({before} of base's, in {base})")
+            }
+            _ => format!("{requests} {how} ({before} before)"),
+        };
     }
     let share = counter::share(counter).map_or_else(String::new, |share| format!(" ({share})"));
     let moved = counter::moved(counter).unwrap_or_else(|| format!("{} differs", counter::name(&counter.name)));
