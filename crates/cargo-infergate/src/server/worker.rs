@@ -211,7 +211,8 @@ impl Measured for Worker {
         plan.validate()?;
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
         let text = |at| {
-            let (text, _) = self.level(loaded, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
+            let (text, _) =
+                self.level(loaded, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
             Ok(text)
         };
         let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;

@@ -1,6 +1,7 @@
 //! Two builds of a server: `gate --against REV --server`, and two that run already.
 #![cfg(unix)]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -160,10 +161,26 @@ fn in_pieces(pieces: &'static [&'static str], usage: Option<u64>) -> String {
 #[test]
 fn tokens_that_only_one_side_counts_are_no_comparison() {
     let sandbox = Sandbox::new();
-    let (base, head) = (in_pieces(&["one ", "two "], None), in_pieces(&["one ", "two "], Some(2)));
-    let said = sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]).code(4);
-    let line = stderr(&said);
-    assert!(line.contains("base counts 128 tokens in the answer in which head counts 2"), "{line}");
+    let pieces = &["one ", "two "];
+    for (base, head, expected) in [
+        (None, Some(2), "head says how many tokens an answer has (usage) and base does not"),
+        (Some(3), Some(2), "base counts 3 tokens in the answer in which head counts 2"),
+    ] {
+        let (base, head) = (in_pieces(pieces, base), in_pieces(pieces, head));
+        let said = sandbox.run(&["gate", &format!("--base-url={base}"), &format!("--head-url={head}")]).code(4);
+        assert!(stderr(&said).contains(expected), "{expected}: {}", stderr(&said));
+    }
+}
+
+/// Base's table asks for more tokens: its server would say another text.
+#[test]
+fn both_servers_are_asked_what_heads_scenario_says() {
+    let sandbox = repository("", "");
+    let own = fs::read_to_string(sandbox.path("infergate.toml")).expect("settings");
+    commit(&sandbox, "infergate.toml", &own.replace("output_tokens = 4", "output_tokens = 9"), "longer");
+    sandbox.write("infergate.toml", &own);
+    let report = stdout(&gate(&sandbox, &["--quick"]));
+    assert!(report.contains("quick look, no verdict") && !report.contains("output changed"), "{report}");
 }
 
 /// Computed again from a cache an answer can differ in its last bits, and so in its text: that is no server that is not deterministic.

@@ -211,12 +211,12 @@ fn answers_that_are_others_under_load_are_called() {
     assert_eq!(answer_row(&verdict, "changed_answers").outcome, Outcome::Pass, "{:?}", verdict.rows);
 }
 
-/// How many blocks it takes to call servers that garble a part of the answers under load.
+/// Servers that garble a part of the answers under load.
 ///
 /// `cargo test -p cargo-infergate --test rules gate::under_load::a_part -- --nocapture` prints it.
 #[test]
 fn a_part_of_the_answers_is_garbled() {
-    for (garbles, least) in [(0.02, 0), (0.05, 0), (0.1, 10), (0.3, 20)] {
+    for (garbles, least) in [(0.02, 1), (0.05, 19)] {
         let receipts: Vec<PairedReceipt> =
             (0..20).map(|seed| gate(Server { garbles, ..Server::default() }, seed)).collect();
         let is_called = |receipt: &&PairedReceipt| {

@@ -6,8 +6,8 @@ use infergate_core::case::Phase;
 
 use super::{Others, and_more, name, observed};
 use crate::receipt::{
-    Against, BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason, Statistic, Subject,
-    TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
+    Against, BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason,
+    Statistic, Subject, TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
 };
 use crate::report::words::counter;
 use crate::report::{units, words};
