@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::outputs::Kept;
 use crate::gate::paired::{PairedPolicy, decide, judge};
-use crate::receipt::{Note, PairedReceipt, Target, Verdict, VerdictRow};
+use crate::receipt::{Note, Outcome, PairedReceipt, Target, Verdict, VerdictRow};
 
 /// Whether to measure once more: then the note that says so. The receipt of the first run is kept beside `out`, and what it
 /// showed is in the note. A run that was decided, whichever way, is never repeated, nor one in which something is missing that a
@@ -31,8 +31,9 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
 /// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
 fn warning(verdict: &Verdict) -> Option<Note> {
     let open = subjects(verdict, VerdictRow::passes_undecided);
-    // Beside a regression, say, it changes nothing.
-    if open.is_empty() || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
+    // Beside a regression, say, or in a run that broke, it changes nothing.
+    let is_of_run = matches!(verdict.verdict, Outcome::Invalid | Outcome::Partial);
+    if open.is_empty() || is_of_run || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
         return None;
     }
     let not_all = if verdict.passes_undecided() {

@@ -11,8 +11,8 @@ use super::{Against, Evidence, Note, Outcome, OutputComparison, Reason, Subject,
 
 /// Refuses a decision that does not follow from rows and notes, and an exit code that is not the decision's.
 ///
-/// What holds for the whole run stands in no row, so these four may be worse than every row: invalid, partial, not comparable and
-/// failed. Nothing may be better.
+/// What holds for the whole run stands in no row, so these four need none and may be worse than every row: invalid, partial, not
+/// comparable and failed. Nothing may be better.
 pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
     let (said, rows) = (verdict.verdict, &verdict.rows);
     ensure!(
@@ -38,7 +38,7 @@ pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
     let follows = match (said.severity(), of_rows.severity()) {
         _ if rows.is_empty() => of_run,
         (0, 0) => said == Outcome::Pass,
-        (own, worst) if own == worst => is_a_row,
+        (own, worst) if own == worst => is_a_row || of_run,
         (own, worst) if own > worst => of_run,
         _ => is_a_row && beside_undecided(),
     };

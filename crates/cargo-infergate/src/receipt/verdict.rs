@@ -154,10 +154,16 @@ impl Verdict {
     }
 
     /// The same, never better than `at_best`: a run that broke an invariant or was cut short passes nothing, whatever its
-    /// rows say.
+    /// rows say, and what else is open in it is no reason to call it noise.
     #[must_use]
     pub fn at_best(self, at_best: Outcome) -> Self {
-        if self.rows.is_empty() || self.verdict.severity() < at_best.severity() {
+        let of_run = |outcome: Outcome| match outcome {
+            Outcome::Invalid => 2,
+            Outcome::Partial => 1,
+            _ => 0,
+        };
+        let rank = |outcome: Outcome| (outcome.severity(), of_run(outcome));
+        if self.rows.is_empty() || rank(self.verdict) < rank(at_best) {
             return Self { verdict: at_best, exit_code: at_best.exit_code(), ..self };
         }
         self

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::gate::paired::{PairedPolicy, decide, judge};
 use cargo_infergate::receipt::{CountedCase, Counter, Outcome, PairedReceipt, Verdict};
 
 use crate::gate::paired::measured;
@@ -91,9 +91,16 @@ fn what_cannot_be_compared_decides_beside_what_is_undecided() {
 fn a_run_that_was_cut_short_or_broke_an_invariant_does_not_pass() {
     let mut receipt = undecided();
     receipt.partial = true;
-    assert_eq!(warned(&receipt).exit_code, 3);
+    assert_is(&warned(&receipt), Outcome::Partial, 3);
+    assert!(!decide(&receipt, &policy()).is_open(), "a second run is no answer to it");
     receipt.invalid.push("decode/p8: why".into());
-    assert_eq!(warned(&receipt).exit_code, 3);
+    assert_is(&warned(&receipt), Outcome::Invalid, 3);
+    // What fails in head alone is no noise, whatever else is open.
+    let mut receipt = undecided();
+    receipt.broken.push("bench:fib: panicked".into());
+    let verdict = decide(&receipt, &policy());
+    assert_is(&verdict, Outcome::Invalid, 3);
+    assert!(!verdict.is_open() && row(&verdict, "decode/p8", "itl_ns").is_undecided());
     // Open after the last block, and then cut short: nothing but the receipt says so.
     let mut receipt = measured("decode/p8", 10_000_000, &[[-0.4, 0.5]; 20].concat());
     assert_eq!(warned(&receipt).exit_code, 0);
