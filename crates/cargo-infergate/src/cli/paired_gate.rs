@@ -254,14 +254,16 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
 /// base's, unless head's were asked for.
 ///
 /// # Errors
-/// Receipts that cannot be read, or are not the shares of one gate; a base that this repository does not have.
+/// Receipts that cannot be read, or are not the shares of one gate; a folder whose repository does not have base.
 pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
     let base =
         receipt.base.build.commit.as_ref().filter(|_| receipt.terms.as_ref().is_some_and(|terms| !terms.by_head));
     let agreed = match base {
-        Some(commit) => terms::of(commit, gate, config).context("base's settings judge this receipt")?,
+        Some(commit) => terms::of(commit, gate, config).context(
+            "base's settings judge this receipt; judge it in a clone of the repository that has base's commit",
+        )?,
         None => Agreed::by(config),
     };
     let allow_output_change = gate.paired.allow_output_change;

@@ -60,6 +60,11 @@ fn a_receipt_is_judged_by_bases_settings_too() {
     run(&sandbox, &["gate", "--against", "HEAD"]).code(1);
     let said = sandbox.run(&["gate", "--receipt=target/infergate/paired.json"]).code(1);
     assert!(decision(&said).contains("target missed"), "{}", stdout(&said));
+    // Where there is no base to ask, the folder's own file is not it.
+    let outside = Sandbox::new();
+    let receipt = format!("--receipt={}", sandbox.path("target/infergate/paired.json").display());
+    let line = error(outside.run(&["gate", &receipt]));
+    assert!(line.contains("judge it in a clone of the repository that has base's commit"), "{line}");
 }
 
 #[test]
