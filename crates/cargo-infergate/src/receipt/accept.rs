@@ -142,6 +142,8 @@ impl Accept {
             Evidence::Time(time) => {
                 time.counted && self.metric == time.metric.key_in("ns") && self.against == time.against
             }
+            // Blocks decide what is counted under load, and no size does.
+            Evidence::Counter(_) if matches!(subject, Subject::Named(_)) => false,
             Evidence::Counter(counter) => self.metric == counter.name,
             Evidence::Target(_) | Evidence::Memory(_) => false,
         };

@@ -111,6 +111,9 @@ pub(super) fn ensure_row_agrees(row: &VerdictRow) -> Result<()> {
 
 /// Whether one of the row's reasons accepts a change of this size.
 fn is_accepted(row: &VerdictRow, evidence: &Evidence) -> bool {
+    if matches!((&row.subject, evidence), (Subject::Named(_), Evidence::Counter(_))) {
+        return false;
+    }
     let accepts = |reason: &Reason| matches!(reason, Reason::Accepted { up_to, .. } if covers(*up_to, evidence));
     row.reasons.iter().any(accepts)
 }

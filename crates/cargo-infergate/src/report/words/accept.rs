@@ -6,7 +6,8 @@ use infergate_core::printable::printable;
 
 use super::decided;
 use crate::receipt::{
-    Accept, Against, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, UpTo, Verdict, VerdictRow,
+    Accept, Against, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict,
+    VerdictRow,
 };
 
 /// Said above the tables.
@@ -27,7 +28,9 @@ pub fn without_effect(accept: &Accept, why: NoEffect) -> String {
     let Accept { case, metric, reason, .. } = accept;
     let why = match why {
         NoEffect::Stale => "base has it already, so it has no effect; take it out of infergate.toml",
-        NoEffect::NothingSuch => "nothing of this case and metric was compared, so it has no effect",
+        NoEffect::NothingSuch => {
+            "nothing of this case and metric was compared that can be accepted, so it has no effect"
+        }
         NoEffect::NotNeeded => "the change passes without it; take it out of infergate.toml",
     };
     format!("[[accept]] of {case}, {metric} ({reason}): {why}")
@@ -41,7 +44,11 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
 /// The tables that would let pass what failed; none where they would not, or where no revision was compared with.
 pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
     let mut tables: Vec<Accept> = Vec::new();
-    let is_beyond = |row: &VerdictRow| [Outcome::Leak, Outcome::Growth, Outcome::TargetMissed].contains(&row.outcome);
+    let is_beyond = |row: &VerdictRow| match row.outcome {
+        Outcome::Leak | Outcome::Growth | Outcome::TargetMissed => true,
+        // Counts under load have no size.
+        outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Named(_)),
+    };
     if receipt.terms.is_none() || verdict.exit_code == 0 || verdict.rows.iter().any(is_beyond) {
         return tables;
     }

@@ -6,9 +6,11 @@ use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series}
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
-    BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Verdict, VerdictRow,
-    WindowAnswers, WindowRecord, WindowTimes,
+    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side,
+    Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
 };
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::verdict_file::verdict_file;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
@@ -189,6 +191,16 @@ fn answers_that_end_early_under_load_are_called() {
     let row = answer_row(&verdict, "answer_bytes");
     assert_eq!(row.outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
     assert!(receipt.blocks.len() <= 10, "{} blocks", receipt.blocks.len());
+    // Blocks decided it, so that no size could say how far it is meant.
+    let up_to = Some(UpTo::Percent(1.0));
+    let (case, metric, reason) = (row.subject.clone(), "answer_bytes".to_owned(), "shorter answers".to_owned());
+    let accept = vec![Accept { case, metric, against: Against::Base, up_to, reason }];
+    let terms = Some(Terms { by_head: false, accept, accepted_before: Vec::new() });
+    let declared = PairedReceipt { terms, ..receipt.clone() };
+    let verdict = judge(&declared, &PairedPolicy::default());
+    assert_eq!(answer_row(&verdict, "answer_bytes").outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
+    let inputs = Inputs { paired: Some(declared), ..Inputs::new("cargo infergate") };
+    assert_eq!(verdict_file(&verdict, &inputs).accept, None);
     // Another output that is allowed may be of another length.
     let mut allowed = receipt;
     allowed.cases.iter_mut().for_each(|case| case.head_output = output(vec![1]));
