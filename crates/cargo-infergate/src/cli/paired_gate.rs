@@ -245,7 +245,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));
-        return Ok(0);
+        return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
     conclude(gate, receipt, &policy, Some(&out))
 }

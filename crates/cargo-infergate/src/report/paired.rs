@@ -93,10 +93,14 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
         format!("look closer: another output of {}", named(&changed))
     } else if !slower.is_empty() {
         format!("look closer: {}", named(&slower))
+    } else if receipt.partial {
+        format!("cut short after {}", units::many(receipt.blocks.len(), "block"))
     } else if most.is_finite() {
         format!("nothing above {}", units::signed_percent(most - 1.0))
-    } else {
+    } else if receipt.is_same_code() {
         "base and head are the same machine code: nothing was timed".to_owned()
+    } else {
+        "nothing was timed".to_owned()
     };
     let table = if seen.is_empty() { String::new() } else { terminal::table(&table) };
     let others = not_compared(receipt);

@@ -109,6 +109,16 @@ fn a_signal_to_the_gate_alone_ends_a_worker_that_hangs() {
     assert_eq!(blocks_kept(&sandbox, outcome), 0);
 }
 
+#[test]
+fn a_quick_look_that_is_cut_short_says_so() {
+    let sandbox = Sandbox::new();
+    let mut gate = pair(&sandbox, "fake+hangs");
+    gate.arg("--quick");
+    let (code, said) = signal(gate, &[("hangs", &|id| id.to_string())]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.ends_with("quick look, no verdict: cut short after 0 blocks\n"), "{said}");
+}
+
 /// A memory phase of 5000 runs, interrupted while they are under way.
 fn interrupt_memory(whom: Whom) {
     let sandbox = Sandbox::new();
