@@ -1,5 +1,6 @@
 //! Workflow annotations: printed in a step of a GitHub workflow, they stand beside the pull request's checks.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -18,7 +19,13 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
     let mut text = String::new();
     let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
-    let rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_seen).take(MOST).collect();
+    let mut shown: HashMap<&str, usize> = HashMap::new();
+    let has_room = |row: &&VerdictRow| {
+        let of_level = shown.entry(level(row.outcome)).or_default();
+        *of_level += 1;
+        *of_level <= MOST
+    };
+    let rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_seen).filter(has_room).collect();
     for row in &rows {
         let title = format!("infergate: {}", words::ending(row));
         let _ = writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));

@@ -188,6 +188,16 @@ fn every_file_names_the_command_as_it_was_started() {
     }
 }
 
+/// GitHub shows ten of a kind.
+#[test]
+fn a_failure_has_an_annotation_however_many_cases_are_open_before_it() {
+    let rows = [vec![row(Outcome::Inconclusive); 12], vec![row(Outcome::Regressed)]].concat();
+    let verdict = Some(Verdict::of(rows, Vec::new()));
+    let text = file(&Inputs { verdict, ..Inputs::new("cargo infergate") }, "annotations.txt");
+    let count = |level: &str| text.lines().filter(|line| line.starts_with(level)).count();
+    assert_eq!((count("::warning "), count("::error ")), (10, 1), "{text}");
+}
+
 /// A row that head declares as intended is no word about a run that broke.
 #[test]
 fn what_holds_for_the_whole_run_is_an_annotation_beside_rows_that_pass() {
