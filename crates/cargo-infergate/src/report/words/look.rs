@@ -228,9 +228,10 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
     // Without them it measures these and the others.
     let cases = cases.unwrap_or_default();
+    let server = if paired.head.engine.name == "server" { " --server" } else { "" };
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
-    let server = users.map_or_else(String::new, |users| format!(" --server --users {users}"));
-    as_long_as_shown(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{cases}"))
+    let users = users.map_or_else(String::new, |users| format!(" --users {users}"));
+    as_long_as_shown(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{users}{cases}"))
 }
 
 /// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
@@ -263,8 +264,8 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     let slower =
         inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
     let case = slower.subject.case()?;
-    // A bisection builds bench targets, and no servers.
-    if paired.cases.iter().any(|planned| planned.id == case && planned.load.is_some()) {
+    // A bisection builds bench targets alone.
+    if matches!(&*paired.head.engine.name, "server" | "command") {
         return None;
     }
     let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);

@@ -86,6 +86,18 @@ fn commands_for_criterion_benches_name_their_bench_target() {
     assert!(report.contains("| bench target | `my bench` |"), "{report}");
 }
 
+/// A bisection builds bench targets alone, and without `--server` the gate does.
+#[test]
+fn commands_for_servers_and_programs_measure_these() {
+    for (engine, is_server) in [("server", true), ("command", false)] {
+        let mut inputs = bench("fib/20");
+        inputs.paired.as_mut().expect("a pair").head.engine.name = engine.into();
+        let comment = page(&inputs, "comment.md");
+        let lines = commands(&comment);
+        assert!(lines.len() == 2 && lines[1].contains(" --server ") == is_server, "{comment}");
+    }
+}
+
 /// Else another package, or another program, is measured.
 #[test]
 fn commands_name_how_the_bench_target_was_built() {
