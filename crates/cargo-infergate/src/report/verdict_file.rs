@@ -24,7 +24,8 @@ pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
 
 fn failures(verdict: &Verdict) -> Vec<Failure> {
     let line = |text: String| printable(&text).into_owned();
-    let failed = verdict.rows.iter().enumerate().filter(|(_, row)| row.outcome.exit_code() != 0);
+    let failed = verdict.rows.iter().enumerate();
+    let failed = failed.filter(|(_, row)| verdict.exit_code != 0 && row.outcome.exit_code() != 0);
     failed
         .map(|(at, row)| Failure {
             subject: row.subject.clone(),

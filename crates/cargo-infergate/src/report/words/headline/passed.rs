@@ -78,7 +78,11 @@ fn time(verdict: &Verdict) -> Option<String> {
     if !same_code.is_empty() && same_code.len() == counted.len() {
         return Some("nothing timed, as base and head are the same machine code".into());
     }
-    let judged = of(|outcome| matches!(outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
+    // What head declares was said before.
+    let accepted: HashSet<&Subject> =
+        of(|outcome| outcome == Outcome::Accepted).iter().map(|(row, _)| &row.subject).collect();
+    let mut judged = of(|outcome| matches!(outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
+    judged.retain(|(row, _)| !accepted.contains(&row.subject));
     let advisory = of(|outcome| outcome == Outcome::Advisory);
     let is_any = counted.iter().any(|(row, _)| row.outcome != Outcome::Advisory);
     let shown = match subjects(&advisory, Statistic::Median) {
@@ -86,7 +90,8 @@ fn time(verdict: &Verdict) -> Option<String> {
         _ if !is_any => Some(unjudged(verdict, &advisory)),
         some => Some(format!("time of {some} shown and not judged")),
     };
-    let parts = [slower(verdict, &judged), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
+    let none = if accepted.is_empty() { "none" } else { "none of the others" };
+    let parts = [slower(verdict, &judged, none), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -134,7 +139,7 @@ fn subjects(times: &[Timed<'_>], statistic: Statistic) -> usize {
 }
 
 /// `none slower (a slowdown from 2.6 % on would show)`, or what is, by less than its limit.
-fn slower(verdict: &Verdict, judged: &[Timed<'_>]) -> Option<String> {
+fn slower(verdict: &Verdict, judged: &[Timed<'_>], none: &str) -> Option<String> {
     let is_slower =
         |(row, time): &&Timed<'_>| row.outcome == Outcome::WithinLimit && words::tendency(time) == Some(Shown::Slower);
     let slower: Vec<Timed<'_>> = judged.iter().filter(is_slower).copied().collect();
@@ -145,7 +150,7 @@ fn slower(verdict: &Verdict, judged: &[Timed<'_>]) -> Option<String> {
         let more = and_more(all.len() - 1);
         return Some(format!("{}{more}, within the limit", failed::moved(verdict, row, time)));
     }
-    (!judged.is_empty()).then(|| format!("none slower{}", would_show(judged)))
+    (!judged.is_empty()).then(|| format!("{none} slower{}", would_show(judged)))
 }
 
 /// The largest slowdown that a case could have had unseen; of a baseline's sessions the largest limit.
