@@ -204,7 +204,7 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     }
     if files.iter().any(|file| file.change != InitChange::Kept) {
         notes.push(
-            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and the gate with --against main"
+            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate --against main"
                 .into(),
         );
     }
