@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
                 Err(error @ WorkerError::Interrupted(_)) => return Err(error.into()),
                 Err(error) => {
                     let goes_on = matches!(error, WorkerError::Refused(_));
-                    self.left.insert(*case, error.to_string());
+                    self.left.insert(*case, clause(&error.into()));
                     if !goes_on {
                         client = self.start(side)?.0;
                     }

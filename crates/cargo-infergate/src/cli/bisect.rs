@@ -25,6 +25,7 @@ use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, Statistic, VerdictRow,
+    clause,
 };
 use crate::report::paired::bisection;
 use crate::why::Difference;
@@ -249,7 +250,7 @@ impl<'a> Search<'a> {
         let head = match built {
             Ok(head) => head,
             Err(error) => {
-                self.steps.push(BisectionStep { name, row: None, skipped: Some(format!("{error:#}")) });
+                self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
                 return Ok(Tried::Skipped);
             }
         };
@@ -277,7 +278,7 @@ impl<'a> Search<'a> {
             Ok(measured) => measured,
             Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => return Err(error),
             Err(error) => {
-                self.steps.push(BisectionStep { name, row: None, skipped: Some(format!("{error:#}")) });
+                self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
                 return Ok(Tried::Skipped);
             }
         };

@@ -101,7 +101,7 @@ pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedReque
     for LeftOut { case, fails, error } in left {
         let mut why = error.to_string();
         for program in [&request.base, &request.head] {
-            why = why.replace(&format!("{}: ", program.path.display()), "");
+            why = why.replace(&format!("{}: ", program.name()), "");
         }
         let why = printable_within(&why, MOST_CHARACTERS);
         match fails {

@@ -1,13 +1,25 @@
 //! An error as a clause of a receipt: why something is not known.
 
+use std::env;
+use std::path::PathBuf;
+
 use infergate_core::printable::printable_within;
 
 const MOST_CHARACTERS: usize = 300;
 
 /// What `error` says, in one line and without folders of this machine: of an absolute path its last part stays.
 pub fn clause(error: &anyhow::Error) -> String {
-    let said = format!("{error:#}");
-    let words: Vec<String> = said.split(' ').map(without_folders).collect();
+    let folders: Vec<PathBuf> = [env::current_dir().ok(), env::home_dir()].into_iter().flatten().collect();
+    clause_without(&format!("{error:#}"), &folders)
+}
+
+/// The same of `said`, where a path may begin with one of these folders, whose names may have spaces.
+fn clause_without(said: &str, folders: &[PathBuf]) -> String {
+    let names = folders.iter().map(|folder| folder.to_string_lossy());
+    let said = names
+        .filter(|name| name.contains(char::is_whitespace))
+        .fold(said.to_owned(), |said, name| said.replace(&*name, "/~"));
+    let words: Vec<String> = said.split_whitespace().map(without_folders).collect();
     printable_within(&words.join(" "), MOST_CHARACTERS).into_owned()
 }
 
@@ -28,7 +40,7 @@ fn without_folders(word: &str) -> String {
 mod tests {
     use anyhow::anyhow;
 
-    use super::clause;
+    use super::{clause, clause_without};
 
     #[test]
     fn a_path_is_its_last_part_and_a_case_is_none() {
@@ -45,6 +57,19 @@ mod tests {
             ("~/models/a.gguf, 1/2 / 3, ../b/c.rs, --at=/home/me/d", "a.gguf, 1/2 / 3, ../b/c.rs, --at=d"),
         ] {
             assert_eq!(clause(&anyhow!("{said}")), clause_of_it);
+        }
+    }
+
+    #[test]
+    fn a_folder_whose_name_has_spaces_is_left_out_and_so_is_one_on_another_line() {
+        let folders = ["/home/jo doe/my work".into(), "/home/jo doe".into(), "C:\\Users\\jo doe".into()];
+        for (said, clause_of_it) in [
+            ("cannot read '/home/jo doe/my work/a.txt'", "cannot read 'a.txt'"),
+            ("/home/jo doe/.cache/infergate/worker: ended", "worker: ended"),
+            ("C:\\Users\\jo doe\\worker.exe: ended", "worker.exe: ended"),
+            ("error:\n/srv/secret/a.rs:1\tis wrong", "error: a.rs:1 is wrong"),
+        ] {
+            assert_eq!(clause_without(said, &folders), clause_of_it);
         }
     }
 }

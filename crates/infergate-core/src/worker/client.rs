@@ -87,7 +87,7 @@ impl<'a> Client<'a> {
     ) -> Result<(Self, Hello), WorkerError> {
         ensure_not(cancelled)?;
         file.ensure_unchanged()?;
-        let name = file.path().display().to_string();
+        let name = file.program().name().into_owned();
         let mut process = Group::spawn(&mut command(file, request)).map_err(|error| {
             WorkerError::Died(format!(
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"

@@ -1,5 +1,6 @@
 //! The worker's file, which must stay the same from the first process to the last.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -75,6 +76,11 @@ impl Program {
             bench_prefix: None,
             lingers: Arc::default(),
         }
+    }
+
+    /// What messages call it. They end up in receipts, so that it is no path.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
     }
 
     /// Gives `command` the variables, and lets it find the libraries, as `cargo bench` does.
@@ -207,7 +213,7 @@ impl WorkerFile {
             Ok((sha256, _)) if sha256 == self.sha256 => Ok(()),
             _ => Err(WorkerError::Failed(anyhow!(
                 "{}: was rebuilt or removed while it was measured; measure again and do not build into its folder meanwhile",
-                self.path().display()
+                self.program.name()
             ))),
         }
     }

@@ -17,7 +17,7 @@ use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{PairedRequest, Program, ensure_not};
-use crate::receipt::PairedReceipt;
+use crate::receipt::{PairedReceipt, clause};
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::{Client, Patience};
@@ -69,9 +69,9 @@ impl Lost {
             Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
             Some((true, true)) | None => (&mut self.in_head, ""),
         };
-        let why = format!("bench target '{}' is not compared{whose}: {error:#}", bench.name());
-        output::line(&why);
-        list.push(why);
+        let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
+        output::line(&why(format!("{error:#}")));
+        list.push(why(clause(&error)));
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub fn other_program(base: &[PathBuf], head: &[PathBuf]) -> Option<String> {
     };
     match first_other(&by_name(base), &by_name(head)) {
         Ok(name) => Some(format!("the program '{}' differs, which a bench may start", name?)),
-        Err(error) => Some(format!("programs could not be compared ({error:#})")),
+        Err(error) => Some(format!("programs could not be compared ({})", clause(&error))),
     }
 }
 
