@@ -23,7 +23,7 @@ pub fn again(receipt: &PairedReceipt, policy: &PairedPolicy, out: &Path) -> Opti
         "the first run ended {} ({}), and undecided = \"again\" measured it once more; its receipt is {}",
         verdict.verdict.words(),
         subjects(&verdict, VerdictRow::is_undecided),
-        kept.display()
+        kept.file_name().unwrap_or_default().to_string_lossy()
     );
     Some(Note::from(text))
 }
