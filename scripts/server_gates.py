@@ -45,6 +45,19 @@ CHANGES = {
     # Each row of the batch takes 1.5 ms by itself: 18 ms a step in place of 12.
     "rows": (TIMED, "events.push(running.next(age)?);", "events.push(running.next(age)?);\n                thread::sleep(Duration::from_micros(1500));",
              "chat/16-users/token"),
+    # Beside others a tenth of the answers has another word.
+    "garble": (TIMED, """        for running in &mut self.running {
+            if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
+                events.push(running.next(age)?);
+""", """        let others = self.running.len() > 1;
+        for running in &mut self.running {
+            if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
+                let mut event = running.next(age)?;
+                if others && event.request % 10 == 3 && event.index == 4 {
+                    event.token ^= 1;
+                }
+                events.push(event);
+""", "load:chat/16 users"),
     # The newest request is served first.
     "queue": (THREAD, "self.waiting.pop_front()", "self.waiting.pop_back()", "load:chat/16 users"),
     # Every ten seconds nothing happens for half of one, and everything is that much later from then on.
