@@ -53,7 +53,7 @@ CHANGES = {
         for running in &mut self.running {
             if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
                 let mut event = running.next(age)?;
-                if others && event.request % 10 == 3 && event.index == 4 {
+                if others && event.request.0 % 10 == 3 && event.index == 4 {
                     event.token ^= 1;
                 }
                 events.push(event);
