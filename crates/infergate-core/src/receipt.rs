@@ -159,6 +159,14 @@ pub struct Counter {
     pub max: u64,
 }
 
+impl Counter {
+    /// What both have seen.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+}
+
 /// What one iteration of a criterion bench gets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -182,7 +182,7 @@ fn put(counts: &mut Counts, found: CountedCase) {
     let known = counts.entry(found.id).or_insert_with(|| found.clone());
     for (name, counter) in found.counters {
         let known = known.counters.entry(name).or_insert(counter);
-        *known = Counter { min: known.min.min(counter.min), max: known.max.max(counter.max) };
+        *known = known.with(counter);
     }
 }
 

@@ -260,7 +260,7 @@ pub struct CounterEvidence {
     pub base: Option<Counter>,
     /// What head counted; `null` where it did not.
     pub head: Option<Counter>,
-    /// A rise by up to this fraction of base passes.
+    /// A rise by up to this fraction of base, of 1 where base has 0, passes.
     pub tolerance: f64,
 }
 
@@ -273,7 +273,7 @@ impl CounterEvidence {
 
     /// Whether it rises by more than the tolerance.
     pub fn rises(&self) -> bool {
-        let base = self.base.map_or(0.0, |base| base.max as f64);
+        let base = self.base.map_or(0.0, |base| base.max.max(1) as f64);
         self.rise().is_some_and(|rise| rise > 0 && rise as f64 > self.tolerance * base)
     }
 }

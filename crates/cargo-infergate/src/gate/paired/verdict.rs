@@ -125,7 +125,7 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         }));
     }
     if !base.held.is_empty() {
-        rows.extend(counters.held(&base.held, &head.held, |_| true));
+        rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
     }
     rows.extend(target::judge_pair(receipt, &policy.targets));
     if let Some(record) = &receipt.memory {

@@ -238,6 +238,34 @@ fn what_a_small_model_holds_may_differ_by_a_path() {
     head.held = held(344, 3200, 900);
     let verdict = judged(&head, &base);
     assert!(verdict.rows.iter().all(|row| row.subject.to_string() != "model" || row.outcome == Outcome::Pass));
+    for (bytes, outcome) in [(65_536, Outcome::Pass), (65_537, Outcome::CounterRegressed)] {
+        let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
+        (pair.base.held, pair.head.held) = (held(0, 0, 0), held(bytes, 0, 0));
+        let verdict = judge_pair(&pair, &PairedPolicy::default());
+        assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, outcome, "{bytes} where base holds nothing");
+        verdict.validate().expect("its numbers say the same");
+    }
+}
+
+/// Which threads of a pool keep a buffer is luck, and how large it is the machine's.
+#[test]
+fn what_threads_keep_is_no_regression_of_a_session_and_on_another_machine_nothing_but_weights_is() {
+    const MIB: u64 = 1 << 20;
+    let mut head = Receipt { held: held(40 * MIB, 45 * MIB, 42 * MIB), ..head() };
+    let base = Baseline::from_receipt(&head);
+    for (at_rest, outcome) in [(46 * MIB, Outcome::Pass), (47 * MIB, Outcome::CounterRegressed)] {
+        head.held = held(40 * MIB, 45 * MIB, at_rest);
+        assert_eq!(row(&judged(&head, &base), "model", "live_bytes_at_rest").outcome, outcome);
+    }
+    head.machine.class = "linux-x86_64-intel-2".into();
+    head.held = held(80 * MIB, 90 * MIB, 90 * MIB);
+    let verdict = judged(&head, &base);
+    assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, Outcome::CounterRegressed);
+    for name in ["peak_live_bytes_loading", "live_bytes_at_rest"] {
+        let row = row(&verdict, "model", name);
+        assert_eq!(row.outcome, Outcome::Advisory);
+        assert!(note(row).contains("other machine class"), "{row:?}");
+    }
 }
 
 #[test]
