@@ -90,13 +90,14 @@ pub fn run(asked: &Bless) -> Result<i32> {
     receipts.iter().try_for_each(Receipt::ensure_blessable)?;
     let _alone = alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
-    for (at, receipt) in receipts.iter().enumerate() {
+    for receipt in &receipts {
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
+        let is_first = !refreshed.contains_key(&path);
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
             None => flags::is_there(&path).then(|| read::<Baseline>(&path)).transpose()?,
         };
-        let after = added(before.as_ref(), receipt, *step && at == 0, &path)?;
+        let after = added(before.as_ref(), receipt, *step && is_first, &path)?;
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &config.policy, &path));
         refreshed.insert(path, after);
     }
@@ -135,14 +136,38 @@ pub fn write<T: Serialize>(asked: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut 
 
 fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) -> Result<Baseline> {
     let Some(before) = before else { return Ok(Baseline::from_receipt(receipt)) };
-    before.ensure_accepts(receipt).with_context(|| format!("{}: not blessed", path.display()))?;
+    let not_blessed = || format!("{}: not blessed", path.display());
+    before.ensure_accepts(receipt).with_context(not_blessed)?;
+    let mut after = before.clone();
+    let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
+    if step && is_marked(steps, &receipt.created).with_context(not_blessed)? {
+        return Ok(after);
+    }
     ensure!(
         before.sessions.iter().all(|session| session.created != receipt.created),
         "{}: the session of {} is in it already; measure a new one",
         path.display(),
         receipt.created
     );
-    let mut after = before.clone();
     after.add(receipt, step);
     Ok(after)
+}
+
+/// Marks the session that was `created` then as the first behind a step, where it is there; whether it is. Each of `sessions` comes
+/// with its mark.
+///
+/// # Errors
+/// A mark that is there, or sessions that are newer than one that is not: they would be taken for ones behind the step.
+pub fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, created: &str) -> Result<bool> {
+    let mut is_newest = true;
+    for (known, step) in sessions {
+        if known == created {
+            ensure!(!*step, "--step: the session of {created} has its step already; leave it as it is");
+            *step = true;
+            return Ok(true);
+        }
+        is_newest &= known < created;
+    }
+    ensure!(is_newest, "--step: it has newer sessions than that of {created}, maybe without the change; measure again");
+    Ok(false)
 }

@@ -54,13 +54,14 @@ pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
     receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
     let _alone = bless::alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
-    for (at, receipt) in receipts.iter().enumerate() {
+    for receipt in &receipts {
         let path = config.baselines.join(LoadBaseline::file_name(receipt));
+        let is_first = !refreshed.contains_key(&path);
         let before = match refreshed.remove(&path) {
             Some(before) => Some(before),
             None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
         };
-        let after = added(before.as_ref(), receipt, asked.step && at == 0)
+        let after = added(before.as_ref(), receipt, asked.step && is_first)
             .with_context(|| format!("{}: not blessed", path.display()))?;
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
@@ -72,9 +73,12 @@ fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Re
     let after = match before {
         None => LoadBaseline::from_receipt(receipt),
         Some(before) => {
-            before.ensure_accepts(receipt)?;
             let mut after = before.clone();
-            after.add(receipt, step);
+            let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
+            if !(step && bless::is_marked(steps, &receipt.created)?) {
+                before.ensure_accepts(receipt)?;
+                after.add(receipt, step);
+            }
             after
         }
     };

@@ -45,7 +45,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
     if !stepped.is_empty() && !after.sessions.iter().any(|session| session.step && session.created == receipt.created) {
         let _ = writeln!(
             text,
-            "\n{}: beyond what days differ by, which widens the limits; if a change did it, add --step",
+            "\n{}: beyond what days differ by, which widens the limits; if a change did it, bless this receipt with --step",
             printable(&stepped.join(", "))
         );
     }
