@@ -1,11 +1,13 @@
 //! The rows of a case's times: its median and, where that is a test of its own, its mean.
 
+use std::collections::HashSet;
+
 use super::load;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use super::power::smallest_slowdown;
 use crate::receipt::{
-    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy, Statistic,
-    TimeEvidence, VerdictRow,
+    Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy,
+    Statistic, TimeEvidence, VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, mean, median};
@@ -24,8 +26,8 @@ pub fn rows(
     let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
     let limit = series.limit_after(standing.blocks);
     // A budget that ended it would end the next one, too.
-    let blocks = if receipt.out_of_time { receipt.blocks.len().min(MAX_BLOCKS) } else { MAX_BLOCKS };
-    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, blocks, cases?);
+    let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
+    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, blocks(), cases?);
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),
@@ -37,6 +39,14 @@ pub fn rows(
         rows.push(explained(row, (series, standing), (means, mean)));
     }
     rows
+}
+
+/// The blocks of the run that measured a case: of several bench targets or shares, which have no block in common, those of its own.
+fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
+    let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
+    let first = receipt.blocks.iter().find(has);
+    let beside: HashSet<Case> = first.into_iter().flat_map(|block| &block.cases).map(|case| case.id).collect();
+    receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| beside.contains(&case.id))).count()
 }
 
 /// Why the row of a mean ended so, where its numbers do not say it.
