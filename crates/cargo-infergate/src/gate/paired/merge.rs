@@ -1,5 +1,7 @@
 //! Several runs that measured shares of one suite: as one run, judged as one suite.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::gate::memory::{self, MemoryPolicy};
@@ -45,6 +47,7 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
 /// # Errors
 /// A case that two of them have; none of them.
 pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
+    let held = (runs.len() > 1).then(|| worst_held(&runs));
     let mut runs = runs.into_iter();
     let mut joined = runs.next().context("there is no receipt to judge")?;
     let mut machines = vec![joined.machine.class.clone()];
@@ -53,6 +56,9 @@ pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
             machines.push(run.machine.class.clone());
         }
         add(&mut joined, run)?;
+    }
+    if let Some(held) = held {
+        [joined.base.held, joined.head.held] = held;
     }
     if machines.len() > 1 {
         let text = format!("measured on machines of {} kinds: {}", machines.len(), machines.join(", "));
@@ -97,15 +103,29 @@ fn anchor(receipt: &PairedReceipt) -> Option<(f64, Option<&Option<String>>)> {
     receipt.anchor.as_ref().map(|anchor| (anchor.limit, anchor.side.as_ref().map(|side| &side.build.commit)))
 }
 
+/// What the model of base and of head holds, by name. Each share's cases leave something else, so both sides are compared within a share:
+/// in the one where head holds most for what base does, or in which it no longer says so.
+fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
+    let rise =
+        |(was, is): (Counter, Option<Counter>)| is.map_or(f64::INFINITY, |is| is.min as f64 / was.max.max(1) as f64);
+    let mut worst: BTreeMap<String, (Counter, Option<Counter>)> = BTreeMap::new();
+    for share in shares {
+        for (name, was) in &share.base.held {
+            let both = (*was, share.head.held.get(name).copied());
+            let known = worst.entry(name.clone()).or_insert(both);
+            if rise(both) > rise(*known) {
+                *known = both;
+            }
+        }
+    }
+    let base = worst.iter().map(|(name, (was, _))| (name.clone(), *was)).collect();
+    [base, worst.into_iter().filter_map(|(name, (_, is))| Some((name, is?))).collect()]
+}
+
 /// Adds a share to what there is of the others.
 fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
         ours.counted.extend(its.counted);
-        // Each share's cases leave something else: the most is what a run of all would have kept.
-        for (name, counter) in its.held {
-            let most = ours.held.entry(name).or_insert(counter);
-            *most = Counter { min: most.min.max(counter.min), max: most.max.max(counter.max) };
-        }
         let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
         ours.unmatched.extend(new);
     }

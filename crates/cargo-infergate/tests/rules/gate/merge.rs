@@ -1,7 +1,11 @@
 //! Shares of a suite, judged together.
 
+use std::collections::BTreeMap;
+
 use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
-use cargo_infergate::receipt::{CodeRecord, Outcome, PairedReceipt, ShareRecord};
+use cargo_infergate::receipt::{
+    CodeRecord, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
+};
 use proptest::prelude::*;
 
 use crate::gate::memory::record;
@@ -55,6 +59,49 @@ fn a_share_that_ended_early_ends_no_other() {
     assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Regressed));
     assert_eq!(outcome_of(&merged, "decode/p512"), Some(Outcome::WithinLimit));
     assert!(outcome_of(&merged, "prefill/p128").is_some_and(|outcome| outcome.is_undecided()));
+}
+
+/// Blocks of one share are none of another's: three times too few are too few.
+#[test]
+fn what_would_show_rests_on_the_blocks_of_one_share() {
+    let mut short = shares();
+    short[1].blocks.truncate(8);
+    short.iter_mut().for_each(|share| share.out_of_time = true);
+    let verdict = judge(&merge(short).expect("a suite"), &PairedPolicy::default());
+    let times: Vec<&TimeEvidence> = verdict.rows.iter().filter_map(VerdictRow::time).collect();
+    assert_eq!(times.iter().map(|time| time.blocks).max(), Some(Some(8)));
+    assert!(times.iter().all(|time| time.smallest_slowdown.is_none()), "{times:?}");
+}
+
+/// The cases of one share leave more at rest than those of another, and base may not be counted in one of them.
+#[test]
+fn what_a_model_holds_is_compared_within_a_share() {
+    const MIB: u64 = 1 << 20;
+    let held = |bytes: u64| [("live_bytes_at_rest".to_owned(), Counter { min: bytes, max: bytes })].into();
+    let outcome = |sides: [(Option<u64>, Option<u64>); SUITE]| {
+        let mut shares = shares();
+        for (share, (base, head)) in shares.iter_mut().zip(sides) {
+            share.base.held = base.map_or_else(BTreeMap::new, held);
+            share.head.held = head.map_or_else(BTreeMap::new, held);
+        }
+        let verdict = judge(&merge(shares).expect("a suite"), &PairedPolicy::default());
+        let is_held =
+            |row: &&VerdictRow| matches!(&row.evidence, Evidence::Counter(of) if of.name == "live_bytes_at_rest");
+        verdict.rows.iter().find(is_held).map(|row| row.outcome)
+    };
+    let both = |bytes| (Some(bytes), Some(bytes));
+    let (small, large) = (40 * MIB, 90 * MIB);
+    assert_eq!(outcome([both(small), both(large), both(small)]), Some(Outcome::Pass));
+    assert_eq!(
+        outcome([both(small), (None, Some(large)), both(small)]),
+        Some(Outcome::Pass),
+        "base is not counted there"
+    );
+    let risen = outcome([(Some(small), Some(large)), both(large), both(small)]);
+    assert_eq!(risen, Some(Outcome::CounterRegressed), "another share's size hides no rise");
+    let lost = outcome([both(large), (Some(small), None), both(small)]);
+    assert_eq!(lost, Some(Outcome::Inconclusive), "head no longer counts it in one share");
+    assert_eq!(outcome([(None, Some(small)), (None, Some(large)), (None, None)]), None);
 }
 
 /// Each share follows memory, and a leak that comes now and then may show in one of them alone.
