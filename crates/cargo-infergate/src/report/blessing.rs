@@ -1,5 +1,6 @@
 //! What a blessing changes in a baseline.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -7,10 +8,12 @@ use infergate_core::printable::printable;
 
 use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::topics::verdict::value;
+use super::words::counter;
 use super::{terminal, units};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::{Policy, days_ns, newest_of_each_day, stored_limit, summary_ns};
-use crate::receipt::{Baseline, CaseRecord, ExactRecord, LoadBaseline, LoadSessionLevel, Receipt};
+use crate::receipt::Unit::Bytes;
+use crate::receipt::{Baseline, CaseRecord, Counter, ExactRecord, LoadBaseline, LoadSessionLevel, Receipt};
 
 /// Outputs, counters, medians and limits before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, policy: &Policy, path: &Path) -> String {
@@ -19,6 +22,8 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
     let mut table = Table::brief(&["case", "before", "this session", "change", "fails above", "output", "counters"]);
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.engine.dtype));
     let mut stepped = Vec::new();
+    // What a session says that is not the newest changes no reference.
+    let is_older = created.last().is_some_and(|newest| *newest != receipt.created);
     for case in &receipt.cases {
         let known = before.and_then(|before| before.exact.iter().find(|record| record.id == case.id));
         let past = before.map_or_else(Vec::new, |before| days_ns(&before.sessions, case.id));
@@ -37,8 +42,8 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             Cell::number(is, Unit::Ns, Missing::NotMeasured),
             terminal::change(change),
             Cell::number(fails_above, Unit::Ns, Missing::NotGiven),
-            output_cell(known, case, tolerance),
-            counters_cell(known, case),
+            kept_if(is_older && known.is_some(), output_cell(known, case, tolerance)),
+            kept_if(is_older && known.is_some(), counters_cell(known, case)),
         ]);
     }
     text += &terminal::table(&table);
@@ -49,7 +54,9 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
             printable(&stepped.join(", "))
         );
     }
-    if let Some(build) = before.and_then(|before| before.sessions.last()).map(|session| &session.build) {
+    let Some(before) = before.filter(|_| !is_older) else { return text };
+    text += &model(before, receipt);
+    if let Some(build) = before.sessions.last().map(|session| &session.build) {
         for (what, was, is) in
             [("rustc", &build.rustc, &receipt.build.rustc), ("flags", &build.flags, &receipt.build.flags)]
         {
@@ -59,6 +66,33 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
         }
     }
     text
+}
+
+/// A line for each counter of the model that changes.
+fn model(before: &Baseline, receipt: &Receipt) -> String {
+    let exactly = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
+    let mut changes = vec![("weight_bytes", exactly(before.engine.weight_bytes), exactly(receipt.engine.weight_bytes))];
+    let names: BTreeSet<&String> = before.held.keys().chain(receipt.held.keys()).collect();
+    for name in names {
+        // A session that counts nothing takes no counter away.
+        if !receipt.held.is_empty() {
+            changes.push((name, before.held.get(name).copied(), receipt.held.get(name).copied()));
+        }
+    }
+    let mut text = String::new();
+    for (name, was, is) in changes {
+        let shown = |value: Option<Counter>| value.map_or_else(|| "none".into(), |value| counter::value(Bytes, value));
+        let (was, is) = (shown(was), shown(is));
+        if was != is {
+            let _ = writeln!(text, "\nmodel, {}: {was} -> {is}", counter::name(name));
+        }
+    }
+    text
+}
+
+/// `cell`, or that the reference stays where it would change it.
+fn kept_if(is_older: bool, cell: Cell) -> Cell {
+    if is_older && cell != Cell::text("same") { Cell::text("older: kept").toned(Tone::Dim) } else { cell }
 }
 
 fn output_cell(known: Option<&ExactRecord>, case: &CaseRecord, tolerance: f64) -> Cell {
