@@ -174,7 +174,12 @@ impl Stored<'_> {
         let stretches = between_steps(sessions.iter().copied());
         let base_ns = stretches.last().and_then(|days| geometric_mean(days));
         let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
-        TimeEvidence { base_ns, ratio, sessions: Some(sessions.len()), days: Some(spread_days(&stretches)), ..time }
+        // The stretch behind the last step, and all of them.
+        let since = sessions.iter().filter(|(stretch, ..)| Some(stretch) == sessions.last().map(|(last, ..)| last));
+        let all_days: usize = stretches.iter().map(Vec::len).sum();
+        let spread_days = (stretches.len() > 1).then_some(all_days);
+        let days = stretches.last().map(Vec::len);
+        TimeEvidence { base_ns, ratio, sessions: Some(since.count()), days, spread_days, ..time }
     }
 
     /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
@@ -196,8 +201,9 @@ impl Stored<'_> {
         }
         let stretches = between_steps(sessions.iter().copied());
         let Some(limit) = stored_limit(&stretches, self.tests, self.policy) else {
-            let (sessions, needed) = (sessions.len(), self.policy.min_sessions);
-            let few = Reason::TooFewSessions { sessions, days: Some(spread_days(&stretches)), needed };
+            let days = stretches.iter().map(Vec::len).sum();
+            let needed = self.policy.min_sessions + days - spread_days(&stretches);
+            let few = Reason::TooFewSessions { sessions: sessions.len(), days: Some(days), needed };
             return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
         };
         let (time, outcome) = limit.weigh(time, head_ns, self.tests, self.policy);

@@ -164,7 +164,7 @@ pub struct TimeEvidence {
     /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
     pub counted: bool,
     /// Base's time, nanoseconds: the median over its processes of each one's median (or mean, by `statistic`), or the geometric
-    /// mean over the baseline's days of the newest session of each.
+    /// mean over the baseline's days, since its last step, of the newest session of each.
     pub base_ns: Option<f64>,
     /// Head's time, nanoseconds: the median over its processes.
     pub head_ns: Option<f64>,
@@ -183,12 +183,15 @@ pub struct TimeEvidence {
     /// Fraction of the hardware's limit that head reaches; `null` when not known. Above 1 the work or a probe is wrong.
     #[serde(default)]
     pub limit_fraction: Option<f64>,
-    /// Stored channel: sessions of the baseline that measured it.
+    /// Stored channel: sessions of the baseline that measured it, since its last step.
     #[serde(default)]
     pub sessions: Option<usize>,
     /// Stored channel: days, in UTC, that these sessions are of; the limit is from their spread. `null` in an older file.
     #[serde(default)]
     pub days: Option<usize>,
+    /// Stored channel, where there is a step: days, before it and since, whose spread the limit is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread_days: Option<usize>,
     /// Paired channel: fresh processes of each side.
     #[serde(default)]
     pub blocks: Option<usize>,
@@ -225,6 +228,7 @@ impl TimeEvidence {
             limit_fraction: None,
             sessions: None,
             days: None,
+            spread_days: None,
             blocks: None,
             smallest_slowdown: None,
             throughput: None,

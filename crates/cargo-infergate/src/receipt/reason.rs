@@ -54,7 +54,7 @@ pub enum Reason {
         /// Days, in UTC, that these sessions are of; `null` in an older file, which counted sessions.
         #[serde(default)]
         days: Option<usize>,
-        /// Days that it takes.
+        /// Days that it takes; each step takes one more.
         needed: usize,
     },
     /// The process medians vary too much.

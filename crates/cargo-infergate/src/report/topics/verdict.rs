@@ -90,7 +90,7 @@ fn times(verdict: &Verdict) -> Table {
         Column::numbers("base", "base").about(if paired {
             "median over base's processes of each one's median"
         } else {
-            "mean over the days of the baseline's sessions, of the median of each day's newest"
+            "mean over the days of the baseline's sessions since its last step, of the median of each day's newest"
         }),
         Column::numbers("head", "head").about(if on_load {
             "median over the level's requests, or of all its gaps"
@@ -113,8 +113,8 @@ fn times(verdict: &Verdict) -> Table {
                 .about("fresh processes of each side, or the next of the servers that ran already"),
         );
     } else if on_load {
-        columns.push(Column::numbers("sessions", "sessions").about("of the baseline"));
-        columns.push(Column::numbers("days", "days").about("that these are of; the limit is from their spread"));
+        columns.push(Column::numbers("sessions", "sessions").about("of the baseline, since its last step"));
+        columns.push(Column::numbers("days", "days").about("that these are of"));
     } else {
         columns.push(
             Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),

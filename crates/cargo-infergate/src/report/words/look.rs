@@ -100,10 +100,13 @@ fn stored_words(verdict: &Verdict) -> Option<String> {
         Some(days) => words::sessions_of_days(time.sessions?, days),
         None => units::many(time.sessions?, "session"),
     };
+    let step = time.spread_days.map_or_else(String::new, |days| {
+        format!(" since a step (the limit is from the spread of {}, before it and since)", units::many(days, "day"))
+    });
     let level = time.interval.map_or_else(String::new, |interval| {
         format!(" An interval holds one more run of an unchanged program in {} of cases.", units::level(interval.level))
     });
-    Some(format!("Head is one session, base is {base}, measured at other times.{level}"))
+    Some(format!("Head is one session, base is {base}{step}, measured at other times.{level}"))
 }
 
 pub fn level(verdict: &Verdict) -> Option<f64> {

@@ -264,6 +264,8 @@ fn behind_a_step_days_are_compared_with_each_other() {
     let (without, with) = (row_of(&after(false)), row_of(&after(true)));
     assert_eq!((without.outcome, with.outcome), (Outcome::WithinLimit, Outcome::Regressed), "{without:?} {with:?}");
     assert_near(time(&with).base_ns, 800.0);
+    let days = |row| (time(row).sessions, time(row).days, time(row).spread_days);
+    assert_eq!((days(&without), days(&with)), ((Some(9), Some(9), None), (Some(1), Some(1), Some(9))));
     // How much days differ is known from before it.
     let limit = stored_limit(&[QUIET.map(|ns| ns as f64).to_vec(), vec![800.0]], 1, &Policy::default());
     let limit = limit.expect("a limit");
@@ -277,6 +279,14 @@ fn behind_a_step_days_are_compared_with_each_other() {
 
 #[test]
 fn days_that_are_alone_behind_a_step_say_nothing_of_how_days_differ() {
+    let mut base = decode_baseline(&[1000; 5]);
+    base.sessions[4].step = true;
+    let verdict = judge(&run(&[("decode/p128", &[1000; 3])]), Some(&base), &Policy::default()).expect("a verdict");
+    let said = note(row(&verdict, "decode/p128", "itl_ns"));
+    assert_eq!(
+        said, "5 sessions of 5 days: time is advisory, 4 more days needed",
+        "four days and a step are as good as four"
+    );
     let alone: Vec<Vec<f64>> = (0..8).map(|at| vec![1000.0 + f64::from(at)]).collect();
     assert_eq!(stored_limit(&alone, 1, &Policy::default()), None);
 }
