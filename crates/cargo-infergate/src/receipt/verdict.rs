@@ -136,15 +136,19 @@ impl Verdict {
         }
     }
 
-    /// Whether it passes although it is undecided.
+    /// Whether it passes although it is undecided: every row that keeps it from passing [may](VerdictRow::passes_undecided).
     pub fn passes_undecided(&self) -> bool {
-        self.exit_code == 0 && self.is_open()
+        self.exit_code == 0 && self.fails_only_by(VerdictRow::passes_undecided)
     }
 
     /// Whether nothing but undecided rows keeps it from passing.
     pub fn is_open(&self) -> bool {
+        self.fails_only_by(VerdictRow::is_undecided)
+    }
+
+    fn fails_only_by(&self, is_one: fn(&VerdictRow) -> bool) -> bool {
         let failed = |row: &&VerdictRow| row.outcome.exit_code() != 0;
-        self.verdict.is_undecided() && self.rows.iter().filter(failed).all(VerdictRow::is_undecided)
+        self.verdict.is_undecided() && self.rows.iter().filter(failed).all(is_one)
     }
 
     /// The row that decided. Of several as bad it is the first that no more evidence would change.

@@ -123,5 +123,7 @@ fn a_slowdown_that_lies_above_its_limit_does_not_pass_for_want_of_blocks() {
     assert_is(&warned(&cut(0.5)), Outcome::Inconclusive, 3);
     let verdict = judge(&cut(0.5), &PairedPolicy::default());
     assert!(verdict.is_open(), "a second run may call it");
+    let forged = Verdict { exit_code: 0, ..verdict };
+    assert!(!forged.passes_undecided() && forged.validate().is_err(), "nor does a file say that it does");
     assert_is(&warned(&cut(0.019)), Outcome::Inconclusive, 0);
 }
