@@ -105,7 +105,11 @@ fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &
     let is = head.fingerprint.as_ref().map_or(&[][..], |fingerprint| &fingerprint.steps);
     let (base_path, head_path) = (base.path(), head.path());
     let shared = base_path.iter().zip(&head_path).take_while(|(base, head)| base == head).count();
-    let reached: Vec<&StepLogits> = was.steps.iter().filter(|step| step.position <= shared).collect();
+    // Head's context may end before base's. Behind the last token that it was fed it chose one more.
+    let is_fed = head.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.fed.is_some());
+    let chosen = head_path.len() + usize::from(is_fed);
+    let is_reached = |step: &&StepLogits| step.position <= shared && step.position < chosen;
+    let reached: Vec<&StepLogits> = was.steps.iter().filter(is_reached).collect();
     let beside = |base: &StepLogits| is.iter().find(|head| head.position == base.position);
     let pairs: Vec<_> = reached.iter().filter_map(|base| Some((*base, beside(base)?))).collect();
     let lost_positions = reached.len() - pairs.len();

@@ -176,6 +176,12 @@ fn logits_that_head_no_longer_gives_leave_the_output_open() {
         (compare(&base, &bare, TOLERANCE).lost_positions, compare(&bare, &base, TOLERANCE).lost_positions),
         (2, 0)
     );
+    // A head whose context ends before base's chooses fewer tokens, and loses none of them.
+    let shorter = with_logits(&[3], &[1.0, 2.0, 8.0]);
+    assert_eq!(compare(&base, &shorter, TOLERANCE).lost_positions, 0);
+    let mut fed = shorter.clone();
+    fed.fingerprint.as_mut().expect("there").fed = Some(vec![3]);
+    assert_eq!(compare(&base, &fed, TOLERANCE).lost_positions, 1, "it chose one behind what it was fed");
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     pair.cases[0].base_output = base.clone();
     pair.cases[0].head_output = bare.clone();
