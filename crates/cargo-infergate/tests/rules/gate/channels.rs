@@ -1,9 +1,10 @@
 //! What every verdict contains, what it refuses, and what it names.
 
 use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Evidence, Outcome, VERDICT_SCHEMA};
+use cargo_infergate::receipt::{Evidence, Outcome, Receipt, VERDICT_SCHEMA};
+use cargo_infergate::report::words::headline;
 
-use crate::gate::support::{baseline, decode_baseline, machine, note, notes, row, run};
+use crate::gate::support::{baseline, decode_baseline, machine, note, notes, probes, row, run};
 
 #[test]
 fn every_case_appears_on_both_channels() {
@@ -43,6 +44,14 @@ fn where_a_baseline_is_required_its_absence_is_not_comparable() {
     let more = baseline(&vec![run(&[("decode/p128", &[1000; 3]), ("prefill/p128", &[1000; 3])]); 8]);
     let fewer = judge(&head, Some(&more), &policy).expect("a verdict");
     assert_eq!((fewer.verdict, fewer.exit_code), (Outcome::NotComparable, 4));
+    // A machine that drifted meanwhile is not why.
+    let mut drifted = probes(10e9, 1e12);
+    drifted.after.as_mut().expect("both").matrix_flops_per_s = 0.5e12;
+    let drifted = Receipt { probes: Some(drifted), ..head.clone() };
+    let fewer = judge(&drifted, Some(&more), &policy).expect("a verdict");
+    assert!(notes(&fewer).iter().any(|note| note.contains("drifted")), "{:?}", fewer.notes);
+    let said = headline::of(&fewer);
+    assert!(said.contains("in the baseline and not run, so not judged: prefill/p128"), "{said}");
     head.machine = machine("other");
     let elsewhere = judge(&head, Some(&base), &policy).expect("a verdict");
     assert_eq!((elsewhere.verdict, elsewhere.exit_code), (Outcome::NotComparable, 4));

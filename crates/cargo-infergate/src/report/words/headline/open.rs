@@ -8,7 +8,9 @@ use crate::report::{units, words};
 
 /// Why there is no decision: of the run as a whole, or of the row that it stopped at.
 pub fn sentence(verdict: &Verdict) -> String {
-    let said = whole_run(verdict).or_else(|| row(verdict)).or_else(|| verdict.notes.last().map(words::note));
+    let is_missing = |note: &&Note| matches!(note, Note::NotRun { .. });
+    let note = || verdict.notes.iter().find(is_missing).or(verdict.notes.last()).map(words::note);
+    let said = whole_run(verdict).or_else(|| row(verdict)).or_else(note);
     said.unwrap_or_else(|| "nothing was compared".into())
 }
 
