@@ -147,8 +147,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         ensure_writable(&out)?;
     } else {
         outputs::fresh(&out)?;
+        outputs::fresh(&undecided::first(&out))?;
     }
-    outputs::fresh(&out.with_extension("first.json"))?;
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();

@@ -251,3 +251,26 @@ fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     sandbox.run(&init).success();
     assert_eq!(files(&sandbox), whole);
 }
+
+/// Where the second of two runs was cut short there is no third one, and nothing of the first is lost.
+#[test]
+fn a_second_run_that_is_gone_on_with_is_the_last() {
+    let sandbox = Sandbox::new();
+    let gate = |more: &[&str]| {
+        let again = [&["--undecided=again"], more].concat();
+        assert_cmd::Command::from_std(gate(&sandbox, "fake+noisy", &again)).assert()
+    };
+    gate(&["--out=paired.json"]).code(3);
+    let (first, second) = (sandbox.path("paired.first.json"), sandbox.path("paired.json"));
+    let mut cut = read::<PairedReceipt>(&second).expect("a receipt");
+    cut.partial = true;
+    cut.blocks.truncate(2);
+    write_json(&second, &cut).expect("a file");
+    let before = std::fs::read(&first).expect("a file");
+    let said = gate(&["--resume=paired.json"]).code(3);
+    assert!(stdout(&said).contains("undecided = \"again\" measured it once more"), "{}", stdout(&said));
+    assert_eq!(std::fs::read(&first).expect("still there"), before);
+    // A quick look writes nothing, and takes nothing away.
+    gate(&["--quick", "--out=paired.json"]).success();
+    assert!(first.exists());
+}

@@ -251,6 +251,7 @@ impl Part {
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
         let kept = Kept::at(&place);
+        let first = if earlier.is_some() { undecided::before(&place)? } else { None };
         let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
         let mut measure_once = || {
             let line = progress::Line::new();
@@ -271,7 +272,11 @@ impl Part {
         if asked.quick {
             return Ok(receipt);
         }
-        if config.undecided == Undecided::Again
+        // One of other builds is of another gate.
+        let builds = |receipt: &PairedReceipt| (receipt.base.build.clone(), receipt.head.build.clone());
+        if let Some(first) = first.filter(|first| builds(first) == builds(&receipt)) {
+            receipt.notes.push(undecided::measured_before(&first, policy, &place));
+        } else if config.undecided == Undecided::Again
             && let Some(note) = undecided::again(&receipt, policy, &place)
         {
             output::line(&words::note(&note));
