@@ -3,17 +3,17 @@
 //! rustup's `cargo` tells every program that it starts which toolchain it chose, in RUSTUP_TOOLCHAIN and CARGO. It chose by the
 //! working tree. Where a file chooses the toolchain, of the working tree or of the checkout, a checkout is asked anew: else
 //! head's compiler would build base, and what an upgrade of it costs would not be seen. One that the user chose, as by
-//! `cargo +nightly infergate`, builds all.
+//! `cargo +nightly infergate` or by a file that no commit can hold, builds all.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 
-use super::asked;
+use super::{asked, git};
 use crate::report::words::command;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
@@ -65,7 +65,18 @@ pub fn is_older_than(minor: u32, folder: &Path) -> bool {
 }
 
 fn is_chosen(folder: &Path) -> bool {
-    (has_file(folder) || env::current_dir().is_ok_and(|here| has_file(&here))) && !is_of_user()
+    (files(folder).next().is_some() || is_chosen_here()) && !is_of_user()
+}
+
+/// Whether a file of the working tree chooses it. One above the repository, or that git ignores, is in no checkout.
+fn is_chosen_here() -> bool {
+    static CHOSEN: OnceLock<bool> = OnceLock::new();
+    *CHOSEN.get_or_init(|| {
+        let Ok(here) = env::current_dir() else { return false };
+        let Ok(root) = git::git(&here, &["rev-parse", "--show-toplevel"]) else { return false };
+        let is_ignored = |file: &Path| git::git(&here, &["check-ignore", "--quiet", &file.to_string_lossy()]).is_ok();
+        files(&here).any(|file| file.starts_with(&root) && !is_ignored(&file))
+    })
 }
 
 /// Whether the toolchain that runs this command is another one than rustup takes in this folder: whoever started it named one.
@@ -87,10 +98,11 @@ fn is_of_user() -> bool {
     })
 }
 
-fn has_file(folder: &Path) -> bool {
-    ["rust-toolchain", "rust-toolchain.toml"]
-        .iter()
-        .any(|name| folder.ancestors().any(|above| above.join(name).is_file()))
+/// Those that choose a toolchain in `folder`.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = ["rust-toolchain", "rust-toolchain.toml"];
+    let all = folder.ancestors().flat_map(move |above| names.map(|name| above.join(name)));
+    all.filter(|file| file.is_file())
 }
 
 /// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be

@@ -22,7 +22,7 @@ fn gate(sandbox: &Sandbox) -> std::process::Command {
 }
 
 /// The working tree names a toolchain, and base does not: rustup's choice for the working tree is not base's. Another one than the file's
-/// is the user's choice, and builds both.
+/// is the user's choice, and builds both. So does one by a file that git ignores.
 #[cfg(unix)]
 #[test]
 fn a_build_command_does_not_inherit_heads_toolchain() {
@@ -30,6 +30,7 @@ fn a_build_command_does_not_inherit_heads_toolchain() {
 
     let (sandbox, outside) = (repository(), Sandbox::new());
     let worker = "[worker]\nbuild = ['sh', '-c', 'echo ${RUSTUP_TOOLCHAIN:-none} > said']\ncommand = ['./none']\n";
+    sandbox.write(".git/info/exclude", "rust-toolchain\n");
     commit(&sandbox, "infergate.toml", worker, "a command");
     // What rustup takes in the working tree.
     let rustup = outside.write("bin/rustup", "#!/bin/sh\necho \"${RUSTUP_TOOLCHAIN:-heads}-host (overridden)\"\n");
@@ -38,7 +39,7 @@ fn a_build_command_does_not_inherit_heads_toolchain() {
     let folders = [outside.path("bin")].into_iter().chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("a path");
     for (name, running, expected) in [
-        ("notes.txt", "heads-host", "heads-host"),
+        ("rust-toolchain", "heads-host", "heads-host"),
         ("rust-toolchain.toml", "heads-host", "none"),
         ("rust-toolchain.toml", "heads", "none"),
         ("rust-toolchain.toml", "mine", "mine"),
