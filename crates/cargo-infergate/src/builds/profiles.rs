@@ -53,14 +53,17 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
 /// Settings for how cargo compiles in `here`, a folder of `repository`, that do not hold in `checkout`, the same folder of the checkout
 /// `files`, and never will: git ignores their file, or it lies above the repository. In a sentence.
 pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<String> {
-    let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| place).collect();
+    // A home folder can be a link, and the checkouts lie there.
+    let whole = |place: PathBuf| place.canonicalize().unwrap_or(place);
+    let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| whole(place)).collect();
     let is_ignored = |place: &Path| {
         let names = [".cargo/config", ".cargo/config.toml"];
         names.iter().any(|name| git(place, &["check-ignore", "--quiet", name]).is_ok())
     };
     let is_left = |place: &PathBuf| {
         let below = place.strip_prefix(repository).ok();
-        let is_there = below.is_some_and(|below| there.contains(&files.join(below))) || there.contains(place);
+        let is_there = below.is_some_and(|below| there.contains(&whole(files.join(below))))
+            || there.contains(&whole(place.clone()));
         !is_there && (below.is_none() || is_ignored(place))
     };
     let compiles = |settings: &Table| COMPILING.iter().chain(&["env"]).any(|name| settings.contains_key(*name));

@@ -5,7 +5,7 @@ use std::fs;
 use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
 
 use crate::paired::program;
-use crate::revisions::{WORKER, commit, gate, repository};
+use crate::revisions::{WORKER, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, stdout};
 
 fn verdict(sandbox: &Sandbox) -> Verdict {
@@ -83,6 +83,21 @@ fn cargos_settings_that_no_checkout_has_are_named() {
     sandbox.write("infergate.toml", "[bench]\ncarry = ['.cargo/config.toml']\n");
     let said = gate();
     assert!(!said.contains("git ignores"), "{said}");
+}
+
+/// What lies above the repository lies above the checkouts, too, where a link leads to them.
+#[cfg(unix)]
+#[test]
+fn cargos_settings_above_both_are_found_through_a_link() {
+    let (sandbox, home) = (repository(), Sandbox::new());
+    home.write("real/.cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
+    std::os::unix::fs::symlink(home.path("real"), home.path("link")).expect("a link");
+    let here = home.path("real/repository");
+    git(&sandbox, &["clone", "--quiet", ".", &here.to_string_lossy()]);
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.current_dir(here).arg("--base-folder").arg(home.path("link/cache"));
+    let said = stdout(&assert_cmd::Command::from_std(process).assert().success());
+    assert!(!said.contains("above the repository"), "{said}");
 }
 
 /// Of a profile with a parent, the parent's keys count; those of one that is not used do not.
