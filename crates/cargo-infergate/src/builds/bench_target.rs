@@ -130,15 +130,6 @@ fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
     Ok(packages.iter().any(|package| package.is_asked_for(target)))
 }
 
-/// The package to build: the one that was named, or the only one with such a bench target; `None` leaves the choice to cargo.
-/// Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
-/// package only where that alone is asked for.
-fn package(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
-    let mut packages = workspace::of_bench(target, folder)?;
-    let only = packages.pop().filter(|_| packages.is_empty());
-    Ok(only.map(spec).or_else(|| target.package.clone()))
-}
-
 /// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
 /// it did not take as an argument.
 fn spec(Package { id, name, .. }: Package) -> String {
@@ -327,9 +318,17 @@ fn first_error(said: &[String]) -> String {
     said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line).to_owned()
 }
 
-/// Tells cargo in `folder` whose bench target it is, and with which features.
+/// Tells cargo in `folder` whose bench target it is, and with which features: of the package that was named, or the only one with such a
+/// bench target. Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
+/// package only where that alone is asked for.
 pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
-    if let Some(package) = package(target, folder)? {
+    let mut packages = workspace::of_bench(target, folder)?;
+    let only = packages.pop().filter(|_| packages.is_empty());
+    // A workspace of the old resolver, with a package at its root, would take all features for that package's.
+    if let Some(only) = only.as_ref().filter(|_| !target.features.is_empty() || !target.default_features) {
+        cargo.arg("--manifest-path").arg(&only.manifest_path);
+    }
+    if let Some(package) = only.map(spec).or_else(|| target.package.clone()) {
         cargo.args(["--package", &package]);
     }
     if !target.features.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::revisions::{MANIFEST, WORKER, commit, repository, repository_of_a_bench, run};
+use crate::revisions::{MANIFEST, WORKER, commit, gate, repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
 /// A package whose benches come with infergate, each of the targets with more lines in Cargo.toml; not committed.
@@ -51,6 +51,24 @@ fn bench_targets_that_are_not_gated_are_named() {
     assert!(verdict.contains("not gated: text"), "{verdict}");
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--bench-target=first,off"]).success());
     assert!(said.contains("off/long") && !said.contains("not gated"), "{said}");
+}
+
+/// Cargo's old resolver takes features for those of the package at the root.
+#[test]
+fn features_are_those_of_the_benchs_own_package() {
+    let sandbox = repository();
+    sandbox.write("Cargo.toml", "[package]\nname = 'root'\nversion = '0.1.0'\nedition = '2018'\n[lib]\npath = 'engine.rs'\n[workspace]\nmembers = ['engine']\n");
+    sandbox
+        .write("engine/Cargo.toml", &format!("{MANIFEST}\n[features]\ndefault = ['slow']\nslow = []\nslower = []\n"));
+    sandbox.write("engine/bench.rs", WORKER);
+    let step =
+        |feature: &str, ns: u64, other: &str| format!("if cfg!(feature = \"{feature}\") {{ {ns} }} else {{ {other} }}");
+    let step = step("slower", 3_000_000, &step("slow", 2_000_000, "1_000_000"));
+    commit(&sandbox, "engine/engine.rs", &format!("pub const STEP_NS: u64 = {step};\n"), "a member");
+    for (flag, time) in [("--bench-features=slower", "3.00 ms"), ("--bench-default-features=false", "1.00 ms")] {
+        let said = gate(&sandbox, "HEAD", &["--time-same-code", flag]).success();
+        assert!(stdout(&said).contains(time), "{}", stdout(&said));
+    }
 }
 
 #[test]
