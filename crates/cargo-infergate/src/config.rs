@@ -63,6 +63,8 @@ settings! {
         package: Option<String> = None, "bench.package";
         /// Its name.
         target: String = "inference".into(), "bench.target";
+        /// Whether somebody said so.
+        is_named: bool = false;
         /// The name of the one that counts its heap, for the memory phase.
         memory_target: String = "memory".into(), "bench.memory_target";
         /// Features to build both with.
@@ -173,6 +175,7 @@ impl Settings for Config {
                 policy.targets = lines.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
             }
             _ => {
+                self.bench.is_named |= key.name == "bench.target";
                 let is_own = self.put(key, &value)?
                     || self.bench.put(key, &value)?
                     || self.worker.put(key, &value)?

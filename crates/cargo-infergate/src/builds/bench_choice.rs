@@ -1,7 +1,7 @@
 //! Which bench targets a gate measures: those that are named, or all that it can.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use toml::{Table, Value as Toml};
@@ -40,16 +40,16 @@ impl Chosen {
     }
 }
 
-/// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one and there is
-/// none of the usual name: all here that use criterion.
+/// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one: an engine's of
+/// the usual name, else all here that use criterion.
 ///
 /// # Errors
 /// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
 pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
     let is_list = target.target.contains([',', '*', '?']);
-    let is_unnamed = target.target == BenchTarget::default().target;
     let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
-    if named.len() > 1 && target.package.is_none() && !is_within_one(&named, folder) {
+    let is_one = !is_list && is_one(target, &named);
+    if is_one && named.len() > 1 && target.package.is_none() && !named.iter().any(|package| package.is_around(folder)) {
         let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
         let shown = first_of(&packages, MOST_NAMED, ", ");
         bail!(
@@ -57,10 +57,16 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
             target.target
         );
     }
-    if !is_list && (!is_unnamed || !named.is_empty()) {
+    if is_one && target.is_named {
         return Ok(Chosen::one(target.clone()));
     }
-    let found = found(target, folder)?;
+    let mut found = found(target, folder)?;
+    if is_one {
+        let names = [&target.target, &target.memory_target];
+        found.retain(|one| one.lacks.is_none() && !names.contains(&&one.bench.target));
+        found.iter_mut().for_each(|one| one.lacks = Some(BESIDE.to_owned()));
+        return Ok(Chosen { left: left_out(&found.iter().collect::<Vec<_>>()), ..Chosen::one(target.clone()) });
+    }
     if found.is_empty() && !is_list {
         // Base may have one. Where it has none either, the error says so.
         return Ok(Chosen::one(target.clone()));
@@ -96,6 +102,16 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
     Ok(Chosen { benches: chosen, left: left_out(&left) })
 }
 
+/// Whether the bench target that `packages` have is gated alone: it is named, or an engine's own of the usual name.
+fn is_one(target: &BenchTarget, packages: &[Package]) -> bool {
+    let is_of_engine = |package: &Package| {
+        let text = source(package, &target.target).unwrap_or_default();
+        let is_ours = takes_criterion(package) || takes_infergate(package);
+        !(is_ours && uses_ours(&text)) || text.contains("infergate") && !text.contains("infergate::criterion")
+    };
+    target.is_named || packages.iter().any(is_of_engine)
+}
+
 /// `not gated: own, other: each uses neither criterion nor divan`.
 fn left_out(left: &[&Found]) -> Vec<String> {
     let mut by_lack: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -120,12 +136,6 @@ pub fn ensure_in_package(folder: &Path) -> Result<()> {
     let below: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).collect();
     let there = if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMED, ", ")) };
     bail!("there is no Cargo.toml in this folder or above it; go to the folder of a package{there}")
-}
-
-/// Whether `folder` is in one of the packages, which cargo then takes.
-fn is_within_one(packages: &[Package], folder: &Path) -> bool {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    packages.iter().any(|package| package.manifest_path.parent().is_some_and(|own| folder.starts_with(own)))
 }
 
 fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
@@ -153,11 +163,10 @@ fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
     format!("{}{more}", said[..shown].join(gap))
 }
 
-/// Bench targets that the revision `base` has, that are asked for and that head lacks, each in a sentence. Nothing where one was named,
-/// as `chosen` tells.
-pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &Path) -> Result<Vec<String>> {
+/// Bench targets that the revision `base` has, that are asked for and that head lacks, each in a sentence. Nothing where one is gated alone.
+pub fn gone(target: &BenchTarget, base: &str, folder: &Path) -> Result<Vec<String>> {
     let is_list = target.target.contains([',', '*', '?']);
-    if !is_list && chosen.iter().all(|chosen| chosen.target == target.target) {
+    if !is_list && is_one(target, &workspace::of_bench(target, folder)?) {
         return Ok(Vec::new());
     }
     let asked: Vec<WildMatch> = if is_list {
@@ -174,30 +183,73 @@ pub fn gone(target: &BenchTarget, chosen: &[BenchTarget], base: &str, folder: &P
         let path = path.to_str()?;
         git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
     };
-    let mut said = Vec::new();
-    let packages = packages(target, folder)?;
-    let is_one = packages.len() == 1;
-    for package in packages {
-        let Ok(manifest) = package.manifest_path.strip_prefix(&root) else { continue };
+    let table_of = |path: &Path| text_of(path)?.parse::<Table>().ok();
+    let all = workspace::packages(folder)?.unwrap_or_default();
+    let kept = packages(target, folder)?;
+    // Where one package alone is meant, others are not missed.
+    let is_whole = kept.len() == all.iter().filter(|package| package.is_asked_for(target)).count();
+    let own =
+        |package: &Package| Some((package.name.clone(), package.manifest_path.strip_prefix(&root).ok()?.to_owned()));
+    let mut packages: Vec<(String, PathBuf)> = kept.iter().filter_map(own).collect();
+    let only = kept.first().map(|package| package.name.clone()).unwrap_or_default();
+    if is_whole {
+        let listed = git::git(folder, &["ls-tree", "-r", "--full-tree", "--name-only", &base]).unwrap_or_default();
+        packages.extend(removed(target, listed.lines(), &all, Path::new(&root), &table_of));
+    }
+    let (mut said, is_one) = (Vec::new(), packages.len() == 1);
+    for (package, manifest) in packages {
         let below = manifest.parent().unwrap_or(Path::new(""));
-        let Some(was) = text_of(manifest).and_then(|text| text.parse::<Table>().ok()) else { continue };
+        let Some(was) = table_of(&manifest) else { continue };
         for (name, path) in with_main(&was) {
-            let is_gated = |bench: &BenchTarget| {
-                bench.target == name && bench.package.as_ref().is_none_or(|own| package.name == *own)
-            };
+            let is_gated =
+                |bench: &BenchTarget| bench.target == name && *bench.package.as_ref().unwrap_or(&only) == package;
             let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text));
             let is_there = found.iter().any(|one| is_gated(&one.bench));
             if is_there || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
                 continue;
             }
-            let name = if is_one { name } else { format!("{}/{name}", package.name) };
+            let name = if is_one { name } else { format!("{package}/{name}") };
             said.push(format!("bench target '{name}': not compared, head has none of this name any more"));
         }
     }
     Ok(said)
 }
 
-/// All bench targets: of the package that is asked for, else of the one in this folder, else of the workspace. A root package without a
+/// The members of base's workspace that head lacks, with the manifest of each. `files` are base's, of which `table_of` reads one.
+fn removed<'f>(
+    target: &BenchTarget,
+    files: impl Iterator<Item = &'f str>,
+    here: &[Package],
+    root: &Path,
+    table_of: &dyn Fn(&Path) -> Option<Table>,
+) -> Vec<(String, PathBuf)> {
+    let workspace = table_of(Path::new("Cargo.toml")).and_then(|manifest| manifest.get("workspace").cloned());
+    let globs = |key: &str| -> Vec<String> {
+        let listed = workspace.as_ref().and_then(|workspace| workspace.get(key)?.as_array());
+        listed.into_iter().flatten().filter_map(|glob| Some(glob.as_str()?.trim_end_matches('/').to_owned())).collect()
+    };
+    let (members, others) = (globs("members"), globs("exclude"));
+    let is_of = |globs: &[String], folder: &str| {
+        let depth = |path: &str| path.split('/').count();
+        globs.iter().any(|glob| depth(glob) == depth(folder) && WildMatch::new(glob).matches(folder))
+    };
+    let folders = files.filter_map(|file| file.strip_suffix("/Cargo.toml"));
+    let members = folders.filter(|folder| is_of(&members, folder) && !is_of(&others, folder));
+    let named = members.filter_map(|folder| {
+        let manifest = Path::new(folder).join("Cargo.toml");
+        if root.join(&manifest).exists() {
+            return None;
+        }
+        let name = table_of(&manifest)?.get("package")?.get("name")?.as_str()?.to_owned();
+        Some((name, manifest))
+    });
+    let is_missed = |name: &str| {
+        target.package.as_ref().is_none_or(|asked| asked == name) && here.iter().all(|package| package.name != name)
+    };
+    named.filter(|(name, _)| is_missed(name)).collect()
+}
+
+/// All bench targets: of the package that is asked for, else of the one around this folder, else of the workspace. A root package without a
 /// bench that can be gated is none that was meant.
 fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
     let packages = packages(target, folder)?;
@@ -212,9 +264,12 @@ fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
 
 fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
     let mut packages = workspace::packages(folder)?.unwrap_or_default();
-    let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join("Cargo.toml");
     packages.retain(|package| package.is_asked_for(target));
-    if let Some(at) = packages.iter().position(|package| target.package.is_none() && package.manifest_path == own) {
+    let around =
+        packages.iter().enumerate().filter(|(_, package)| target.package.is_none() && package.is_around(folder));
+    // Below a root package lie others.
+    let own = around.max_by_key(|(_, package)| package.manifest_path.components().count());
+    if let Some(at) = own.map(|(at, _)| at) {
         let of_own = of_packages(target, &packages[at..=at]);
         if of_own.iter().any(|one| one.lacks.is_none()) {
             return Ok(vec![packages.swap_remove(at)]);
@@ -266,6 +321,8 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
 }
 
 const TAKES_FEATURES: &str = "takes --bench-features ";
+/// What one beside an engine's lacks.
+const BESIDE: &str = "is not named with --bench-target, and an engine's is gated alone";
 /// What one that is named does not lack.
 const OFF: &str = "has 'bench = false' in Cargo.toml and is not named with --bench-target";
 
@@ -273,7 +330,7 @@ fn is_feature(lacks: &str) -> bool {
     lacks.starts_with(TAKES_FEATURES)
 }
 
-fn names_ours(text: &str) -> bool {
+pub fn names_ours(text: &str) -> bool {
     NAMED.iter().any(|name| text.contains(name))
 }
 

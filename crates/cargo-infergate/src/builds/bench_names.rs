@@ -5,9 +5,15 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::bench_choice::names_ours;
+use super::bench_target::{self, Place};
+use super::git::git;
+use super::swap::MAX_FILE_BYTES;
 use super::workspace::{self, Package};
 use crate::config::BenchTarget;
 use infergate_core::printable::first_of;
+use infergate_core::text_file::read_text;
+use infergate_core::worker::WorkerError;
 
 /// Names that a message has room for.
 const MOST_NAMES: usize = 12;
@@ -22,17 +28,35 @@ pub fn ensure_there(target: &BenchTarget) -> Result<()> {
     }
 }
 
-/// What to do where the working tree lacks it, too.
-pub fn advice(target: &BenchTarget) -> Result<String> {
-    Ok(remedy(&here(target)?.unwrap_or_default()))
+/// What to do where the working tree lacks it, too. Of the usual one, which nobody named, nothing is said.
+pub fn in_neither(target: &BenchTarget, base: &Place) -> Result<WorkerError> {
+    let remedy = remedy(&here(target)?.unwrap_or_default());
+    Ok(match target.is_named {
+        true => bench_target::no_such_target(target, base, &format!("neither has the working tree; {remedy}")),
+        false => WorkerError::NotComparable(remedy),
+    })
 }
 
 fn remedy(names: &BTreeSet<String>) -> String {
     let names: Vec<&String> = names.iter().collect();
-    match names.is_empty() {
-        true => "there are no benches of criterion or divan here, and for an engine the command `init` adds one".into(),
-        false => format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", ")),
+    let none = "there are no benches of criterion or divan here";
+    let below = below();
+    let below: Vec<&str> = below.iter().map(String::as_str).collect();
+    match (names.is_empty(), below.is_empty()) {
+        (true, true) => format!("{none}, and for an engine the command `init` adds one"),
+        (true, false) => format!("{none}; run it in a folder that has some: {}", first_of(&below, MOST_NAMES, ", ")),
+        (false, _) => format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", ")),
     }
+}
+
+/// Folders below this one that git knows a package with benches in, which no workspace here need have.
+fn below() -> Vec<String> {
+    let listed = git(Path::new("."), &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
+    let has_benches = |folder: &&str| {
+        let text = read_text(&Path::new(folder).join("Cargo.toml"), MAX_FILE_BYTES).unwrap_or_default();
+        names_ours(&text) && (text.contains("[[bench]]") || Path::new(folder).join("benches").is_dir())
+    };
+    listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).filter(has_benches).map(str::to_owned).collect()
 }
 
 /// Of the package that was named, else of all; `None` where there is no such package, or cargo cannot tell.

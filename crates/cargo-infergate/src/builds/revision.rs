@@ -254,8 +254,7 @@ impl Tree {
         let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
         let laid = harness::lay(&config.bench, checkouts, &here)?;
         if missing && laid.is_none() {
-            let advice = format!("neither has the working tree; {}", bench_names::advice(&config.bench)?);
-            return Err(bench_target::no_such_target(&config.bench, &place, &advice).into());
+            return Err(bench_names::in_neither(&config.bench, &place)?.into());
         }
         Ok((tree, laid.map(|what| format!("{why}: {what}"))))
     }

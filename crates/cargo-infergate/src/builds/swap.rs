@@ -11,7 +11,7 @@ use super::{asked, bench_target, checkout_folder, lock_file, workspace};
 use infergate_core::text_file::read_text;
 
 /// No manifest is larger.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Sections of a manifest that name dependencies.
 const SECTIONS: [&str; 5] =

@@ -61,6 +61,12 @@ impl Package {
         target.package.as_ref().is_none_or(|name| self.name == *name)
     }
 
+    /// Whether `folder` is its own or lies below: cargo then takes it.
+    pub fn is_around(&self, folder: &Path) -> bool {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        self.manifest_path.parent().is_some_and(|own| folder.starts_with(own))
+    }
+
     pub fn benches(&self) -> impl Iterator<Item = &Target> {
         self.targets.iter().filter(|target| target.is("bench"))
     }

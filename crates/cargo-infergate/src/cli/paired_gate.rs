@@ -165,7 +165,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         false => (vec![agreed.config.bench.clone()], Vec::new()),
     };
     let revision = flags.against.as_deref().filter(|_| is_of_benches);
-    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, &benches, revision, Path::new(".")));
+    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, revision, Path::new(".")));
     uncompared.extend(gone.transpose()?.unwrap_or_default());
     uncompared.iter().for_each(|said| output::line(said));
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);

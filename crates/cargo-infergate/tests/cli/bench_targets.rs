@@ -53,6 +53,41 @@ fn bench_targets_that_are_not_gated_are_named() {
     assert!(said.contains("off/long") && !said.contains("not gated"), "{said}");
 }
 
+/// An engine's is gated alone; one of criterion has only the name of it.
+#[test]
+fn a_bench_target_of_the_usual_name_hides_no_other() {
+    let (sandbox, _infergate) = with_benches(&[("inference", ""), ("tensor_ops", "")]);
+    commit(&sandbox, "notes.txt", "", "benches");
+    let gate = |more: &[&str]| stdout(&run(&sandbox, &[&["gate", "--against=HEAD"], more].concat()).success());
+    let said = gate(&[]);
+    assert!(said.contains("inference/long") && said.contains("tensor_ops/long"), "{said}");
+    let said = gate(&["--bench-target=inference"]);
+    assert!(!said.contains("tensor_ops"), "{said}");
+    let worker = fs::read_to_string(sandbox.path("benches/inference.rs")).expect("a worker");
+    commit(&sandbox, "benches/inference.rs", &worker.replace("As criterion's", "Of infergate"), "an engine's");
+    let said = gate(&[]);
+    let beside = "- not gated: tensor_ops: it is not named with --bench-target, and an engine's is gated alone\n";
+    assert!(said.contains(beside), "{said}");
+}
+
+#[test]
+fn bench_targets_of_a_package_that_head_lacks_are_named() {
+    let (sandbox, infergate) = with_benches(&[("first", "")]);
+    let (worker, engine) = (sandbox.path("benches/first.rs"), sandbox.path("engine.rs"));
+    let [worker, engine] = [worker, engine].map(|file| fs::read_to_string(file).expect("a file"));
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['crates/*']\n");
+    for (package, bench) in [("engine", "first"), ("codec", "second")] {
+        let manifest = manifest(&infergate, &[(bench, "")]).replace("\"engine\"", &format!("'{package}'"));
+        sandbox.write(&format!("crates/{package}/Cargo.toml"), &manifest);
+        sandbox.write(&format!("crates/{package}/benches/{bench}.rs"), &worker);
+        commit(&sandbox, &format!("crates/{package}/engine.rs"), &engine, package);
+    }
+    fs::remove_dir_all(sandbox.path("crates/codec")).expect("a folder");
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD"]).success());
+    let gone = "bench target 'codec/second': not compared, head has none of this name any more";
+    assert!(said.contains(gone), "{said}");
+}
+
 /// Cargo's old resolver takes features for those of the package at the root.
 #[test]
 fn features_are_those_of_the_benchs_own_package() {

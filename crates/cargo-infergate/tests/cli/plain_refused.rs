@@ -1,6 +1,7 @@
 //! What of plain criterion is refused, in one line.
 
 use std::ffi::OsString;
+use std::fs;
 
 use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
 use crate::revisions::{commit, empty_repository};
@@ -65,6 +66,11 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     assert!(line.contains("is one of several packages: a, b; name one with --bench-package"), "{line}");
     let line = error(gate(&sandbox, &["--bench-target=*", "--bench-features=txet"]));
     assert!(line.contains("'txet' is a feature of no package here"), "{line}");
+    // Below a package's folder it is that one, as it is for cargo.
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--bench-target=prase*"]);
+    process.current_dir(sandbox.path("a/src"));
+    let line = error(assert_cmd::Command::from_std(process).assert());
+    assert!(line.ends_with("names no bench target that can be gated; there are parse"), "{line}");
     for name in ["a", "b"] {
         let manifest = MANIFEST.replace("'parser'", &format!("'{name}'"));
         sandbox.write(&format!("{name}/Cargo.toml"), &format!("{manifest}{NEEDS}"));
@@ -72,6 +78,21 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     let line = error(gate(&sandbox, &["--bench-target=*"]));
     let each = ["a/parse, which takes --bench-features text", "b/parse, which takes --bench-features text"];
     assert!(each.iter().all(|one| line.contains(one)), "each with its package: {line}");
+}
+
+/// Cargo does not see it from the repository's own package.
+#[test]
+fn benches_in_a_package_apart_are_found() {
+    let sandbox = repository();
+    for (from, to) in [("Cargo.toml", "bench/Cargo.toml"), ("benches", "bench/benches")] {
+        fs::create_dir_all(sandbox.path("bench")).expect("a folder");
+        fs::rename(sandbox.path(from), sandbox.path(to)).expect("moved");
+    }
+    let manifest = "[package]\nname = 'parser'\nversion = '0.1.0'\n\n[workspace]\nexclude = ['bench']\n";
+    commit(&sandbox, "Cargo.toml", manifest, "apart");
+    let said = stderr(&gate(&sandbox, &[]).code(4));
+    let line = "error: there are no benches of criterion or divan here; run it in a folder that has some: bench\n";
+    assert!(said.ends_with(line), "{said}");
 }
 
 #[test]
