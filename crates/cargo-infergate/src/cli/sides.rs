@@ -103,7 +103,8 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
-/// Whether a bench target builds in base, and in head: asked of one of which something did not. `None` where nothing is built.
+/// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks does not fail there
+/// if it fails in head. `None` where nothing is built.
 pub fn builds(gate: &Gate, config: &Config) -> Option<(bool, bool)> {
     let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
     let here = Path::new(".");
@@ -116,8 +117,12 @@ pub fn builds(gate: &Gate, config: &Config) -> Option<(bool, bool)> {
         true => build(Tree::of_working_tree(config)),
         false => bench_target::worker(&config.bench, None),
     };
-    let in_base = build(Tree::checkout(revision, Slot::Base, config)).is_ok();
-    Some((in_base, in_head().is_ok()))
+    let in_head = in_head().is_ok();
+    let base = Tree::checkout(revision, Slot::Base, config);
+    let lacks = |tree: &Tree| bench_target::is_missing(&config.bench, &tree.place()?);
+    let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
+    let in_base = if is_missing { !in_head } else { build(base).is_ok() };
+    Some((in_base, in_head))
 }
 
 fn program(path: &Path) -> Program {
@@ -201,7 +206,7 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
         notes.extend(tree.settings_left_behind()?.map(Note::from));
         notes.extend(feature_changes(config, &tree, &here));
     }
-    let at = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, config));
+    let at = |tree: &Tree| Source::at(tree.place()?, config);
     let sources = Sources {
         base: Some(at(&tree)?),
         head: match &head_tree {
@@ -285,8 +290,8 @@ fn of_head(
     notes.extend(tree.settings_left_behind()?.map(Note::from));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
     let sources = Sources {
-        base: Some(Source::at(tree.place()?, config)),
-        head: Some(Source::at(changed.place()?, config)),
+        base: Some(Source::at(tree.place()?, config)?),
+        head: Some(Source::at(changed.place()?, config)?),
         anchor: None,
     };
     Ok(Sides { base, head, anchor: None, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::plain_criterion;
 use crate::revisions::{MANIFEST, WORKER, commit, gate, repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
@@ -133,4 +134,29 @@ fn a_new_bench_target_does_not_bring_heads_files_into_the_layouts_of_another() {
     assert!(decision(&said).contains("regressed (exit 1): known/long 100"), "{report}");
     assert!(report.contains("2 layouts a side: each block draws one of each"), "{report}");
     assert!(!report.contains("one build a side") && !decision(&said).contains("new"), "{report}");
+}
+
+/// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the layouts
+/// of the one that it has.
+pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
+    sandbox.write("benches/parse.rs", plain_criterion::BENCH);
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
+    commit(sandbox, "Cargo.toml", plain_criterion::MANIFEST, "one bench target");
+    let new = |name: &str| format!("[[bench]]\nname = '{name}'\nharness = false\n");
+    sandbox.write("Cargo.toml", &format!("{}{}{}", plain_criterion::MANIFEST, new("text"), new("wrong")));
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
+    sandbox.write("benches/text.rs", plain_criterion::BENCH);
+    sandbox.write("benches/wrong.rs", "use criterion::nothing;\n");
+    let said = plain_criterion::gate(sandbox, &["--cases=*/short", "--layouts=2"]).code(1);
+    let report = stdout(&said);
+    for case in ["parse/parse/short 10", "text/parse/short 10"] {
+        assert!(decision(&said).contains(case), "{report}");
+    }
+    assert!(report.contains("2 layouts a side: each block draws one of each"), "{report}");
+    let lost: Vec<&str> = report.lines().filter(|line| line.contains("is not compared")).collect();
+    let wrong = "bench target 'wrong' is not compared, it fails in head alone: ";
+    assert!(lost.iter().all(|line| line.contains(wrong)) && !lost.is_empty(), "{report}");
+    std::fs::remove_file(sandbox.path("benches/text.rs")).expect("a file");
+    std::fs::remove_file(sandbox.path("benches/wrong.rs")).expect("a file");
+    sandbox.write("Cargo.toml", plain_criterion::MANIFEST);
 }

@@ -1,5 +1,6 @@
 //! Benches of plain criterion, in a repository that knows nothing of infergate.
 
+use crate::bench_targets::new_bench_targets_cost_the_others_nothing;
 use crate::revisions::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
@@ -46,10 +47,12 @@ pub fn repository() -> Sandbox {
 }
 
 pub fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert {
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--memory-runs=0", "--layouts=1"]);
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--memory-runs=0"]);
     gate.arg("--base-folder=cache").args(arguments);
-    if !arguments.iter().any(|argument| argument.starts_with("--out=")) {
-        gate.arg("--out=target/paired.json");
+    for (flag, usual) in [("--out=", "target/paired.json"), ("--layouts=", "1")] {
+        if !arguments.iter().any(|argument| argument.starts_with(flag)) {
+            gate.arg(format!("{flag}{usual}"));
+        }
     }
     assert_cmd::Command::from_std(gate).assert()
 }
@@ -76,6 +79,7 @@ fn benches_are_gated_as_they_are() {
     shares_of_several_machines_are_judged_together(&sandbox);
     what_is_wrong_with_one_bench_costs_the_others_nothing(&sandbox);
     what_takes_criterions_place_is_gated_too(&sandbox);
+    new_bench_targets_cost_the_others_nothing(&sandbox);
     benches_of_divan_are_gated_too(&sandbox);
     the_function_that_takes_the_time_is_named(&sandbox);
     allocations_are_counted_in_a_build_of_its_own(&sandbox);
