@@ -51,9 +51,11 @@ fn of_case(case: &PairedCase, request: &PairedRequest, changed: &Changed, cancel
             let mut named: Vec<String> = functions.iter().map(shown).collect();
             named.dedup();
             named.truncate(NAMED);
-            CodeRuns { id: case.id, functions: Some(functions.len()), named, why: None }
+            CodeRuns { id: case.id, functions: Some(functions.len()), changed: None, named, why: None }
         }
-        Err(error) => CodeRuns { id: case.id, functions: None, named: Vec::new(), why: Some(clause(&error)) },
+        Err(error) => {
+            CodeRuns { id: case.id, functions: None, changed: None, named: Vec::new(), why: Some(clause(&error)) }
+        }
     }
 }
 

@@ -34,6 +34,9 @@ pub struct CodeRuns {
     pub id: Case,
     /// So many; `null` where that could not be watched.
     pub functions: Option<usize>,
+    /// Of at most so many that changed in its bench target; `null`: as many as of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<usize>,
     /// The names of some of them.
     #[serde(default)]
     pub named: Vec<String>,
@@ -54,8 +57,8 @@ impl CodeRecord {
         at_most(self.runs.len(), MAX_CASES, "watched cases")?;
         for runs in &self.runs {
             at_most(runs.named.len(), MAX_CASES, "changed functions")?;
-            let is_sound =
-                runs.functions.is_none_or(|functions| self.changed.is_some_and(|changed| functions <= changed));
+            let changed = runs.changed.or(self.changed);
+            let is_sound = runs.functions.is_none_or(|functions| changed.is_some_and(|changed| functions <= changed));
             ensure!(is_sound, "{}: more functions ran than changed; the file was edited", runs.id);
         }
         Ok(())

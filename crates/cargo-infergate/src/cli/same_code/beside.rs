@@ -96,13 +96,13 @@ fn changed_file(commit: &str, is_prepared: bool) -> Result<Option<String>> {
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
     let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
-    let scripts = if files().any(is_source) { build_scripts(here)? } else { Vec::new() };
+    let packages = if files().any(is_source) { packages(here)? } else { Vec::new() };
     let why = |file: &str| {
         if may_be_data(file) {
             return Some("which a bench may read");
         }
-        if name_of(file) == "build.rs" || scripts.iter().any(|script| script == Path::new(file)) {
-            return Some("a build script, which may make what a bench reads");
+        if name_of(file) == "build.rs" || may_build(&packages, Path::new(file)) {
+            return Some("source of a build script, which may make what a bench reads");
         }
         (is_prepared && is_source(file)).then_some("of which bench.prepare may make what a bench reads")
     };
@@ -119,13 +119,36 @@ fn name_of(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 
-/// The build scripts of the working tree's packages, counted from the root.
-fn build_scripts(here: &Path) -> Result<Vec<PathBuf>> {
+/// A package and its build script, if it has one; paths are counted from the root.
+struct Package {
+    folder: PathBuf,
+    script: Option<PathBuf>,
+}
+
+/// Whether a file of source is a build script of one of `packages`, or may be a module of one: what lies outside these folders cargo
+/// itself has no use for.
+fn may_build(packages: &[Package], file: &Path) -> bool {
+    let of_cargo = ["src", "tests", "benches", "examples"];
+    let around = packages.iter().filter(|package| file.starts_with(&package.folder));
+    let own = around.max_by_key(|package| package.folder.components().count());
+    let is_module = own.filter(|own| own.script.is_some()).is_some_and(|own| {
+        let inner = file.strip_prefix(&own.folder).unwrap_or(file);
+        inner.extension().is_some_and(|ending| ending == "rs") && !of_cargo.iter().any(|of| inner.starts_with(of))
+    });
+    is_module || packages.iter().any(|package| package.script.as_deref() == Some(file))
+}
+
+/// The packages of the working tree.
+fn packages(here: &Path) -> Result<Vec<Package>> {
     let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
     let packages = workspace::packages(here)?.unwrap_or_default();
-    let targets = packages.iter().flat_map(|package| &package.targets);
-    let scripts = targets.filter(|target| target.is("custom-build"));
-    Ok(scripts.filter_map(|script| script.src_path.strip_prefix(&root).ok().map(Path::to_owned)).collect())
+    let from_root = |path: &Path| path.strip_prefix(&root).ok().map(Path::to_owned);
+    let seen = packages.iter().filter_map(|package| {
+        let script = package.targets.iter().find(|target| target.is("custom-build"));
+        let script = script.and_then(|script| from_root(&script.src_path));
+        Some(Package { folder: from_root(package.manifest_path.parent()?)?, script })
+    });
+    Ok(seen.collect())
 }
 
 /// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
@@ -149,11 +172,24 @@ fn may_be_data(file: &str) -> bool {
     ];
     let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
     let stem = name.split('.').next().unwrap_or(name);
-    let is_notice = ["README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "AUTHORS", "NOTICE"]
-        .contains(&stem)
-        || stem.starts_with("LICENSE")
-        || stem.starts_with("COPYING");
-    let is_documentation = folders.is_empty() || folders.split('/').any(|folder| ["doc", "docs"].contains(&folder));
+    const NOTICES: [&str; 14] = [
+        "README",
+        "CHANGELOG",
+        "CHANGES",
+        "RELEASES",
+        "HISTORY",
+        "CONTRIBUTING",
+        "SECURITY",
+        "CODE_OF_CONDUCT",
+        "AUTHORS",
+        "NOTICE",
+        "ARCHITECTURE",
+        "ROADMAP",
+        "AGENTS",
+        "CLAUDE",
+    ];
+    let is_notice = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
+    let is_documentation = folders.split('/').next().is_some_and(|folder| ["doc", "docs"].contains(&folder));
     !(name.ends_with(".rs")
         || TOOLS.contains(&name)
         || is_notice

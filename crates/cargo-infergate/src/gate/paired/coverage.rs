@@ -17,8 +17,11 @@ pub fn asks(row: &VerdictRow) -> bool {
 /// The row of a time with what was seen of its case.
 pub fn weigh(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
     let runs = receipt.code.as_ref().zip(row.subject.case());
-    let runs = runs.and_then(|(code, case)| Some((code.changed?, code.runs.iter().find(|runs| runs.id == case)?)));
-    let Some((changed, CodeRuns { id, functions, named, why })) = runs.filter(|_| asks(&row)) else { return row };
+    let runs = runs.and_then(|(code, case)| {
+        let runs = code.runs.iter().find(|runs| runs.id == case)?;
+        Some((runs.changed.or(code.changed)?, runs))
+    });
+    let Some((changed, CodeRuns { id, functions, named, why, .. })) = runs.filter(|_| asks(&row)) else { return row };
     // Stalls that move the mean beyond the median can come from what seldom runs.
     let is_stall = row.reasons.contains(&Reason::SomeSlower);
     match functions {

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::receipt::{
-    BlockLayouts, BlockRecord, CodeRecord, Counter, LayoutFiles, MemoryRecord, Note, PairedCase, PairedReceipt,
-    ShareRecord,
+    BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, LayoutFiles, MemoryRecord, Note, PairedCase,
+    PairedReceipt, ShareRecord,
 };
 
 /// All shares of a suite, from several machines.
@@ -198,6 +198,11 @@ fn merge_code(
     let same_cases = |code: &CodeRecord, cases: &[PairedCase]| {
         if code.same { cases.iter().map(|case| case.id).collect() } else { code.same_cases.clone() }
     };
+    // What the other bench target changed, or does not know, says nothing of these.
+    let runs = |code: &CodeRecord| {
+        let of_target = |runs: &CodeRuns| CodeRuns { changed: runs.changed.or(code.changed), ..runs.clone() };
+        code.runs.iter().map(of_target).collect::<Vec<_>>()
+    };
     let mut named = [ours.named.clone(), its.named.clone()].concat();
     named.sort();
     named.dedup();
@@ -206,6 +211,6 @@ fn merge_code(
         same_cases: [same_cases(&ours, cases), same_cases(&its, its_cases)].concat(),
         changed: ours.changed.zip(its.changed).map(|(ours, its)| ours + its),
         named,
-        runs: [ours.runs, its.runs].concat(),
+        runs: [runs(&ours), runs(&its)].concat(),
     })
 }

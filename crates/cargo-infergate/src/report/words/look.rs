@@ -351,7 +351,7 @@ pub fn runs_nothing(changed: usize) -> String {
     } else {
         format!("runs none of the {changed} functions that changed")
     };
-    format!("it {what}: what differs is where the linker put the code; --time-same-code judges it all the same")
+    format!("it {what}: what differs is where code and data lie; --time-same-code judges it all the same")
 }
 
 /// `it runs 1 of the 2 functions that changed: engine::decode`.

@@ -16,7 +16,7 @@ const SLOWER: [f64; 13] = [0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.05, 0.051, 
 fn slower(functions: Option<usize>) -> PairedReceipt {
     let named = vec!["engine::step".to_owned(); functions.unwrap_or_default()];
     let why = functions.is_none().then(|| "it starts another program, 'nvidia-smi'".to_owned());
-    let runs = vec![CodeRuns { id: case("decode/p8"), functions, named, why }];
+    let runs = vec![CodeRuns { id: case("decode/p8"), functions, changed: None, named, why }];
     let code = Some(CodeRecord { same: false, same_cases: Vec::new(), changed: Some(3), named: Vec::new(), runs });
     PairedReceipt { code, ..measured("decode/p8", 10_000_000, &SLOWER) }
 }

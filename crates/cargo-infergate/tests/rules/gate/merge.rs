@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
 use cargo_infergate::receipt::{
-    CodeRecord, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
+    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
 };
 use proptest::prelude::*;
 
@@ -127,6 +127,19 @@ fn a_program_that_did_not_change_is_not_timed_and_passes() {
     let merged = merge(some).expect("a suite");
     assert_eq!(outcome_of(&merged, "prefill/p128"), Some(Outcome::SameCode));
     assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Regressed));
+}
+
+/// What one program changed is known, and what another did is not.
+#[test]
+fn what_a_case_runs_is_of_what_its_own_program_changed() {
+    let mut some = shares();
+    let case = some[1].cases[0].id;
+    let runs = vec![CodeRuns { id: case, functions: Some(0), changed: None, named: Vec::new(), why: None }];
+    some[1].code = Some(CodeRecord { same: false, changed: Some(2), runs, ..CodeRecord::same() });
+    some[0].code = None;
+    let merged = merge(some).expect("a suite");
+    merged.validate().expect("a receipt that can be read again");
+    assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Layout));
 }
 
 #[test]
