@@ -4,7 +4,7 @@
 //! called in passes. The first one lists the benches. Each further one goes on until the bench that is asked for comes up, and
 //! there requests are answered for as long as they are about that bench. Where set-up beside the benches panics in a further pass,
 //! each pass gets a process that is new. So does each of a `main` that is not `criterion_main!`'s, and cannot be called: it begins at
-//! the first `Criterion` and ends at `final_summary`.
+//! the first `Criterion` and ends when `main` returns.
 
 mod in_main;
 
@@ -125,7 +125,7 @@ pub fn visit<M: Measurement>(
     measurement: &M,
     bench: &mut Closure<'_, M>,
 ) {
-    let Some(mut director) = DIRECTOR.take() else {
+    let Some(mut director) = DIRECTOR.take().or_else(in_main::summed_up) else {
         eprintln!(
             "error: the bench '{}' is not run by criterion_main!, or on another thread; let main be that macro's",
             printable(id)

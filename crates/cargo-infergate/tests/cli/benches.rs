@@ -74,11 +74,15 @@ fn in_any_order((mut client, loaded): (Client<'static>, Loaded)) {
     }
 }
 
-/// A worker that cannot call it twice is started anew.
+/// A worker that cannot call it twice is started anew, and what it made is gone then. A `final_summary` in its midst ends nothing.
 #[cfg(unix)]
 #[test]
-fn a_main_of_its_own_is_a_worker_up_to_its_final_summary() {
-    let (mut client, loaded) = load_of(&support::example("own_main"));
+fn a_main_of_its_own_is_a_worker_up_to_its_end() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.path("made");
+    fs::create_dir(&made).expect("a folder");
+    let word = format!("folder TMPDIR={}", made.display());
+    let (mut client, loaded) = load_of(&with_words_of("own_main", &sandbox, "folder", &word));
     let names: Vec<String> = loaded.benches.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["told/3", "told/5", "last"]);
     let says = |name: &str| if name == "last" { 0 } else { 8 };
@@ -87,8 +91,10 @@ fn a_main_of_its_own_is_a_worker_up_to_its_final_summary() {
     }
     for (name, ns) in [("told/5", 5), ("told/3", 3), ("last", 7), ("told/5", 5)] {
         assert_eq!(client.sample(case(name), 2, 10).expect("samples").samples_ns, [[ns * 10], [ns * 10]], "{name}");
+        assert_eq!(fs::read_dir(&made).expect("a folder").count(), 1, "{name}");
     }
-    let sandbox = Sandbox::new();
+    drop(client);
+    assert_eq!(fs::read_dir(&made).expect("a folder").count(), 0);
     let mut gate = sandbox.process(&["gate", "--threads=1"]);
     for side in ["--base-bin", "--head-bin"] {
         gate.arg(side).arg(support::example("own_main"));
@@ -144,7 +150,12 @@ fn a_bench_runs_in_the_folder_of_its_package() {
 /// A program of this name that is the example with words for its benches.
 #[cfg(unix)]
 fn with_words(sandbox: &Sandbox, name: &str, words: &str) -> std::path::PathBuf {
-    let program = support::example("criterion_benches");
+    with_words_of("criterion_benches", sandbox, name, words)
+}
+
+#[cfg(unix)]
+fn with_words_of(example: &str, sandbox: &Sandbox, name: &str, words: &str) -> std::path::PathBuf {
+    let program = support::example(example);
     let script = format!("#!/bin/sh\nEXAMPLE_BENCHES={words} exec '{}' \"$@\"\n", program.display());
     let path = sandbox.write(&format!("{name}.sh"), &script);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
