@@ -51,6 +51,11 @@ impl CodeRecord {
         Self { same: true, same_cases: Vec::new(), changed: Some(0), named: Vec::new(), runs: Vec::new() }
     }
 
+    /// Whether this case was watched, and not one of the functions that changed began in it.
+    pub fn runs_nothing_changed(&self, case: Case) -> bool {
+        self.runs.iter().any(|runs| runs.id == case && runs.functions == Some(0))
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         at_most(self.named.len(), MAX_CASES, "changed functions")?;
         at_most(self.same_cases.len(), MAX_CASES, "cases of the same code")?;

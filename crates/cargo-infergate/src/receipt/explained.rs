@@ -48,7 +48,7 @@ pub struct Explained {
     /// The tree of all stacks: each frame before those that it calls, with the processor time of an iteration in it and below.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<ExplainedFrame>,
-    /// Whether a function that changed was seen at work; `null` where it is not known which changed.
+    /// Whether a function that changed was seen at work in what is timed; `null` where it is not known which changed.
     #[serde(default)]
     pub runs_changed: Option<bool>,
 }

@@ -5,7 +5,9 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::{Glance, not_compared, threshold_expected};
-use crate::receipt::{Allocated, Bisection, BisectionEnd, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow};
+use crate::receipt::{
+    Allocated, Bisection, BisectionEnd, CodeRecord, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow,
+};
 use infergate_core::printable::{first_of, printable};
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
@@ -21,20 +23,21 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     if let Some(work) = look::timed_work(receipt) {
         sides += &format!("; {work}");
     }
+    let explained = explained_words(&receipt.explained, receipt.code.as_ref());
     terminal::verdict_and(
         verdict,
         &format!("{subject}\n{sides}"),
-        &format!("{}{}{intended}", explained_words(&receipt.explained), allocated_words(&receipt.allocated)),
+        &format!("{explained}{}{intended}", allocated_words(&receipt.allocated)),
     )
 }
 
 /// Where cases take their time.
-fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>) -> String {
+fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>, code: Option<&CodeRecord>) -> String {
     let mut text = String::new();
     for explained in all {
         let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
         text += &format!("where {} takes its time{heading}\n", printable(&explained.id.to_string()));
-        for line in words::explained::lines(explained) {
+        for line in words::explained::lines(explained, code) {
             text += &format!("- {}\n", printable(&line));
         }
         text.push('\n');
@@ -180,7 +183,7 @@ pub fn bisection(found: &Bisection) -> String {
         ]);
     }
     text += &terminal::table(&table);
-    let explained = explained_words(explained);
+    let explained = explained_words(explained, None);
     if !explained.is_empty() {
         text += &format!("\n{}", explained.trim_end());
         text.push('\n');

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use cargo_infergate::receipt::{CodeRecord, CodeRuns};
+use cargo_infergate::report::words::explained::lines;
 use cargo_infergate::why::{Change, Frame, Tally, explained};
 use infergate_core::case::{BenchName, Case};
 
@@ -141,4 +143,22 @@ fn an_edited_function_comes_before_one_that_only_the_compiler_changed() {
         let found = explained(case(), &blocks, true);
         assert_eq!(found.functions[0].name, name, "{:?}", found.functions);
     }
+}
+
+/// Samples see what is timed alone: what loads may have changed, and then the code is no matter of luck.
+#[test]
+fn layout_is_said_only_where_nothing_that_changed_was_seen_from_the_start_on() {
+    let found = explained(case(), &blocks(&mut fastrand::Rng::with_seed(1), 0.06), true);
+    assert_eq!(found.runs_changed, Some(false));
+    let watched = |functions| {
+        let runs = CodeRuns { id: case(), functions, named: Vec::new(), why: None };
+        CodeRecord { same: false, changed: Some(3), runs: vec![runs], ..CodeRecord::same() }
+    };
+    for code in [None, Some(watched(None)), Some(watched(Some(2)))] {
+        let said = lines(&found, code.as_ref()).join("\n");
+        assert!(said.starts_with("no function that changed was sampled") && said.contains(" in parse, "), "{said}");
+        assert!(!said.contains("layout") && !said.contains("linker"), "{said}");
+    }
+    let said = lines(&found, Some(&watched(Some(0)))).join("\n");
+    assert!(said.starts_with("layout: no function that changed runs; what differs is"), "{said}");
 }

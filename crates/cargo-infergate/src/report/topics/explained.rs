@@ -12,7 +12,8 @@ const MOST_CASES: usize = 2;
 const MOST_DEPTH: usize = 14;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let explained = &inputs.paired.as_ref()?.explained;
+    let paired = inputs.paired.as_ref()?;
+    let (explained, code) = (&paired.explained, paired.code.as_ref());
     if explained.is_empty() {
         return None;
     }
@@ -39,7 +40,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     }
     let said = explained.iter().flat_map(|case| {
         let id = case.id.to_string();
-        let lines = words::explained::heading(case).into_iter().chain(words::explained::lines(case));
+        let lines = words::explained::heading(case).into_iter().chain(words::explained::lines(case, code));
         lines.map(move |line| format!("{id}: {line}")).collect::<Vec<_>>()
     });
     let charts =
