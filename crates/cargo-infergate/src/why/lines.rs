@@ -26,17 +26,18 @@ impl Lines {
         Some(Self(addr2line::Context::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()?))
     }
 
-    /// The names of the functions that were inlined there, each without what it lies in.
+    /// The names of the functions that were inlined there, each without what it lies in, but for the standard library's.
     pub fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
-        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return names };
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return Vec::new() };
         while let Ok(Some(frame)) = frames.next() {
+            let is_std = frame.location.is_some_and(|location| location.file.is_some_and(is_of_std));
             let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
-            names.extend(name.map(|name| last_part(&name).to_owned()));
+            names.push(name.filter(|_| !is_std).map(|name| last_part(&name).to_owned()));
         }
         // The last one is the function itself.
         names.pop();
-        names
+        names.into_iter().flatten().collect()
     }
 
     /// `src/step.rs:131`: of the innermost function there that is not the standard library's; `dot at src/step.rs:131` where that one
@@ -47,7 +48,7 @@ impl Lines {
         while let Ok(Some(frame)) = frames.next() {
             let Some(location) = frame.location else { continue };
             let (Some(file), Some(line)) = (location.file, location.line) else { continue };
-            let is_std = file.contains("/library/") || file.starts_with("/rustc/");
+            let is_std = is_of_std(file);
             if !is_std || found.is_none() {
                 let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
                 let name = name.as_deref().map(last_part).filter(|name| *name != last_part(around));
@@ -60,6 +61,11 @@ impl Lines {
         }
         found
     }
+}
+
+/// Whether a file is the standard library's.
+fn is_of_std(file: &str) -> bool {
+    file.contains("/library/") || file.starts_with("/rustc/")
 }
 
 /// A file as people know it: from the registry's name of its package on, or from the package's folder on, of which no more than

@@ -1,7 +1,7 @@
 //! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::rc::Rc;
@@ -54,6 +54,19 @@ pub struct Frame {
     pub change: Option<Change>,
     /// File and line, where they are known, with the name of an inlined function before them.
     pub place: Option<Rc<str>>,
+}
+
+/// The functions that `other` has and `own` lacks, by their last part. Line tables say no more of an inlined function, so what may be
+/// one of several is left out; a function's closures are the function.
+fn lost(own: &BTreeSet<Rc<str>>, other: &BTreeSet<Rc<str>>) -> HashMap<String, Rc<str>> {
+    let mut known: HashMap<&str, Option<&Rc<str>>> = HashMap::new();
+    // In order: a function comes before its closures.
+    for name in own.union(other).filter(|name| !is_std(name)) {
+        let found = known.entry(last_part(name)).or_insert(Some(name));
+        *found = found.filter(|first| name.starts_with(&***first));
+    }
+    let lost = known.into_iter().filter_map(|(part, name)| Some((part.to_owned(), name?.clone())));
+    lost.filter(|(_, name)| !own.contains(name)).collect()
 }
 
 /// Bytes of a section.
@@ -120,9 +133,8 @@ impl Program {
 
     /// What `other` does not inline counts to itself here, too, so that both sides have the same functions.
     pub fn compare_with(&mut self, other: &Self) {
-        let own: HashSet<&str> = self.functions.iter().map(|(_, _, name)| &**name).collect();
-        let lost = other.functions.iter().filter(|(_, _, name)| !own.contains(&**name) && !is_std(name));
-        self.lost = lost.map(|(_, _, name)| (last_part(name).to_owned(), name.clone())).collect();
+        let names = |program: &Self| program.functions.iter().map(|(_, _, name)| name.clone()).collect();
+        self.lost = lost(&names(self), &names(other));
     }
 
     /// Whether it says what its functions are called.
@@ -182,5 +194,29 @@ impl Program {
         };
         self.known.borrow_mut().insert(address, frame.clone());
         frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lost;
+
+    /// `next` of one type is not `next` of another, in line tables, though, it is called the same.
+    #[test]
+    fn an_inlined_function_is_known_by_a_name_that_one_function_has() {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
+        let base = of(&["engine::main", "<engine::Rows as core::iter::Iterator>::next", "engine::scan::{{closure}}"]);
+        let head = of(&[
+            "engine::main",
+            "<engine::Lines as core::iter::Iterator>::next",
+            "core::ops::sum",
+            "engine::dot",
+            "engine::dot::{{closure}}",
+            "engine::scan",
+        ]);
+        let mut found: Vec<(String, String)> =
+            lost(&base, &head).into_iter().map(|(part, name)| (part, name.to_string())).collect();
+        found.sort();
+        assert_eq!(found, [("dot".into(), "engine::dot".into()), ("scan".into(), "engine::scan".into())]);
     }
 }
