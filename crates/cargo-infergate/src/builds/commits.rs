@@ -70,14 +70,29 @@ impl Commits {
             return Ok(Next::OneOf(skipped.into_iter().chain([self.bad.clone()]).collect()));
         };
         ensure!(
-            !self.tried.contains(next),
+            !self.is_tried(next),
             "git rev-list names {next} again, which was tried already; check the repository with `git fsck`"
         );
         Ok(Next::Try(next.clone()))
     }
 
+    pub fn is_tried(&self, commit: &str) -> bool {
+        self.tried.iter().any(|tried| tried == commit)
+    }
+
+    pub fn is_good(&self, commit: &str) -> bool {
+        self.good.iter().any(|good| good == commit)
+    }
+
+    /// Where `commit` left the history of a good commit; nowhere where a good commit is its ancestor. `None` where it has no commit in
+    /// common with any.
+    pub fn forks(&self, folder: &Path, commit: &str) -> Option<Vec<String>> {
+        let all = self.good.iter().filter_map(|good| merge_bases(folder, good, commit).ok());
+        all.min_by_key(|forks| !forks.is_empty())
+    }
+
     /// The commits that may be the first bad one, those that halve the rest best in front.
-    fn left(&self, folder: &Path) -> Result<Vec<String>> {
+    pub fn left(&self, folder: &Path) -> Result<Vec<String>> {
         let mut arguments = vec!["rev-list", "--bisect-all", &self.bad, "--not"];
         arguments.extend(self.good.iter().map(String::as_str));
         let list = git(folder, &arguments)?;

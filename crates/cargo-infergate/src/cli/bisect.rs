@@ -1,34 +1,32 @@
 //! `bisect`: the first commit, or the first version of a dependency, that made a case slower, by the paired test against the
 //! good one.
 
+mod confirm;
 mod versions;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::commits::{self, Commits, Next, Tried};
 use super::flags::{self, Keys, TakesKeys};
-use super::git::git;
+use super::git::{commit_of, git};
 use super::outputs::{Files, Written};
 use super::paired_gate::{self, Asked, Course};
 use super::revision::{Slot, Tree, short};
 use super::turn::{self, Wait};
-use super::{early, explain, output, progress};
-use crate::builds::edited::Edited;
+use super::{early, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{
-    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, Explained, Outcome, PairedCase, Statistic, VerdictRow,
-    clause,
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, Statistic,
+    VerdictRow, clause,
 };
 use crate::report::paired::bisection;
-use crate::why::Difference;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
 use versions::Versions;
@@ -91,13 +89,13 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     }
     let good = flags.good.as_deref().context("--good is missing")?;
     let bad = flags.bad.as_deref().context("--bad is missing")?;
-    let base = Tree::checkout(good, Slot::Base, &config)?;
+    let mut base = Tree::checkout(good, Slot::Base, &config)?;
     let mut tree = Tree::checkout(bad, Slot::Step, &config)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
     let outcome = base.build(&config).and_then(|good| {
         tree.take_packages(&config, Some(&base));
         let mut search = Search::new(&config, good, budget, !flags.no_explain, &cancelled);
-        let found = search.run(&base.commit, &mut tree);
+        let found = search.run(&mut base, &mut tree);
         Ok((found?, search))
     });
     finish(json, &case, unless_found(outcome, &cancelled)?, "commit")
@@ -127,12 +125,14 @@ fn finish(
     searched: &'static str,
 ) -> Result<i32> {
     match outcome {
-        Ok((end, Search { steps, explained, .. })) => {
+        Ok((end, Search { steps, confirmed, explained, .. })) => {
             let code = match end {
                 BisectionEnd::First { .. } => 0,
+                BisectionEnd::CutShort { .. } => Outcome::Partial.exit_code(),
                 _ => Outcome::Inconclusive.exit_code(),
             };
-            let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps, explained };
+            let schema = BISECTION_SCHEMA;
+            let found = Bisection { schema, case: case.id(), searched, end, steps, confirmed, explained };
             output::decided(&bisection(&found));
             let mut written = Written::default();
             written.json(json.map(PathBuf::as_path), &found);
@@ -152,10 +152,10 @@ struct Search<'a> {
     budget: Option<Duration>,
     cancelled: &'a AtomicBool,
     steps: Vec<BisectionStep>,
-    /// What was slower, by its name: the case as it was measured, and how much slower.
-    slow: BTreeMap<String, (PairedCase, Difference)>,
     /// The ratio from which on the first was slower.
     limit: Option<f64>,
+    /// How what is found compares with the one before it.
+    confirmed: Option<BisectionStep>,
     /// Whether what is found is explained.
     explains: bool,
     explained: Option<Explained>,
@@ -169,77 +169,95 @@ impl<'a> Search<'a> {
         explains: bool,
         cancelled: &'a AtomicBool,
     ) -> Self {
-        let (steps, slow) = (Vec::new(), BTreeMap::new());
-        Self { config, good, budget, cancelled, steps, slow, limit: None, explains, explained: None }
+        let steps = Vec::new();
+        Self { config, good, budget, cancelled, steps, limit: None, confirmed: None, explains, explained: None }
     }
 
-    /// Which functions take the time of what `name` is; the tree stands at it.
-    fn explain(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let Some((case, difference)) = self.slow.get(name).filter(|_| self.explains) else { return Ok(()) };
-        output::line(&format!("where {name} takes its time"));
-        let head = tree.build(self.config)?;
-        let sides = (&self.good, &head);
-        let before = format!("{}^", tree.commit);
-        // A swapped dependency edits nothing.
-        let edited = tree.change.is_none().then(|| Edited::between(tree.files(), &before, Some(&tree.commit)).ok());
-        let (case, edited) = ((case, *difference), edited.flatten());
-        self.explained = Some(explain::between(case, sides, self.config, edited.as_ref(), self.cancelled)?);
-        Ok(())
-    }
-
-    /// Who ends it while it explains has what was found, and wants that.
-    fn unless_interrupted(&self, explained: Result<()>) -> Result<()> {
-        if ensure_not(self.cancelled).is_err() { Ok(()) } else { explained }
-    }
-
-    fn run(&mut self, good: &str, tree: &mut Tree) -> Result<BisectionEnd> {
-        let bad = tree.commit.clone();
+    fn run(&mut self, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
+        let (good, bad) = (base.commit.clone(), tree.commit.clone());
         if self.step(tree)? != Tried::Bad {
             return Ok(BisectionEnd::NotSlower);
         }
-        let files = tree.files().to_owned();
-        let mut commits = Commits::between(good, &bad);
-        for base in commits::merge_bases(&files, good, &bad)? {
-            let tried = self.try_at(tree, &base)?;
+        let mut commits = Commits::between(&good, &bad);
+        match self.among(&mut commits, base, tree) {
+            // Hours of steps are not lost.
+            Err(_) if ensure_not(self.cancelled).is_err() => {
+                let names = lines(tree.files(), &commits.left(tree.files())?)?;
+                Ok(BisectionEnd::CutShort { names })
+            }
+            ended => ended,
+        }
+    }
+
+    /// Halves until one is left, and compares that one with the one before it.
+    fn among(&mut self, commits: &mut Commits, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
+        let (files, good, bad) = (tree.files().to_owned(), base.commit.clone(), tree.commit.clone());
+        for fork in commits::merge_bases(&files, &good, &bad)? {
+            let tried = self.try_at(tree, &fork)?;
             ensure!(
                 tried != Tried::Bad,
                 "the histories of --good and --bad part at {}, which is slower already: --good made it faster later; \
                  name an ancestor of --bad as --good",
-                short(&base)
+                short(&fork)
             );
-            commits.note(&base, tried);
+            commits.note(&fork, tried);
         }
         loop {
             match commits.next(&files)? {
                 Next::Try(commit) => {
-                    let tried = self.try_at(tree, &commit)?;
+                    let mut tried = self.try_at(tree, &commit)?;
+                    if tried == Tried::Bad && !self.has_good_before(commits, tree, &commit)? {
+                        tried = Tried::Skipped;
+                    }
                     commits.note(&commit, tried);
                 }
                 Next::First(commit) => {
+                    let stood = commit_of(&files, &format!("{commit}^"))
+                        .and_then(|before| base.turn_to(&before, self.config))
+                        .and_then(|()| tree.turn_to(&commit, self.config));
                     let name = line(&files, &commit)?;
-                    if self.explains {
-                        let explained = tree.turn_to(&commit, self.config).and_then(|()| self.explain(&name, tree));
-                        self.unless_interrupted(explained)?;
-                    }
-                    return Ok(BisectionEnd::First { name });
+                    self.confirm(name.clone(), stood.map(|()| (&*base, &*tree)))?;
+                    return Ok(self.end(name));
                 }
-                Next::OneOf(left) => {
-                    let names = left.iter().map(|commit| line(&files, commit)).collect::<Result<_>>()?;
-                    return Ok(BisectionEnd::OneOf { names });
-                }
+                Next::OneOf(left) => return Ok(BisectionEnd::OneOf { names: lines(&files, &left)? }),
             }
         }
     }
 
+    /// Whether a slower commit has a good one before it. A side branch can be older than what made the good one fast: it is slower
+    /// without being at fault, so where it left is tried, too.
+    fn has_good_before(&mut self, commits: &mut Commits, tree: &mut Tree, commit: &str) -> Result<bool> {
+        let Some(forks) = commits.forks(tree.files(), commit) else { return Ok(false) };
+        for fork in forks {
+            if !commits.is_tried(&fork) {
+                let tried = self.try_at(tree, &fork)?;
+                // An ancestor of a good one is never what is looked for.
+                commits.note(&fork, if tried == Tried::Bad { Tried::Skipped } else { tried });
+            }
+            if !commits.is_good(&fork) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn try_at(&mut self, tree: &mut Tree, commit: &str) -> Result<Tried> {
         ensure_not(self.cancelled)?;
-        tree.turn_to(commit, self.config)?;
+        if let Err(error) = tree.turn_to(commit, self.config) {
+            ensure_not(self.cancelled)?;
+            return Ok(self.skip(line(tree.files(), commit)?, &error));
+        }
         self.step(tree)
     }
 
     /// How the tree's commit compares with the good one.
     fn step(&mut self, tree: &Tree) -> Result<Tried> {
         self.step_called(line(tree.files(), &tree.commit)?, tree)
+    }
+
+    fn skip(&mut self, name: String, error: &Error) -> Tried {
+        self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(error)) });
+        Tried::Skipped
     }
 
     /// How the tree compares with the good one; `name` is how a person knows it.
@@ -249,25 +267,9 @@ impl<'a> Search<'a> {
         ensure_not(self.cancelled)?;
         let head = match built {
             Ok(head) => head,
-            Err(error) => {
-                self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
-                return Ok(Tried::Skipped);
-            }
+            Err(error) => return Ok(self.skip(name, &error)),
         };
-        let asked = Asked {
-            shard: None,
-            quick: false,
-            explain: None,
-            budget: self.budget,
-            allow_output_change: true,
-            power: false,
-            memory: false,
-            users: false,
-            code: None,
-            terms: None,
-            notes: Vec::new(),
-        };
-        let mut request = paired_gate::request(self.config, self.good.clone(), head, None, &asked)?;
+        let mut request = paired_gate::request(self.config, self.good.clone(), head, None, &self.asked(None))?;
         // All are held to the limit of the first.
         request.threshold = request.threshold.or(self.limit);
         let bar = progress::Line::new();
@@ -277,18 +279,12 @@ impl<'a> Search<'a> {
         let receipt = match measured {
             Ok(measured) => measured,
             Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => return Err(error),
-            Err(error) => {
-                self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
-                return Ok(Tried::Skipped);
-            }
+            Err(error) => return Ok(self.skip(name, &error)),
         };
         if receipt.partial {
             bail!(WorkerError::by_user());
         }
-        let verdict = decide(&receipt, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
-        // Of median and mean the worse, the median where they are alike.
-        let counted = verdict.rows.into_iter().filter(|row| row.time().is_some_and(|time| time.counted));
-        let row: Option<VerdictRow> = counted.rev().max_by_key(|row| row.outcome.severity());
+        let row = judged(&receipt);
         let tried = match row.as_ref().map(|row| row.outcome) {
             Some(Outcome::Regressed) => Tried::Bad,
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
@@ -296,17 +292,45 @@ impl<'a> Search<'a> {
         };
         let median = |row: &&VerdictRow| row.time().is_some_and(|time| time.statistic == Statistic::Median);
         self.limit = self.limit.or_else(|| row.as_ref().filter(median)?.time()?.threshold);
-        let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
-        if let (Tried::Bad, Some(case), Some(ratio)) = (tried, receipt.cases.first(), ratio) {
-            let difference = explain::difference(&receipt, case.id, ratio, true);
-            self.slow.insert(name.clone(), (case.clone(), difference));
-        }
         self.steps.push(BisectionStep { name, row, skipped: None });
         Ok(tried)
     }
+
+    /// How two builds are measured.
+    fn asked(&self, code: Option<CodeRecord>) -> Asked {
+        Asked {
+            shard: None,
+            quick: false,
+            explain: None,
+            budget: self.budget,
+            allow_output_change: true,
+            power: false,
+            memory: false,
+            users: false,
+            code,
+            terms: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// A search looks at times: outputs may change from commit to commit.
+fn policy() -> PairedPolicy {
+    PairedPolicy { allow_output_change: true, ..PairedPolicy::default() }
+}
+
+/// Of median and mean the worse, the median where they are alike.
+fn judged(receipt: &PairedReceipt) -> Option<VerdictRow> {
+    let rows = decide(receipt, &policy()).rows.into_iter();
+    let counted = rows.filter(|row| row.time().is_some_and(|time| time.counted));
+    counted.rev().max_by_key(|row| row.outcome.severity())
 }
 
 /// Commit and subject.
 fn line(files: &Path, commit: &str) -> Result<String> {
     git(files, &["log", "-1", "--format=%h %s", commit])
+}
+
+fn lines(files: &Path, commits: &[String]) -> Result<Vec<String>> {
+    commits.iter().map(|commit| line(files, commit)).collect()
 }

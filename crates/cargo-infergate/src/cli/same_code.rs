@@ -66,6 +66,14 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
     Look { code: Some(CodeRecord::same()), skip_leaks, notes, ..Look::default() }
 }
 
+/// What changed between two builds of checkouts; the files of `head` lie in `folder`, those of base are of `commit`, where that is another.
+pub fn of_checkouts(config: &Config, base: &Program, head: &Program, commit: Option<&str>, folder: &Path) -> Look {
+    let Ok(Comparison::Differ(changed)) = compare(base, head) else { return Look::default() };
+    let code = Some(differs(changed.as_ref()));
+    let beside = beside::of_builds((base, head), commit, folder, !config.bench.prepare.is_empty());
+    Look { code, changed: changed.filter(|_| beside.is_none()), ..Look::default() }
+}
+
 /// As many names as a line has room for.
 fn differs(changed: Option<&Changed>) -> CodeRecord {
     const NAMED: usize = 4;

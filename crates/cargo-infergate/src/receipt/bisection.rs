@@ -21,7 +21,9 @@ pub struct Bisection {
     pub end: BisectionEnd,
     /// What was measured, each against the good one, in the order it was measured.
     pub steps: Vec<BisectionStep>,
-    /// Which functions take the time of the first that is slower, against the good one; `null` where that was not looked for.
+    /// The first that is slower against the one before it, by the gate's own rules; `null` where none was found.
+    pub confirmed: Option<BisectionStep>,
+    /// Which functions take the time of the first that is slower, against the one before it; `null` where that was not looked for.
     pub explained: Option<Explained>,
 }
 
@@ -39,6 +41,16 @@ pub enum BisectionEnd {
         /// Commit and subject, or dependency and version, of each.
         names: Vec<String>,
     },
+    /// One was the first that is slower than the good one, and was not shown to be slower than the one before it.
+    Unconfirmed {
+        /// Commit and subject, or dependency and version.
+        name: String,
+    },
+    /// The search was interrupted; the first that is slower is one of these.
+    CutShort {
+        /// Commit and subject, or dependency and version, of each.
+        names: Vec<String>,
+    },
     /// The bad one was not shown to be slower than the good one.
     NotSlower,
 }
@@ -48,7 +60,7 @@ pub enum BisectionEnd {
 pub struct BisectionStep {
     /// Commit and subject, or dependency and version.
     pub name: String,
-    /// How it compares with the good one; `null` where it was skipped.
+    /// How it compares; `null` where it was skipped.
     pub row: Option<VerdictRow>,
     /// Why it was skipped; `null` where it was not.
     pub skipped: Option<String>,

@@ -6,7 +6,8 @@ use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::{Glance, not_compared, threshold_expected};
 use crate::receipt::{
-    Allocated, Bisection, BisectionEnd, CodeRecord, Explained, PairedCase, PairedReceipt, Verdict, VerdictRow,
+    Allocated, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, PairedCase, PairedReceipt, Verdict,
+    VerdictRow,
 };
 use infergate_core::printable::{first_of, printable};
 
@@ -167,11 +168,14 @@ pub fn power(
 
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
-    let Bisection { case, searched, end, steps, explained, .. } = found;
+    let Bisection { case, searched, end, steps, confirmed, explained, .. } = found;
     let mut text =
         format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
     let mut table = Table::brief(&[*searched, "change", "blocks", "verdict"]).left_aligned();
-    for step in steps {
+    let confirmed = confirmed
+        .as_ref()
+        .map(|step| BisectionStep { name: format!("{}, against the one before it", step.name), ..step.clone() });
+    for step in steps.iter().chain(&confirmed) {
         let time = step.row.as_ref().and_then(VerdictRow::time);
         let blocks = time.and_then(|time| time.blocks).map(|blocks| blocks as f64);
         let skipped = || format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING));
@@ -193,6 +197,19 @@ pub fn bisection(found: &Bisection) -> String {
         BisectionEnd::OneOf { names } => {
             let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
             format!("\nthe first slower {searched} is one of these, which could not be judged: {}\n", names.join("; "))
+        }
+        BisectionEnd::Unconfirmed { name } => format!(
+            "\nno single {searched} was shown to be slower than the one before it by the limit; {} is the first that is slower than the \
+             good one\n",
+            printable(name)
+        ),
+        BisectionEnd::CutShort { names } => {
+            let names: Vec<String> = names.iter().map(|name| printable(name).into_owned()).collect();
+            format!(
+                "\ninterrupted; the first slower {searched} is one of these {}: {}\n",
+                names.len(),
+                first_of(&names, NAMED, "; ")
+            )
         }
         BisectionEnd::NotSlower => {
             format!("\nthe bad {searched} was not shown to be slower than the good one; nothing to search\n")

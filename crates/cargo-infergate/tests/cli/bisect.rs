@@ -2,6 +2,8 @@
 
 use assert_cmd::assert::Assert;
 
+#[cfg(unix)]
+use crate::interrupt::signal;
 use crate::revisions::{commit, git, left_behind, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
@@ -30,6 +32,78 @@ fn a_bisection_names_the_first_slower_commit_and_skips_what_does_not_build() {
     assert!(report.contains("+20.0 % (+19.9 % to +20.1 %)"), "each step has its interval: {report}");
     assert_eq!(left_behind(&sandbox), before);
     assert_eq!(git(&sandbox, &["branch", "--show-current"]).trim(), "main");
+}
+
+/// Each commit adds a little: the first that is slower than the good one by the limit did no more than the others.
+#[test]
+fn a_commit_is_named_only_where_it_is_slower_than_the_one_before_it() {
+    let sandbox = repository();
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    for step_ns in [1_012_000, 1_024_000, 1_036_000] {
+        engine(&sandbox, step_ns, "a little slower");
+    }
+    let said = bisect(&sandbox, good.trim(), "HEAD").code(3);
+    let report = stdout(&said);
+    assert!(decision(&said).starts_with("no single commit was shown to be slower than the one before it"), "{report}");
+    assert!(report.contains(" a little slower, against the one before it"), "{report}");
+    assert!(report.contains("+1.2 % ("), "{report}");
+}
+
+/// A branch that left before the good commit was made fast is slower, and no reason for what got slower later.
+#[test]
+fn a_branch_older_than_what_made_it_fast_is_not_at_fault() {
+    let sandbox = repository();
+    engine(&sandbox, 1_200_000, "slow");
+    git(&sandbox, &["checkout", "--quiet", "-b", "branch"]);
+    for n in 1..=5 {
+        commit(&sandbox, "branch.txt", &n.to_string(), "on a branch");
+    }
+    git(&sandbox, &["checkout", "--quiet", "main"]);
+    engine(&sandbox, 1_000_000, "fast");
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    git(&sandbox, &["merge", "--quiet", "--no-ff", "-m", "merged", "branch"]);
+    engine(&sandbox, 1_300_000, "at fault");
+    commit(&sandbox, "notes.txt", "1", "after");
+    let said = bisect(&sandbox, good.trim(), "HEAD").success();
+    assert!(decision(&said).ends_with(" at fault"), "{}", stdout(&said));
+}
+
+#[test]
+fn a_commit_that_cannot_be_prepared_is_skipped() {
+    let sandbox = repository();
+    sandbox.write("infergate.toml", "[bench]\nprepare = ['sh', 'prepare.sh']\n");
+    commit(&sandbox, "prepare.sh", "true\n", "prepared");
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    commit(&sandbox, "notes.txt", "1", "harmless");
+    commit(&sandbox, "prepare.sh", "false\n", "not to be prepared");
+    commit(&sandbox, "prepare.sh", "true\n", "mended");
+    engine(&sandbox, 1_200_000, "slower");
+    let said = bisect(&sandbox, good.trim(), "HEAD").success();
+    assert!(decision(&said).ends_with(" slower"), "{}", stdout(&said));
+    git(&sandbox, &["reset", "--quiet", "--hard", "HEAD~2"]);
+    engine(&sandbox, 1_200_000, "slower and not to be prepared");
+    commit(&sandbox, "prepare.sh", "true\n", "mended");
+    let said = bisect(&sandbox, good.trim(), "HEAD").code(3);
+    let report = stdout(&said);
+    assert!(report.contains("one of these") && report.contains("skipped: "), "{report}");
+    assert!(report.contains("bench.prepare"), "{report}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_says_what_is_left() {
+    let sandbox = repository();
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    for n in 1..=3 {
+        commit(&sandbox, "notes.txt", &n.to_string(), "harmless");
+    }
+    engine(&sandbox, 1_200_000, "slower");
+    let mut search = sandbox.process(&["bisect", "--good", good.trim(), "--bad=HEAD", "--case=decode/p8"]);
+    search.args(["--model=m", "--threads=1", "--base-folder=cache"]);
+    let (code, said) = signal(search, &[("step 2: ", &|id| id.to_string())]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("interrupted; the first slower commit is one of these 4: "), "{said}");
+    assert!(said.contains("+20.0 % (+19.9 % to +20.1 %)"), "what was measured is shown: {said}");
 }
 
 #[test]

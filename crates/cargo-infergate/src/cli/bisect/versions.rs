@@ -73,11 +73,12 @@ pub fn run<'a>(
         tree.change = Some(asked.label(at));
         swap::ensure(&asked.swaps(at)?, &tree.folder()?)
     };
-    let mut step = |search: &mut Search, at: usize| -> Result<Tried> {
+    let step = |search: &mut Search, tree: &mut Tree, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;
-        match stand(&mut tree, at) {
-            Ok(()) => search.step_called(asked.label(at), &tree),
+        match stand(tree, at) {
+            Ok(()) => search.step_called(asked.label(at), tree),
             Err(error) => {
+                ensure_not(cancelled)?;
                 let skipped = Some(format!("{error:#}"));
                 search.steps.push(BisectionStep { name: asked.label(at), row: None, skipped });
                 Ok(Tried::Skipped)
@@ -85,26 +86,33 @@ pub fn run<'a>(
         }
     };
     let (mut good, mut bad) = (0, asked.versions.len() - 1);
-    if step(&mut search, bad)? != Tried::Bad {
+    if step(&mut search, &mut tree, bad)? != Tried::Bad {
         return Ok((BisectionEnd::NotSlower, search));
     }
     let mut skipped = BTreeSet::new();
-    while let Some(at) = halfway(good, bad, &skipped) {
-        match step(&mut search, at)? {
-            Tried::Good => good = at,
-            Tried::Bad => bad = at,
-            Tried::Skipped => drop(skipped.insert(at)),
+    let mut find = || -> Result<()> {
+        while let Some(at) = halfway(good, bad, &skipped) {
+            match step(&mut search, &mut tree, at)? {
+                Tried::Good => good = at,
+                Tried::Bad => bad = at,
+                Tried::Skipped => drop(skipped.insert(at)),
+            }
         }
-    }
+        if good + 1 < bad {
+            return Ok(());
+        }
+        let stood = stand(&mut tree, bad).and_then(|()| stand(&mut base, good));
+        search.confirm(asked.label(bad), stood.map(|()| (&base, &tree)))
+    };
+    let found = find();
     let names: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
-    if names.len() > 1 {
-        return Ok((BisectionEnd::OneOf { names }, search));
-    }
-    if explains {
-        let explained = stand(&mut tree, bad).and_then(|()| search.explain(&asked.label(bad), &tree));
-        search.unless_interrupted(explained)?;
-    }
-    Ok((BisectionEnd::First { name: asked.label(bad) }, search))
+    let end = match found {
+        Err(_) if ensure_not(cancelled).is_err() => BisectionEnd::CutShort { names },
+        Err(error) => return Err(error),
+        Ok(()) if names.len() > 1 => BisectionEnd::OneOf { names },
+        Ok(()) => search.end(asked.label(bad)),
+    };
+    Ok((end, search))
 }
 
 /// The place nearest the middle of what lies between that was not skipped.

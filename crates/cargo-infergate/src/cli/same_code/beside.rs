@@ -13,23 +13,33 @@ use crate::cli::paired_gate::Paired;
 use crate::cli::sides::Sides;
 use crate::code::{self, Comparison};
 use crate::config::Config;
+use crate::paired::Program;
 use crate::receipt::clause;
 
 /// Something that differs, as a clause; that it cannot be known counts, too.
 pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
-    match other_library(&sides.base.libraries, &sides.head.libraries) {
+    // Given binaries run in one folder.
+    let is_built_twice = flags.against.is_some() || !flags.swap.is_empty() || flags.toolchain.is_some();
+    let is_prepared = is_built_twice && !config.bench.prepare.is_empty();
+    let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
+    of_builds((&sides.base, &sides.head), commit, Path::new("."), is_prepared)
+}
+
+/// The same of two builds: head's files lie in `here`, and base's are of `commit`, where it is not the same commit with another
+/// dependency or toolchain.
+pub fn of_builds(
+    (base, head): (&Program, &Program),
+    commit: Option<&str>,
+    here: &Path,
+    is_prepared: bool,
+) -> Option<String> {
+    match other_library(&base.libraries, &head.libraries) {
         Ok(None) => {}
         Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
         Err(error) => return Some(format!("libraries could not be compared ({})", clause(&error))),
     }
-    let is_prepared = !config.bench.prepare.is_empty();
-    if flags.against.is_none() {
-        // Of HEAD twice nothing but the dependency or the toolchain differs, and given binaries run in one folder.
-        let is_built_twice = !flags.swap.is_empty() || flags.toolchain.is_some();
-        return (is_prepared && is_built_twice).then(|| "what bench.prepare makes may differ".into());
-    }
-    let commit = sides.base.commit.as_deref()?;
-    changed_file(commit, is_prepared)
+    let Some(commit) = commit else { return is_prepared.then(|| "what bench.prepare makes may differ".into()) };
+    changed_file(commit, here, is_prepared)
         .unwrap_or_else(|error| Some(format!("other files could not be compared ({})", clause(&error))))
 }
 
@@ -90,8 +100,7 @@ fn libraries(folders: &[PathBuf]) -> Result<Files> {
 }
 
 /// A file that the working tree has and `commit` has not, or has otherwise, and that is data or makes data.
-fn changed_file(commit: &str, is_prepared: bool) -> Result<Option<String>> {
-    let here = Path::new(".");
+fn changed_file(commit: &str, here: &Path, is_prepared: bool) -> Result<Option<String>> {
     let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;

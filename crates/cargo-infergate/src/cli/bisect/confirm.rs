@@ -1,0 +1,93 @@
+//! What a search found, compared with the one before it as the gate compares.
+//!
+//! A step has one build a side, whose layout is luck that more blocks do not average out, and is compared with the good one, from which
+//! small changes add up. So what is found is named only where it is slower than the one before it by the gate's own rules: builds of
+//! several layouts, and a look at what runs of what changed.
+
+use anyhow::Result;
+
+use super::{Search, judged, policy};
+use crate::builds::edited::Edited;
+use crate::cli::layouts::{Chooser, Source, Sources};
+use crate::cli::paired_gate::{self, Course};
+use crate::cli::revision::Tree;
+use crate::cli::{coverage, explain, output, progress, same_code};
+use crate::paired::{Program, ensure_not};
+use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
+
+/// The tree of the one before, and that of what was found.
+type Trees<'t> = (&'t Tree, &'t Tree);
+
+impl Search<'_> {
+    /// Compares what was found, called `name`, with the one before it, and explains it where it is slower.
+    pub(super) fn confirm(&mut self, name: String, trees: Result<Trees>) -> Result<()> {
+        output::line(&format!("{name}, against the one before it"));
+        let measured = trees.and_then(|trees| Ok((trees, self.measure(trees)?)));
+        ensure_not(self.cancelled)?;
+        let (trees, (base, head, receipt)) = match measured {
+            Ok(measured) => measured,
+            Err(error) => {
+                self.confirmed = Some(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
+                return Ok(());
+            }
+        };
+        let row = judged(&receipt);
+        let is_slower = row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
+        let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
+        self.confirmed = Some(BisectionStep { name, row, skipped: None });
+        if let Some(ratio) = ratio.filter(|_| is_slower && self.explains) {
+            self.explained = self.explain(trees, (&base, &head), &receipt, ratio);
+        }
+        Ok(())
+    }
+
+    /// How a search ended that found `name`.
+    pub(super) fn end(&self, name: String) -> BisectionEnd {
+        let row = self.confirmed.as_ref().and_then(|step| step.row.as_ref());
+        match row.is_some_and(|row| row.outcome == Outcome::Regressed) {
+            true => BisectionEnd::First { name },
+            false => BisectionEnd::Unconfirmed { name },
+        }
+    }
+
+    fn measure(&self, (before, found): Trees) -> Result<(Program, Program, PairedReceipt)> {
+        let (base, head) = (before.build(self.config)?, found.build(self.config)?);
+        let source = |tree: &Tree| Ok::<_, anyhow::Error>(Source::at(tree.place()?, self.config));
+        let sources = Sources { base: Some(source(before)?), head: Some(source(found)?), anchor: None };
+        let commit = (before.commit != found.commit).then_some(before.commit.as_str());
+        let look = same_code::of_checkouts(self.config, &base, &head, commit, &found.folder()?);
+        let request =
+            paired_gate::request(self.config, base.clone(), head.clone(), None, &self.asked(look.code.clone()))?;
+        let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);
+        let (bar, course) = (progress::Line::new(), Course::default());
+        let measured = paired_gate::measure(&request, self.config, false, Some(&layouts), course, &bar, self.cancelled);
+        let measured = measured.map(|mut receipt| {
+            coverage::attach(&mut receipt, &policy(), &request, look.changed.as_ref(), &bar, self.cancelled);
+            receipt
+        });
+        bar.finish();
+        Ok((base, head, measured?))
+    }
+
+    /// Which functions take the time. `None` where it was interrupted: who ends it has what was found, and wants that.
+    fn explain(
+        &self,
+        (before, found): Trees,
+        sides: (&Program, &Program),
+        receipt: &PairedReceipt,
+        ratio: f64,
+    ) -> Option<Explained> {
+        let case = receipt.cases.first()?;
+        output::line("where it takes its time");
+        let is_commit = before.commit != found.commit;
+        // A swapped dependency edits nothing.
+        let edited = is_commit.then(|| Edited::between(found.files(), &before.commit, Some(&found.commit)).ok());
+        let difference = explain::difference(receipt, case.id, ratio, true);
+        let explained =
+            explain::between((case, difference), sides, self.config, edited.flatten().as_ref(), self.cancelled);
+        match explained {
+            Err(_) if ensure_not(self.cancelled).is_err() => None,
+            explained => Some(explained.unwrap_or_else(|error| Explained::not(case.id, clause(&error)))),
+        }
+    }
+}
