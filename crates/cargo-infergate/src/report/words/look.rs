@@ -287,7 +287,13 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         }
         _ => (bench_target(paired)?, flag("case", &case.id())?),
     };
-    as_long_as_shown(format!("{} bisect --good {base} --bad {head}{target}{case}", inputs.program))
+    // The search's own is that of one build a side, which vary less than those that the gate drew.
+    let limit = slower.time().and_then(|time| Some((time.statistic, time.threshold?)));
+    let limit = limit.map_or_else(String::new, |(statistic, ratio)| {
+        let name = if statistic == Statistic::Mean { "mean-threshold" } else { "threshold" };
+        format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
+    });
+    as_long_as_shown(format!("{} bisect --good {base} --bad {head}{target}{case}{limit}", inputs.program))
 }
 
 /// A receipt can name features without end, and half a command does something else.

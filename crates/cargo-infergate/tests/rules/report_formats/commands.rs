@@ -26,6 +26,9 @@ pub fn bench(name: &str) -> Inputs {
     let time = |evidence: &Evidence| matches!(evidence, Evidence::Time(_));
     let row = verdict.rows.iter_mut().find(|row| time(&row.evidence)).expect("a time");
     (row.subject, row.outcome) = (Subject::Case(case), Outcome::Regressed);
+    let Evidence::Time(time) = &mut row.evidence else { unreachable!("it was found by it") };
+    // Of the logarithm that the gate judges by.
+    time.threshold = Some(1.15_f64.ln().exp());
     inputs
 }
 
@@ -60,7 +63,9 @@ fn a_name_is_one_word_of_a_command() {
         let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case];
         // A comma would part it: without a name the command measures all.
         assert_eq!(words[1], if name.contains(',') { &gate[..5] } else { &gate[..] }, "{name}");
-        assert_eq!(words[2], ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case]);
+        let bisect =
+            ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case, "--threshold", "1.15"];
+        assert_eq!(words[2], bisect);
     }
 }
 
