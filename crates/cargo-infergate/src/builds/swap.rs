@@ -137,9 +137,12 @@ pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
 pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
     let (_, now) = put(swaps, folder)?;
     for swap in swaps {
-        let To::Version(version) = &swap.to else { continue };
+        let is_chosen = match &swap.to {
+            To::Version(version) => is_locked(&now, swap.name(), version),
+            To::Path(_) | To::Git(_) => !is_unused(&now, swap.name()),
+        };
         ensure!(
-            is_locked(&now, swap.name(), version),
+            is_chosen,
             "{}: cargo does not choose that version: it is no dependency here, or the version does not fit",
             swap.cannot()
         );
