@@ -66,15 +66,10 @@ mod group;
 mod id;
 mod shared;
 
-use std::env;
-use std::path::Path;
 use std::process::ExitCode;
-
-use anyhow::Context;
 
 use crate::measure::untimed;
 use crate::memory::uncounted;
-use crate::worker::PACKAGE_FOLDER;
 use infergate_core::printable::printable;
 
 pub use std::hint::black_box;
@@ -140,13 +135,6 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
     if worker(groups) { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
-/// As under `cargo bench`: the files that a bench reads lie in its package, and each side has its own.
-fn enter_package() -> anyhow::Result<()> {
-    let Some(folder) = env::var_os(PACKAGE_FOLDER) else { return Ok(()) };
-    env::set_current_dir(&folder)
-        .with_context(|| format!("{}: the package's folder cannot be entered", Path::new(&folder).display()))
-}
-
 /// Whether the gate started this process.
 #[doc(hidden)]
 pub fn is_worker() -> bool {
@@ -157,7 +145,7 @@ pub fn is_worker() -> bool {
 #[doc(hidden)]
 pub fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
-    match enter_package().and_then(|()| director::serve(groups)) {
+    match director::serve(groups) {
         Ok(()) => true,
         Err(error) => {
             eprintln!("error: {}", printable(&format!("{error:#}")));

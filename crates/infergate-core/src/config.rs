@@ -71,7 +71,7 @@ pub trait Settings: Default {
     }
 
     /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a
-    /// newer one than it can read, for base of a paired gate runs in head's folder.
+    /// newer one than it can read.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -172,10 +172,12 @@ impl Settings for Config {
 }
 
 impl Config {
-    /// What an engine factory is asked for.
+    /// What an engine factory is asked for. A model that is a path is whole: a worker runs in the folder of its package.
     pub fn load_request(&self) -> LoadRequest {
+        let is_path = Value::Text(self.model.clone()).is_a_path_from(Path::new(""));
+        let whole = is_path.then(|| std::path::absolute(&self.model).ok()).flatten();
         LoadRequest {
-            model: self.model.clone(),
+            model: whole.map_or_else(|| self.model.clone(), |path| path.to_string_lossy().into_owned()),
             dtype: self.dtype.clone(),
             threads: self.threads,
             seed: self.seed,

@@ -23,7 +23,7 @@ pub fn begin_in_main() {
         return;
     }
     infergate_core::process::end_with_parent();
-    let begun = crate::criterion::enter_package().and_then(|()| Director::new()).and_then(|mut director| {
+    let begun = Director::new().and_then(|mut director| {
         director.wire.serve(&mut director.between)?;
         Ok(Director { in_main: Some(Instant::now()), ..director })
     });

@@ -38,7 +38,7 @@ pub fn trace(
     let mut command = Command::new(program);
     command.args(arguments);
     match package {
-        Some(folder) => command.env("CARGO_MANIFEST_DIR", folder),
+        Some(folder) => command.env("CARGO_MANIFEST_DIR", folder).current_dir(folder),
         None => command.env_remove("CARGO_MANIFEST_DIR"),
     };
     // SAFETY: between fork and exec it makes one system call, which allocates nothing.

@@ -50,6 +50,21 @@ fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
     assert!(line.contains("ended early (exit status: 101)") && line.contains("[bench] carry"), "{line}");
 }
 
+/// As under `cargo bench`, an engine runs in its package's folder: base's in base's checkout.
+#[test]
+fn each_side_reads_the_files_of_its_revision() {
+    let sandbox = repository();
+    let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    let read = "let step_ns: u64 = std::fs::read_to_string(\"assets/step\").unwrap().parse().unwrap();";
+    let worker =
+        worker.replace("fn main() {", &format!("fn main() {{\n    {read}\n")).replace("{STEP_NS}", "{step_ns}");
+    sandbox.write("bench.rs", &worker.replace("use engine::STEP_NS;", ""));
+    commit(&sandbox, "assets/step", "1000000", "a file");
+    sandbox.write("assets/step", "1050000");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+}
+
 /// As `cargo bench` does.
 #[test]
 fn a_bench_gets_the_variables_of_cargos_settings() {

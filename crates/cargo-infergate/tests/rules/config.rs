@@ -189,6 +189,22 @@ fn baselines_lie_beside_the_file_from_every_folder_below_it() {
     assert_eq!(config.baselines, repository.path().join("baselines"));
 }
 
+/// A worker runs elsewhere than the command that was told of the model.
+#[test]
+fn a_model_that_is_a_path_is_asked_for_by_its_whole_path() {
+    let asked = |model: &str| {
+        let mut config = Config::default();
+        config.apply_text(Key::find("model").expect("a key"), &[model.into()]).expect("valid");
+        config.measured.load_request().model
+    };
+    let here = std::env::current_dir().expect("a folder");
+    assert_eq!(Path::new(&asked("models/tiny.gguf")), here.join("models/tiny.gguf"));
+    assert_eq!(Path::new(&asked("tests")), here.join("tests"), "a folder that is there");
+    for spec in ["synthetic:tiny", "hf:org/name/q4.gguf", "org/name"] {
+        assert_eq!(asked(spec), spec);
+    }
+}
+
 #[test]
 fn options_are_names_with_values_and_no_value_shows_in_an_error() {
     let options = Key::find("options").expect("a key");
