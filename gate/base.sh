@@ -30,12 +30,16 @@ named=$(git rev-parse --verify --quiet --end-of-options "$against^{commit}") ||
 commit=$(git merge-base "$named" HEAD) ||
     fail "HEAD and '$against' have no commit in common; check out the whole history (fetch-depth: 0, GIT_DEPTH: \"0\")"
 
-# Whatever of these differs, cargo would build anew: the compiler, the versions of packages, which package it is.
+# Whatever of these differs, cargo would build anew: the compiler, the versions of packages, which package it is. And what it would
+# not: the processor, of which code for `native` is, as rustc knows it.
 root=$(git rev-parse --show-toplevel)
 rustc=$(rustc -vV) || fail "rustc does not say its version; install Rust (https://rustup.rs)"
+processor=$(rustc --print target-cpus && rustc --print cfg -C target-cpu=native) ||
+    fail "rustc does not say which processor this is; install Rust (https://rustup.rs)"
 build=$(
     {
         echo "$rustc"
+        echo "$processor"
         git rev-parse --show-prefix
         for lock in "$root/Cargo.lock" Cargo.lock; do
             if [ -f "$lock" ]; then cat "$lock"; fi

@@ -87,6 +87,9 @@ fn the_key_names_all_that_a_build_is_of() {
     keys.push(key(&place, "work/member", "HEAD"));
     place.write("rustc.txt", "rustc 1.96.0\n");
     keys.push(key(&place, "work", "HEAD"));
+    // What was compiled for the machine that saved it would run on another one.
+    place.write("processor.txt", "znver4\n");
+    keys.push(key(&place, "work", "HEAD"));
     place.program("bin/uname", "#!/bin/sh\ncase $1 in -s) echo Linux ;; -m) echo aarch64 ;; esac\n");
     keys.push(key(&place, "work", "HEAD"));
     assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "{keys:?}");

@@ -56,10 +56,11 @@ impl Place {
         place.program("command", COMMAND);
         place.program("bin/cargo", CARGO);
         place.program("bin/curl", CURL);
-        place.program("bin/rustc", "#!/bin/sh\ncat \"$HERE/rustc.txt\"\n");
+        place.program("bin/rustc", "#!/bin/sh\ncat \"$HERE/$([ $1 = -vV ] && echo rustc || echo processor).txt\"\n");
         place.program("bin/uname", "#!/bin/sh\ncase $1 in -s) echo Linux ;; -m) echo x86_64 ;; esac\n");
         place.program("bin/getconf", "#!/bin/sh\necho glibc 2.36\n");
         place.write("rustc.txt", "rustc 1.95.0\n");
+        place.write("processor.txt", "znver3\n");
         place.write("code.txt", "0\n");
         place
     }
