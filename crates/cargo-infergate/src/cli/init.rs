@@ -158,21 +158,29 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     let text = manifest.with_benches(&from.value, from.is_asked)?;
     let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
     let mut files = vec![File::grown("Cargo.toml", path, new_lines(&was, &text), text)];
-    for (path, text, call) in [
-        ("benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
-        ("benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
+    for (name, path, text, call) in [
+        ("inference", "benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
+        ("memory", "benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
     ] {
+        let calls = |place: &Path| read_text(place, MAX_FILE_BYTES).map(|text| text.contains(call));
+        let remedy = "is another bench already; rename it, or write infergate's beside it and name that in infergate.toml under [bench]";
+        if let Some(other) = manifest.path_of(name)?.filter(|other| Path::new(other) != Path::new(path)) {
+            ensure!(calls(&folder.join(other))?, "{other}: {remedy}");
+            continue;
+        }
         let declared = text.replacen("mod engine;", "extern crate anyhow;\nextern crate infergate;\n\nmod engine;", 1);
         let file = in_folder(path, if manifest.is_of_2015() { &declared } else { text });
-        ensure!(
-            file.change == InitChange::New || read_text(&file.place, MAX_FILE_BYTES)?.contains(call),
-            "{path}: is another bench already; rename it, or write infergate's beside it and name that in infergate.toml under [bench]"
-        );
+        ensure!(file.change == InitChange::New || calls(&file.place)?, "{path}: {remedy}");
         files.push(file);
     }
     // Whoever wrote the bench targets already has an engine.
     if files.iter().any(|file| file.change == InitChange::New) {
-        files.push(in_folder("benches/engine/mod.rs", include_str!("../../templates/init/engine.rs")));
+        let engine = in_folder("benches/engine/mod.rs", include_str!("../../templates/init/engine.rs"));
+        ensure!(
+            engine.change == InitChange::Kept || !flags::is_there(&folder.join("benches/engine.rs")),
+            "benches/engine.rs: is a module `engine` already, as benches/engine/mod.rs would be; rename it"
+        );
+        files.push(engine);
     }
     files.push(in_folder("infergate.toml", include_str!("../../templates/init/infergate.toml")));
 
@@ -219,7 +227,7 @@ fn add_ci(wanted: &[CiFile], root: &Path, below: &str, files: &mut Vec<File>, no
         let place = root.join(path);
         let text = match (flags::is_there(&place), is_taken) {
             (true, _) => {
-                notes.extend(ci::advice((path, template), &place, below)?);
+                notes.extend(ci::advice((path, template), &read_text(&place, MAX_FILE_BYTES)?, below)?);
                 String::new()
             }
             (false, true) => continue,

@@ -128,6 +128,11 @@ fn what_cargo_reads_is_added_to_however_it_is_written() {
             "path = '.'",
         ),
         (
+            "",
+            "[dependencies] # for tests\nanyhow = { version = '1', optional = true }\ntempfile = '3'\n",
+            "anyhow = \"1\"",
+        ),
+        (
             "bench = [{ name = 'sorting', harness = false }] # for tests\n",
             "[dev-dependencies]\ntempfile = '3'\n",
             "bench = [{ name = 'sorting', harness = false }, { name = \"inference\", harness = false }, { name = \"memory\", harness = false }] # for tests",
@@ -153,7 +158,10 @@ fn what_cargo_reads_is_added_to_however_it_is_written() {
         assert_eq!(grown.matches("\r\n").count(), line_ends, "{grown:?}");
         assert!(shown.contains("+ name = \"memory\"") || before.starts_with("bench"), "{shown}");
         let (dependencies, benches) = as_cargo_reads_it(&sandbox);
-        assert_eq!(dependencies, ["anyhow", "infergate", "tempfile"], "{grown}");
+        let mut known = vec!["anyhow", "infergate", "tempfile"];
+        known.extend(grown.contains("optional").then_some("anyhow"));
+        known.sort_unstable();
+        assert_eq!(dependencies, known, "{grown}");
         assert_eq!(benches, ["inference", "memory", "sorting"], "{grown}");
         let again = stdout(&sandbox.run(&["init", "--ci=none"]).success());
         assert!(again.contains("Cargo.toml: as it is"), "{again}");
@@ -186,6 +194,21 @@ fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
     let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
     assert!(workflow.contains("          working-directory: 'engines/mine'\n"), "{workflow}");
     assert!(sandbox.path("engines/mine/benches/inference.rs").is_file());
+
+    // Another package has to be named there, too.
+    for (folder, job, says) in [
+        ("engines/mine", "", false),
+        ("engines/mine/own", "gate-engines-mine-own", true),
+        ("engines", "gate-engines", true),
+    ] {
+        sandbox.write(&format!("{folder}/Cargo.toml"), MANIFEST);
+        let mut process = sandbox.process(&["init", "--dry-run"]);
+        process.current_dir(sandbox.path(folder));
+        let shown = stdout(&assert_cmd::Command::from_std(process).assert().success());
+        let note = format!("infergate.yml does not gate {folder}; add this job to it:\n  {job}:\n");
+        let end = format!("          working-directory: '{folder}'\n          artifact-name: {job}\n");
+        assert_eq!(shown.contains(&note) && shown.contains(&end), says, "{folder}: {shown}");
+    }
 }
 
 /// What is imported in edition 2015 is declared first.
@@ -199,6 +222,9 @@ fn a_package_of_edition_2015_declares_the_crates_of_its_benches() {
             let declared = "\n\nextern crate anyhow;\nextern crate infergate;\n\nmod engine;\n\n";
             assert_eq!(text.contains(declared), declares, "{edition}: {text}");
         }
+        // Cargo goes on finding those that are not named.
+        sandbox.write("benches/sorting.rs", "fn main() {}\n");
+        assert_eq!(as_cargo_reads_it(&sandbox).1, ["inference", "memory", "sorting"], "{edition}");
     }
 }
 
@@ -310,12 +336,30 @@ fn what_is_in_the_way_is_named_and_nothing_is_written() {
     let line = error(taken.run(&["init"]));
     assert!(line.contains("benches/inference.rs: is another bench already"), "{line}");
     assert_eq!(files(&taken), before);
+    let module = package(MANIFEST);
+    module.write("benches/engine.rs", "");
+    let line = error(module.run(&["init"]));
+    assert!(line.contains("benches/engine.rs: is a module `engine` already"), "{line}");
 
+    // A target of ours may lie elsewhere.
+    for (text, is_ours) in [("infergate::bench::memory_main(&load)", true), ("mine()", false)] {
+        let elsewhere =
+            package(&format!("{MANIFEST}\n[[bench]]\nname = 'memory'\npath = 'heap.rs'\nharness = false\n"));
+        elsewhere.write("heap.rs", text);
+        if is_ours {
+            elsewhere.run(&["init"]).success();
+            assert!(!elsewhere.path("benches/memory.rs").exists());
+        } else {
+            let line = error(elsewhere.run(&["init"]));
+            assert!(line.contains("heap.rs: is another bench already"), "{line}");
+        }
+    }
     for (manifest, said) in [
         ("[package\n", "Cargo.toml: not TOML"),
         ("[workspace]\n", "has no package"),
         ("dev-dependencies = 3\n[package]\nname = 'mine'\n", "dev-dependencies cannot be added to: it is no table"),
         ("bench = { name = 'a' }\n[package]\nname = 'mine'\n", "bench is no list of targets"),
+        ("[package]\nname = 'mine'\n[[bench]]\nname = 'memory'\n", "the bench target memory has no `harness = false`"),
     ] {
         let broken = package(manifest);
         let before = files(&broken);

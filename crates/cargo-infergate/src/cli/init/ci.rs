@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use infergate_core::printable::printable;
-use infergate_core::text_file::read_text;
 
-use super::MAX_FILE_BYTES;
 use crate::builds::criterion_front::own_source;
 use crate::cli::git::{commit_of, git};
 use crate::cli::outputs;
@@ -28,12 +26,41 @@ pub const GITHUB: [CiFile; 2] = [
 ];
 pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
-/// What to do where somebody has a file of this name, `place`, that does not run the gate: the job for a package in the folder `below`.
-pub fn advice((path, template): CiFile, place: &Path, below: &str) -> Result<Option<String>> {
-    if path != GITLAB[0].0 || read_text(place, MAX_FILE_BYTES)?.contains("gate/run.sh") {
+/// What to do where there is a file of this name, with `text`, that does not gate a package in the folder `below`: the job for that.
+pub fn advice((path, template): CiFile, text: &str, below: &str) -> Result<Option<String>> {
+    let is_gitlab = path == GITLAB[0].0;
+    let (step, enters) = if is_gitlab { ("gate/run.sh", "cd ") } else { ("uses: ", "working-directory:") };
+    let is_root = below == "." && !text.contains(enters);
+    if (!is_gitlab && path != GITHUB[0].0) || (text.contains(step) && (is_root || names(text, below))) {
         return Ok(None);
     }
-    Ok(Some(format!("{path} does not run the gate; add this job to it:\n{}", fill((path, template), below)?)))
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let suffix = if below == "." { String::new() } else { format!("-{}", below.replace(|c| !is_plain(c), "-")) };
+    let job = fill((path, template), below)?;
+    let job = match job.split_once("jobs:\n  gate:\n    name: gate\n") {
+        Some((_, job)) => {
+            format!("  gate{suffix}:\n    name: gate{suffix}\n{job}          artifact-name: gate{suffix}\n")
+        }
+        None => job.replacen("\ninfergate:\n", &format!("\ninfergate{suffix}:\n"), 1),
+    };
+    let what = match below {
+        _ if !text.contains(step) => "run the gate".to_owned(),
+        "." => "gate the package at the root".to_owned(),
+        _ => format!("gate {below}"),
+    };
+    Ok(Some(format!("{path} does not {what}; add this job to it:\n{job}")))
+}
+
+/// Whether `text` has the path of this folder, and not as a part of another one's.
+fn names(text: &str, folder: &str) -> bool {
+    let is_of_path = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let folder = folder.replace('\'', "''");
+    text.match_indices(&folder).any(|(at, _)| {
+        let before = text[..at].trim_end_matches("./");
+        let after = &text[at + folder.len()..];
+        let after = after.strip_prefix('/').unwrap_or(after);
+        !before.ends_with(|c: char| is_of_path(c) || c == '/') && !after.starts_with(is_of_path)
+    })
 }
 
 /// The file of a package in the folder `below` the repository's root.

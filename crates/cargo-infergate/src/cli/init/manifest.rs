@@ -36,21 +36,41 @@ impl Manifest {
 
     /// Names of the bench targets that are not infergate's.
     pub fn other_benches(&self) -> Vec<String> {
-        self.benches().filter(|name| !BENCHES.contains(name)).map(str::to_owned).collect()
+        self.names().filter(|name| !BENCHES.contains(name)).map(str::to_owned).collect()
     }
 
-    fn benches(&self) -> impl Iterator<Item = &str> {
+    /// The path that its bench target `name` has where that is named.
+    ///
+    /// # Errors
+    /// A target that runs under libtest.
+    pub fn path_of(&self, name: &str) -> Result<Option<&str>> {
+        let declared = self.benches().find(|bench| bench.get("name").and_then(Item::as_str) == Some(name));
+        let Some(bench) = declared else { return Ok(None) };
+        ensure!(
+            bench.get("harness").and_then(Item::as_bool) == Some(false),
+            "Cargo.toml: the bench target {name} has no `harness = false`; add it, or rename the target where it is not infergate's"
+        );
+        Ok(bench.get("path").and_then(Item::as_str))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.benches().filter_map(|bench| bench.get("name")?.as_str())
+    }
+
+    fn benches(&self) -> impl Iterator<Item = &dyn TableLike> {
         let bench = self.document.get("bench");
         let sections =
             bench.and_then(Item::as_array_of_tables).into_iter().flatten().map(|bench| bench as &dyn TableLike);
         let list = bench.and_then(Item::as_array).into_iter().flatten().filter_map(Value::as_inline_table);
-        sections.chain(list.map(|bench| bench as &dyn TableLike)).filter_map(|bench| bench.get("name")?.as_str())
+        sections.chain(list.map(|bench| bench as &dyn TableLike))
     }
 
+    /// Whether its benches can import `name`: not where it is there with a feature alone.
     pub fn depends_on(&self, name: &str) -> bool {
         let tables =
             ["dependencies"].iter().chain(&DEVELOPMENT).filter_map(|key| self.document.get(key)?.as_table_like());
-        tables.into_iter().any(|table| table.contains_key(name))
+        let is_optional = |known: &Item| known.get("optional").and_then(Item::as_bool) == Some(true);
+        tables.into_iter().any(|table| table.get(name).is_some_and(|known| !is_optional(known)))
     }
 
     /// Where a folder alone is named for infergate, as `init` writes it: the section of that line.
@@ -89,7 +109,15 @@ impl Manifest {
                 dependencies.iter().for_each(|(name, value)| sections += &format!("{name} = {value}\n"));
             }
         }
-        for name in BENCHES.into_iter().filter(|name| !self.benches().any(|known| known == *name)) {
+        // There the first target that is named ends the search for those that are not.
+        if self.is_of_2015() && self.benches().next().is_none() {
+            let package = document.get_mut("package").and_then(Item::as_table_like_mut);
+            let package = package.context("Cargo.toml: package is no table")?;
+            if !package.contains_key("autobenches") {
+                package.insert("autobenches", Item::Value(true.into()));
+            }
+        }
+        for name in BENCHES.into_iter().filter(|name| !self.names().any(|known| known == *name)) {
             match document.get_mut("bench") {
                 Some(Item::Value(Value::Array(list))) => {
                     list.push(InlineTable::from_iter([("name", Value::from(name)), ("harness", Value::from(false))]));
@@ -111,7 +139,7 @@ impl Manifest {
         // What was added is read back as a whole.
         let grown = Self::parse(&text).context("add infergate and its bench targets by hand")?;
         ensure!(
-            grown.depends_on("infergate") && BENCHES.iter().all(|name| grown.benches().any(|known| known == *name)),
+            grown.depends_on("infergate") && BENCHES.iter().all(|name| grown.names().any(|known| known == *name)),
             "Cargo.toml: cannot be added to; add infergate and its bench targets by hand"
         );
         Ok(text)
