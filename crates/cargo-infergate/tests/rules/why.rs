@@ -151,7 +151,7 @@ fn layout_is_said_only_where_nothing_that_changed_was_seen_from_the_start_on() {
     let found = explained(case(), &blocks(&mut fastrand::Rng::with_seed(1), 0.06), true);
     assert_eq!(found.runs_changed, Some(false));
     let watched = |functions| {
-        let runs = CodeRuns { id: case(), functions, named: Vec::new(), why: None };
+        let runs = CodeRuns { id: case(), functions, changed: None, named: Vec::new(), why: None };
         CodeRecord { same: false, changed: Some(3), runs: vec![runs], ..CodeRecord::same() }
     };
     for code in [None, Some(watched(None)), Some(watched(Some(2)))] {
