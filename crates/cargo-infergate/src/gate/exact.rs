@@ -64,7 +64,7 @@ fn held(base: &Baseline, head: &Receipt, counters: Counters) -> Vec<VerdictRow> 
     let (was, is) = (&base.machine.class, &head.machine.class);
     let other_class = || Reason::OtherPlatform { what: "machine class".into(), base: was.clone(), head: is.clone() };
     let other_platform = counters.other_platform.or_else(|| (was != is).then(other_class));
-    let slack_bytes = HELD_SLACK_BYTES + KEPT_BY_THREAD_BYTES.saturating_mul(head.threads as u64);
+    let slack_bytes = KEPT_BY_THREAD_BYTES.saturating_mul(head.threads as u64).saturating_add(HELD_SLACK_BYTES);
     let is_alike = has_the_same_cases(base, head);
     rows.extend(Counters { other_platform, ..counters }.held(&base.held, &head.held, slack_bytes, |name| {
         is_by_luck(name) && (is_alike || name != LIVE_BYTES_AT_REST)
