@@ -54,7 +54,9 @@ fn settings(kind: &str, family: config::Family) -> BTreeMap<String, String> {
     let implementation = format!("candle-transformers {kind}{}", family.name());
     // That of qwen3 depends on what is read.
     let attention = (family != config::Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
-    let known = [pair("implementation", &implementation), pair("kv_cache", "f32, concatenated at each step")];
+    let is_preallocated = kind == "quantized_" && family == config::Family::Qwen3;
+    let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
+    let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
     known.into_iter().chain(attention).collect()
 }
 

@@ -132,6 +132,10 @@ fn an_engine_says_who_it_is() {
     assert_eq!(f32.parameters, info.parameters);
     assert_eq!(f32.weight_bytes, f32.parameters.map(|n| 4 * n));
     assert!(info.settings.contains_key("candle_threads") && info.settings.contains_key("RAYON_NUM_THREADS"));
+    for (model, cache) in [("qwen3/model.gguf", "f32, preallocated"), ("qwen3", "f32, concatenated at each step")] {
+        let info = Candle.load(&request(fixture(model), None)).unwrap().info();
+        assert_eq!(info.settings["kv_cache"], cache, "{model}");
+    }
     // Shards: one digest, that of one of them it is not.
     let shards = Candle.load(&request(fixture("qwen2"), None)).unwrap().info().weights_sha256.unwrap();
     assert_ne!(shards, file_sha256(&fixture("qwen2/model-00001-of-00002.safetensors")).unwrap());
