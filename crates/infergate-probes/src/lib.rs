@@ -7,9 +7,9 @@
 //! A package of its own, so that its loops are optimised in every build of the command, and the rest of it compiles fast.
 
 mod memory;
+mod threads;
 
 use std::hint::black_box;
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -48,14 +48,17 @@ fn matrix_product(threads: usize) -> Result<f64> {
     };
     let (left, right, mut product) = (filled()?, filled()?, filled()?);
     let part = n.div_ceil(threads) * n;
-    let seconds = best_seconds(MATRIX_REPEATS, || {
-        thread::scope(|scope| {
-            for (product, left) in product.chunks_mut(part).zip(left.chunks(part)) {
-                scope.spawn(|| multiply(product, left, &right, n));
+    let right = &right;
+    let rows = product.chunks_mut(part).zip(left.chunks(part));
+    let parts = rows.map(|(product, left)| {
+        move || {
+            move |_| {
+                multiply(product, left, right, n);
+                black_box(&mut *product);
             }
-        });
-        black_box(&mut product);
+        }
     });
+    let seconds = threads::best_seconds(MATRIX_REPEATS, parts.collect())?;
     Ok(2.0 * (n as f64).powi(3) / seconds)
 }
 

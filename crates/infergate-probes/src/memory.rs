@@ -1,11 +1,11 @@
 //! How fast memory can be read, by the patterns in which an engine reads its weights.
 
 use std::hint::black_box;
-use std::thread;
+use std::mem::MaybeUninit;
 
 use anyhow::Result;
 
-use crate::{best_seconds, huge_buffer};
+use crate::{huge_buffer, threads::best_seconds};
 
 /// Well above the last-level cache of a usual machine.
 const BUFFER_BYTES: usize = 256 << 20;
@@ -19,19 +19,27 @@ const LANES: usize = 64;
 pub fn read_bytes_per_s(threads: usize) -> Result<f64> {
     let words = BUFFER_BYTES / size_of::<u64>();
     let mut buffer = huge_buffer::<u64>(words)?;
-    // Written once, so that every page is real memory of its own and not the shared page of zeros.
-    buffer.resize(words, 1);
-    let patterns = [sum::<2>, sum::<4>, sum::<8>].map(|sum: fn(&[u64]) -> u64| {
-        best_seconds(REPEATS, || {
-            thread::scope(|scope| {
-                for words in buffer.chunks(words.div_ceil(threads)) {
-                    scope.spawn(move || black_box(sum(black_box(words))));
-                }
-            });
-        })
-    });
-    let seconds = patterns.into_iter().fold(f64::INFINITY, f64::min);
-    Ok(BUFFER_BYTES as f64 / seconds)
+    let patterns: [fn(&[u64]) -> u64; 3] = [sum::<2>, sum::<4>, sum::<8>];
+    let of_room = |room| {
+        move || {
+            let words = written(room);
+            move |repeat: usize| {
+                black_box(patterns[repeat % patterns.len()](black_box(words)));
+            }
+        }
+    };
+    let parts = buffer.spare_capacity_mut()[..words].chunks_mut(words.div_ceil(threads)).map(of_room).collect();
+    Ok(BUFFER_BYTES as f64 / best_seconds(REPEATS * patterns.len(), parts)?)
+}
+
+/// Written once, so that every page is real memory of its own and not the shared page of zeros; by the thread that reads it, whose
+/// processor then has it near.
+fn written(room: &mut [MaybeUninit<u64>]) -> &[u64] {
+    for word in room.iter_mut() {
+        word.write(1);
+    }
+    // SAFETY: all of them were written, and the borrow is taken over.
+    unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) }
 }
 
 /// The sum of `words`, read as `STREAMS` streams, with the widest vectors of this processor: the command is often built for an
