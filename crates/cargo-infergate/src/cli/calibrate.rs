@@ -323,8 +323,8 @@ impl<'a> Session<'a> {
         let (base, head) = (&self.builds[base], &self.builds[head]);
         self.run.exchange(base.clone(), head.clone());
         let drawn = self.draws_layouts() && base.path() == head.path();
-        let all = || Layouts { base: self.builds.to_vec(), head: self.builds.to_vec(), anchor: Vec::new() };
-        self.run.lay_out(|_| Ok(drawn.then(all)))?;
+        let halves = drawn.then(|| halves(self.calibration.gates.len(), self.builds));
+        self.run.lay_out(|_| Ok(halves))?;
         let layouts = self.run.receipt().layouts.clone();
         let clock = MonotonicClock::new();
         let start_ns = clock.now_ns();
@@ -349,7 +349,7 @@ impl<'a> Session<'a> {
 
     /// Whether a gate of this suite draws layouts where it can: one of benches does.
     fn draws_layouts(&self) -> bool {
-        self.builds.len() > 2 && self.calibration.cases.iter().any(|case| matches!(case.id, Case::Bench(_)))
+        self.builds.len() > 3 && self.calibration.cases.iter().any(|case| matches!(case.id, Case::Bench(_)))
     }
 
     /// A calibration that is cut short later is partial; until it ends, it may be.
@@ -358,6 +358,16 @@ impl<'a> Session<'a> {
         kept.keep(&self.calibration);
         self.calibration.partial = false;
     }
+}
+
+/// Half of the builds for each side: the layouts of two sides that do the same differ, too. Which, and in which order they are drawn, is
+/// another luck in each gate.
+fn halves(gate: usize, builds: &[WorkerFile]) -> Layouts {
+    let mut files = builds.to_vec();
+    fastrand::Rng::with_seed(gate as u64).shuffle(&mut files);
+    let head = files.split_off(files.len().div_ceil(2));
+    files.truncate(head.len());
+    Layouts { base: files, head, anchor: Vec::new() }
 }
 
 /// Cases that are not settled after `blocks`.

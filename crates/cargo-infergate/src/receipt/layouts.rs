@@ -31,6 +31,14 @@ pub struct BlockLayouts {
     pub anchor: Option<usize>,
 }
 
+impl LayoutFiles {
+    /// Builds of each side, of two sides that have none in common; `None` for others.
+    pub fn of_each_side(&self) -> Option<usize> {
+        let is_apart = self.base.iter().all(|hash| !self.head.contains(hash));
+        is_apart.then(|| self.base.len().min(self.head.len()))
+    }
+}
+
 /// Each hash is one, and each block names builds that are there.
 pub(super) fn validate_layouts(files: Option<&LayoutFiles>, blocks: &[BlockRecord]) -> Result<()> {
     let none = LayoutFiles::default();

@@ -131,16 +131,16 @@ fn an_anchor_is_laid_out_like_both_sides() {
 }
 
 #[test]
-fn a_calibration_of_benches_draws_from_all_builds_where_a_gate_would() {
+fn a_calibration_of_benches_draws_from_half_of_the_builds_a_side_where_a_gate_would() {
     for (sandbox, case, draws) in [(repository_of_a_bench(), "bench:long", true), (repository(), "decode/p8", false)] {
-        let mut process = sandbox.process(&["calibrate", "--model=m", "--threads=1", "--gates=2", "--layouts=2"]);
+        let mut process = sandbox.process(&["calibrate", "--model=m", "--threads=1", "--gates=2", "--layouts=3"]);
         process.args(["--power-blocks=0", "--out=c.json", "--cases", case]);
         assert_cmd::Command::from_std(process).assert().success();
         let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
         let [alone, apart] = &calibration.gates[..] else { panic!("two gates") };
-        // Of one file, or of all three in its place; then two of them.
-        let drawn = alone.layouts.as_ref().map(|files| (files.base.len(), files.base == files.head));
-        assert_eq!((drawn, alone.base_sha256.is_none()), (draws.then_some((3, true)), draws), "{case}");
+        // Of one file, or of two and two others in its place; then two of them.
+        let drawn = alone.layouts.as_ref().map(|files| (files.base.len(), files.of_each_side()));
+        assert_eq!((drawn, alone.base_sha256.is_none()), (draws.then_some((2, Some(2))), draws), "{case}");
         assert_eq!((apart.layouts.is_none(), apart.base_sha256 == apart.head_sha256), (true, false), "{case}");
     }
 }

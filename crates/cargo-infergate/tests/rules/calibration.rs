@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::gate::paired::{Compared, layout_spread, sides, summarise};
-use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Share, output_sha256};
+use cargo_infergate::gate::paired::{Compared, layout_spread, own_errors, sides, summarise};
+use cargo_infergate::receipt::{
+    CALIBRATION_SCHEMA, Calibration, LayoutFiles, Note, PairedReceipt, Share, output_sha256, read,
+};
 use infergate::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::{clopper_pearson, normal, pooled_std};
@@ -69,6 +71,38 @@ fn a_calibration_counts_its_gates_by_kind() {
     // Whole blocks: eight before the quiet case passed, and three.
     assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));
     assert!(summary.power.is_empty());
+}
+
+/// Layouts of two sides differ for a whole gate, by the more the fewer are drawn.
+#[test]
+fn errors_are_quoted_of_gates_that_drew_no_more_layouts_of_two_sides() {
+    let mut calibration = calibration(&[(false, 0.0); 2], 0);
+    let hashes = |from: u8| (from..from + 5).map(|at| format!("{at:064x}")).collect::<Vec<String>>();
+    let halves = LayoutFiles { base: hashes(0), head: hashes(5), anchor: Vec::new() };
+    calibration.gates.iter_mut().for_each(|gate| gate.layouts = Some(halves.clone()));
+    let mut receipt = golden();
+    (receipt.tool, receipt.cases) = (calibration.tool.clone(), calibration.cases.clone());
+    receipt.blocks.clear();
+    let mut quoted = |calibration: &Calibration, drawn: u8| {
+        let [base, head] = ['b', 'c'].map(|build| vec![build.to_string().repeat(64); drawn.into()]);
+        receipt.layouts = Some(LayoutFiles { base, head, anchor: Vec::new() });
+        own_errors(Some(calibration), &receipt)
+    };
+    for drawn in [5, 13] {
+        assert!(matches!(quoted(&calibration, drawn), Note::OwnErrors { gates: 2, regressed: 0, .. }), "{drawn}");
+    }
+    let too_few = quoted(&calibration, 4);
+    assert!(matches!(&too_few, Note::OwnErrorsUnknown { why } if why.contains("drew 4 layouts a side")), "{too_few:?}");
+    // As calibrations once were: what differs between the sides was left out.
+    let same = LayoutFiles { head: hashes(0), ..halves };
+    calibration.gates.iter_mut().for_each(|gate| gate.layouts = Some(same.clone()));
+    assert!(matches!(quoted(&calibration, 13), Note::OwnErrorsUnknown { .. }));
+}
+
+/// A paired receipt, to be changed.
+fn golden() -> PairedReceipt {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/paired-1.json");
+    read(path.as_ref()).expect("a golden file")
 }
 
 #[test]

@@ -4,7 +4,7 @@ use infergate_core::case::Case;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
-use crate::receipt::{Calibration, Note, Outcome, PairedCase, PairedReceipt};
+use crate::receipt::{Calibration, CalibrationGate, LayoutFiles, Note, Outcome, PairedCase, PairedReceipt};
 use infergate_core::stats::sample_std;
 
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
@@ -22,7 +22,23 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
         return unknown(&why);
     }
     let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
-    let ends = of_kind(calibration, kind).map(|gate| ended(&receipt.cases, gate));
+    // What the layouts of two sides still differ by is an error of the whole gate, and the larger the fewer each has.
+    let drawn = receipt.layouts.as_ref().map(|layouts| layouts.base.len().min(layouts.head.len()));
+    let errs_no_less = |gate: &&CalibrationGate| {
+        drawn.is_none_or(|drawn| {
+            let calibrated = gate.layouts.as_ref().and_then(LayoutFiles::of_each_side);
+            calibrated.is_some_and(|calibrated| calibrated <= drawn)
+        })
+    };
+    if let Some(drawn) = drawn
+        && of_kind(calibration, kind).next().is_some()
+        && !of_kind(calibration, kind).any(|gate| errs_no_less(&gate))
+    {
+        return unknown(&format!(
+            "this gate drew {drawn} layouts a side, and those of its calibration drew more, or both sides from the same"
+        ));
+    }
+    let ends = of_kind(calibration, kind).filter(errs_no_less).map(|gate| ended(&receipt.cases, gate));
     let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
     if settled.is_empty() {
         return unknown("no settled gate between two builds that do the same is in its calibration");

@@ -44,7 +44,7 @@ type Rows = Vec<Vec<Cell>>;
 
 /// What is drawn from, and how it is judged.
 struct Pool {
-    /// Gates of one file, or such that draw layouts where a gate does; gates between builds, where it does not.
+    /// Gates of one file; gates between builds, or between layouts of two sides where a gate draws them.
     kinds: [Vec<Rows>; 2],
     cases: Vec<Judged>,
 }
@@ -72,7 +72,7 @@ impl Pool {
         let rows = |gate: &CalibrationGate| gate.blocks.iter().filter_map(row).collect::<Rows>();
         let kind = |kind| of_kind(calibration, kind).map(rows).filter(|rows| !rows.is_empty()).collect();
         let kinds = match is_drawn(calibration) {
-            true => [kind(Kind::Drawn), Vec::new()],
+            true => [Vec::new(), kind(Kind::Drawn)],
             false => [kind(Kind::SameFile), kind(Kind::TwoBuilds)],
         };
         let judged = |(case, noise): (&PairedCase, crate::receipt::Noise)| {
