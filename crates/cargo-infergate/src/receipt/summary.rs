@@ -81,7 +81,7 @@ pub struct FalseAlarms {
     pub separate_builds: LiveGates,
     /// Gates whose blocks draw one of several layouts of each side, as a gate of such cases does.
     pub drawn_layouts: LiveGates,
-    /// `None` below 12 rows.
+    /// `None` below 12 rows, and where the limit of a case follows what its blocks vary by.
     pub resampled: Option<Resampled>,
 }
 
@@ -93,7 +93,7 @@ pub struct Summary {
     /// How often the gate is wrong.
     #[serde(flatten)]
     pub false_alarms: FalseAlarms,
-    /// How small a slowdown of each case is found. Empty below 12 rows.
+    /// How small a slowdown of each case is found. Empty where nothing is resampled.
     pub power: Vec<Power>,
     /// What was injected and what was measured of it, by slowdown, then case.
     pub found: Vec<Found>,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::terminal;
 use super::units::{self, MISSING, fine};
-use crate::gate::paired::POWER_ASKED;
+use crate::gate::paired::{POWER_ASKED, limits_follow_noise};
 use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
@@ -16,6 +16,9 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     text += &layout(summary);
     text += &power(summary);
     text += &found(summary);
+    if limits_follow_noise(calibration) {
+        text += "\nnot resampled, and no power: the limit of a bench follows what the blocks of its gate vary by; --threshold sets one\n";
+    }
     if calibration.partial {
         let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::gate::paired::{Compared, layout_spread, own_errors, sides, summarise};
+use cargo_infergate::gate::paired::{Compared, false_alarms, layout_spread, own_errors, sides, summarise};
 use cargo_infergate::receipt::{
     CALIBRATION_SCHEMA, Calibration, LayoutFiles, Note, PairedReceipt, Share, output_sha256, read,
 };
@@ -71,6 +71,21 @@ fn a_calibration_counts_its_gates_by_kind() {
     // Whole blocks: eight before the quiet case passed, and three.
     assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));
     assert!(summary.power.is_empty());
+}
+
+/// Drawn blocks are of several gates, and the limit of a bench would follow what those vary by together.
+#[test]
+fn nothing_is_resampled_where_limits_follow_noise() {
+    let mut calibration = calibration(&[(true, 0.0); 3], 0);
+    // That of an engine's case is fixed by the pilot.
+    calibration.cases[0].threshold_by_noise = true;
+    assert!(false_alarms(&calibration).resampled.is_some());
+    let bench = "bench:fib/20".parse().expect("a bench");
+    calibration.cases[0].id = bench;
+    calibration.gates.iter_mut().flat_map(|gate| &mut gate.blocks).for_each(|block| block.cases[0].id = bench);
+    let summary = summarise(&calibration);
+    assert!(summary.false_alarms.resampled.is_none() && summary.power.is_empty());
+    assert_eq!(summary.false_alarms.separate_builds.gates, 3);
 }
 
 /// Layouts of two sides differ for a whole gate, by the more the fewer are drawn.

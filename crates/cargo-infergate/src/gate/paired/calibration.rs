@@ -12,6 +12,7 @@ pub use quoted::own_errors;
 
 use infergate_core::case::Case;
 
+use super::limits::follows_noise;
 use super::looks::{LEVEL, Series, settled};
 use super::mean::{block_mean_difference, mean_test};
 use super::verdict::{block_difference, series};
@@ -54,6 +55,11 @@ pub fn judged_cases(calibration: &Calibration) -> Vec<PairedCase> {
         PairedCase { mean: Some(case.mean.unwrap_or_else(of_blocks)), ..case.clone() }
     };
     calibration.cases.iter().map(with_mean).collect()
+}
+
+/// Whether the limit of one of its cases follows what its blocks vary by.
+pub fn limits_follow_noise(calibration: &Calibration) -> bool {
+    calibration.cases.iter().any(|case| case.timed && follows_noise(case))
 }
 
 /// The level of all looks together, over the whole suite: 0.01.

@@ -4,7 +4,7 @@ use infergate_core::case::Case;
 
 use super::{
     Kind, all_pass, all_settled, any_regressed, block_difference, block_mean_difference, block_noise, is_drawn,
-    judged_cases, of_kind, seconds,
+    judged_cases, limits_follow_noise, of_kind, seconds,
 };
 use crate::gate::paired::looks::{MAX_BLOCKS, Series, settled};
 use crate::gate::paired::power::POWER_ASKED;
@@ -58,7 +58,11 @@ struct Judged {
 }
 
 impl Pool {
+    /// `None` for too few blocks, and where limits follow noise: those of drawn blocks would not be those of a gate.
     fn new(calibration: &Calibration) -> Option<Self> {
+        if limits_follow_noise(calibration) {
+            return None;
+        }
         let timed: Vec<PairedCase> = judged_cases(calibration).into_iter().filter(|case| case.timed).collect();
         let ids: Vec<Case> = timed.iter().map(|case| case.id).collect();
         let row = |block: &BlockRecord| -> Option<Vec<Cell>> {
