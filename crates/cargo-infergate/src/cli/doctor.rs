@@ -9,7 +9,7 @@ use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Written};
 use super::{calibrate, output};
 use crate::config::Config;
-use crate::gate::paired::{Known, MAX_BLOCKS, QUIET_THRESHOLD, block_noise, known, smallest_slowdown};
+use crate::gate::paired::{block_noise, smallest_called};
 use crate::gate::{days_ns, spread_days, stored_limit};
 use crate::machine::{self, doctor};
 use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
@@ -51,16 +51,12 @@ fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
     for path in flags::json_files(&calibrate::folder(config, class))? {
         let calibration = read::<Calibration>(&path)?;
-        let (noise, known) = (block_noise(&calibration), known(&calibration));
-        let smallest = |case| {
-            let Known { std, layout_std, .. } = known.get(case)?;
-            smallest_slowdown(QUIET_THRESHOLD.ln(), *std, layout_std.unwrap_or(0.0), MAX_BLOCKS, noise.len())
-        };
-        sight.extend(noise.iter().map(|noise| PairedSight {
+        let smallest = smallest_called(&calibration, config.threshold, config.layouts);
+        sight.extend(block_noise(&calibration).iter().zip(smallest).map(|(noise, ratio)| PairedSight {
             calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: noise.case.to_string(),
             std: noise.std,
-            ratio: smallest(&noise.case),
+            ratio,
         }));
     }
     Ok(sight)

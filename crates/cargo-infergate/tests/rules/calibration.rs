@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::gate::paired::{Compared, false_alarms, layout_spread, own_errors, sides, summarise};
+use cargo_infergate::gate::paired::{
+    Compared, false_alarms, layout_spread, own_errors, sides, smallest_called, summarise,
+};
 use cargo_infergate::receipt::{
     CALIBRATION_SCHEMA, Calibration, LayoutFiles, Note, PairedReceipt, Share, output_sha256, read,
 };
@@ -86,6 +88,22 @@ fn nothing_is_resampled_where_limits_follow_noise() {
     let summary = summarise(&calibration);
     assert!(summary.false_alarms.resampled.is_none() && summary.power.is_empty());
     assert_eq!(summary.false_alarms.separate_builds.gates, 3);
+}
+
+/// `doctor` promises what a gate by these settings holds to.
+#[test]
+fn what_a_gate_calls_goes_by_its_limit_and_its_layouts() {
+    let calibration = calibration(&[(true, 0.0); 3], 0);
+    let smallest = |threshold, layouts| -> Vec<f64> {
+        smallest_called(&calibration, threshold, layouts).into_iter().map(|ratio| ratio.expect("called")).collect()
+    };
+    assert!(smallest(None, None).iter().all(|ratio| (1.02..1.04).contains(ratio)), "{:?}", smallest(None, None));
+    assert!(smallest(Some(1.10), None).iter().all(|ratio| (1.10..1.12).contains(ratio)));
+    // Five gates between builds whose prefill differs by 0.3 %: by two builds alone little is known of others.
+    let differing = [0.003, -0.003, 0.003, -0.003, 0.003].map(|ln| (true, ln));
+    let calibration = self::calibration(&differing, 0);
+    let prefill = |layouts| smallest_called(&calibration, None, Some(layouts))[0].expect("called");
+    assert!(prefill(1) > prefill(16) + 0.03, "{} and {}", prefill(1), prefill(16));
 }
 
 /// Layouts of two sides differ for a whole gate, by the more the fewer are drawn.

@@ -12,9 +12,11 @@ pub use quoted::own_errors;
 
 use infergate_core::case::Case;
 
-use super::limits::follows_noise;
-use super::looks::{LEVEL, Series, settled};
+use super::layouts::{layouts_wanted, unknown_tau};
+use super::limits::{follows_noise, median_threshold, threshold_expected};
+use super::looks::{LEVEL, MAX_BLOCKS, Series, settled};
 use super::mean::{block_mean_difference, mean_test};
+use super::power::smallest_slowdown;
 use super::verdict::{block_difference, series};
 use crate::receipt::{
     BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
@@ -55,6 +57,30 @@ pub fn judged_cases(calibration: &Calibration) -> Vec<PairedCase> {
         PairedCase { mean: Some(case.mean.unwrap_or_else(of_blocks)), ..case.clone() }
     };
     calibration.cases.iter().map(with_mean).collect()
+}
+
+/// The smallest slowdown of each timed case that a gate here calls, as a ratio: by the limit `threshold` or the one that its noise allows,
+/// with `layouts` builds a side or as many as such a gate draws. `None` where no slowdown up to a doubling is called.
+pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>, layouts: Option<usize>) -> Vec<Option<f64>> {
+    let known = known(calibration);
+    let as_gated = |case: PairedCase| {
+        let expected_std = known.get(&case.id).map(|known| known.std);
+        let limit = median_threshold(threshold, expected_std);
+        PairedCase { expected_std, threshold: limit, threshold_by_noise: threshold.is_none(), ..case }
+    };
+    let cases: Vec<PairedCase> = calibration.cases.iter().filter(|case| case.timed).cloned().map(as_gated).collect();
+    let of_layouts = |case: &PairedCase| {
+        let limit = case.threshold.ln();
+        let tau = layout_of(calibration, case.id).map(|layout| layout.tau);
+        (limit, tau.unwrap_or_else(|| unknown_tau(case.id, limit)))
+    };
+    let layouts = layouts.unwrap_or_else(|| layouts_wanted(cases.iter().map(of_layouts)));
+    let smallest = |case: &PairedCase| {
+        let Known { std, layout_std, .. } = *known.get(&case.id)?;
+        let left = layout_std.unwrap_or(0.0) / (layouts as f64).sqrt();
+        smallest_slowdown(threshold_expected(case).ln(), std, left, MAX_BLOCKS, cases.len())
+    };
+    cases.iter().map(smallest).collect()
 }
 
 /// Whether the limit of one of its cases follows what its blocks vary by.
