@@ -8,7 +8,7 @@ use infergate_core::case::{Phase, select};
 use infergate_core::stats::{mean, median, median_error, robust_std, sample_std, student_t_upper_tail};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
-pub const QUIET_THRESHOLD: f64 = 1.02;
+const QUIET_THRESHOLD: f64 = 1.02;
 const NOISY_THRESHOLD: f64 = 1.03;
 /// Blocks that vary more than this get the wider threshold.
 const QUIET_STD: f64 = 0.02;
