@@ -141,7 +141,10 @@ pub fn ensure_in_package(folder: &Path) -> Result<()> {
 fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
     let usable = words(found.iter().filter(|one| one.lacks.is_none()));
     let lacking = words(found.iter().filter(|one| one.lacks.is_some()));
+    let is_asked = |one: &&Found| one.lacks.is_some() && WildMatch::new(pattern).matches(&one.bench.target);
+    let named = if is_list { words(found.iter().filter(is_asked)) } else { String::new() };
     let there = match (usable.is_empty(), lacking.is_empty()) {
+        _ if !named.is_empty() => format!("there is {named}"),
         (false, _) => format!("there are {usable}"),
         (true, false) => format!("there is {lacking}"),
         (true, true) => "there is none here".to_owned(),
