@@ -331,7 +331,7 @@ impl Worker {
 
     /// One user and one request of a scenario, whose prompt is that of the level `number`.
     fn level(&self, loaded: &Loading, scenario: usize, number: u64) -> Result<LevelPlan> {
-        let seed = if number == PREPARED { 0 } else { loaded.seed };
+        let seed = if number >= PREPARED - REPEATED_PROMPTS { 0 } else { loaded.seed };
         Ok(LevelPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
