@@ -233,7 +233,7 @@ def gate(folder, crate, arguments, verdict, explain):
     """One gate against the commit `gated`. Gives the seconds it took and what it said of each bench."""
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0",
-               "--threshold", "2%", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base"]
+               "--threshold", "2%", "--json", verdict, "--no-wait", "--base-folder", folder.parent / f"{folder.name}-base"]
     command += ["--cases", crate["cases"]] if "cases" in crate else []
     command += ["--layouts", str(arguments.layouts)] if arguments.layouts else []
     command += [f"--explain={case}" for case in explain]
@@ -295,7 +295,7 @@ def one(place, name, crate, kind, number, arguments):
         sum(not names for names in found["named"].values())
     wrong = [bench for bench in found["regressed"] if not any(reaches(pattern, bench) for pattern in reached)]
     hit = [bench for bench in found["regressed"] if bench not in wrong]
-    del found["named"]
+    found["first"] = {case: names[0]["name"] if names else None for case, names in found.pop("named").items()}
     return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "layouts": arguments.layouts,
             **found, "found": bool(hit), "beside": wrong}
 

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -202,6 +203,49 @@ fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert_eq!((receipt.servers, receipt.blocks.len()), (Some(2), 1), "{}", stdout(&said));
     assert!(stdout(&said).contains("verdict: invalid (exit 3)"), "{}", stdout(&said));
+}
+
+/// A server whose answer is made of the prompt.
+fn that_says_the_prompt() -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let send = |connection: TcpStream| {
+        let mut connection = BufReader::new(connection);
+        while let Some(body) = body(&mut connection) {
+            let words = (0..4).map(|at| {
+                let mut hasher = DefaultHasher::new();
+                (&body, at).hash(&mut hasher);
+                piece(&format!("{:x} ", hasher.finish()))
+            });
+            let events = words.collect::<String>() + "data: [DONE]\n\n";
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n",
+                events.len()
+            );
+            connection.get_mut().write_all((head + &events).as_bytes()).ok()?;
+        }
+        Some(())
+    };
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            std::thread::spawn(move || send(connection));
+        }
+    });
+    format!("http://{address}")
+}
+
+/// Servers that run already are asked the same prompts, those that windows repeat among them.
+#[test]
+fn equal_servers_that_run_already_say_the_same_under_load() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (that_says_the_prompt(), that_says_the_prompt());
+    let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
+    let more = ["--users=3", "--server-window-s=0.3", "--quick", "--out=paired.json"];
+    let said = sandbox.run(&[&["gate", &urls[0], &urls[1]], &more[..]].concat());
+    assert!(!stdout(&said).contains("output changed"), "{}", stdout(&said));
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let mut answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
+    assert!(answers.all(|seen| seen.repeated > 0 && seen.changed == 0), "{}", stdout(&said));
 }
 
 #[test]
