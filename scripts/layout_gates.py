@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gates of commits that only move code, and of commits that are 3 to 6 % slower, in eight crates.
+"""Gates of commits that only move code, and of commits that are 3 to 6 % slower, in nine crates.
 
     python3 scripts/layout_gates.py --command PATH                         # everything: 100 gates, some hours
     python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2
@@ -78,6 +78,10 @@ CRATES = {
     "base64": {"version": "0.22.1", "bench": "benchmarks", "cases": "*_small_input/*_slice/500,*_small_input/*_slice/3072", "slower": [
         ("encode", "src/engine/general_purpose/mod.rs", "    fn internal_encode(&self, input: &[u8], output: &mut [u8]) -> usize {\n",
          "let _ = core::hint::black_box(self.internal_encode(core::hint::black_box(input), output));", ["encode_small_input/*"], "internal_encode"),
+    ]},
+    "safetensors": {"version": "0.8.0", "bench": "benchmark", "cases": "Deserialize*", "slower": [
+        ("deserialize", "src/tensor.rs", "    pub fn deserialize(buffer: &'data [u8]) -> Result<Self, SafeTensorError> {\n",
+         "core::hint::black_box(Self::deserialize(core::hint::black_box(buffer)).is_ok());", ["Deserialize 10_MB"], "deserialize|read_metadata"),
     ]},
     # Its own benches of kernels: rows of quantized weights, whose code it has without vector instructions.
     "candle-core": {"version": "0.11.1", "bench": "bench_main", "cases": "cpu_qmatmul_Q5_1/iter,cpu_qmatmul_Q4_1/iter,cpu_affine_f32/iter", "slower": [
