@@ -3,7 +3,7 @@
 //! `cargo run --example leaky_engine` lists them.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +17,7 @@ use infergate_core::worker::WORKER_ARGUMENT;
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
 
 const KIB: usize = 1024;
-/// Starts of the repeated prompt before the first run that counts: prepared twice, looked at once, warmed up five times.
+/// Starts of prompts of this length before the first run that counts: prepared twice, looked at once, warmed up five times.
 const BEFORE: usize = 8;
 
 thread_local! {
@@ -62,6 +62,10 @@ const CONTROLS: &[Control] = &[
         kept.push_if(run < 76, 3000);
         Ok(())
     }),
+    ("prompts", "keeps each prompt that it was not asked before", |kept, _| {
+        kept.prompts.insert(kept.prompt.clone());
+        Ok(())
+    }),
     (
         "cache-at-random",
         "a cache of 5,000 entries of 64 bytes, of which 50 a run are asked for at random",
@@ -86,6 +90,9 @@ const CONTROLS: &[Control] = &[
 struct Kept {
     buffers: Vec<Box<[u8]>>,
     entries: HashMap<usize, Box<[u8]>>,
+    prompts: HashSet<Vec<TokenId>>,
+    /// What is asked now.
+    prompt: Vec<TokenId>,
 }
 
 impl Kept {
@@ -146,6 +153,7 @@ impl Engine for Leaky {
         // Shorter prompts are counted cases, not runs.
         if prompt.len() == 128 {
             self.starts += 1;
+            prompt.clone_into(&mut self.kept.prompt);
             if self.starts > BEFORE {
                 (self.control.2)(&mut self.kept, self.starts - BEFORE - 1)?;
             }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::allocator::{Heap, heap, own_peak_bytes, reset_peak, uncounted_so_far};
 use super::{sample, sites};
-use crate::engine::Engine;
+use crate::engine::{Engine, TokenId};
 use crate::measure::{Prepared, ensure_same_output};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::resident;
@@ -19,20 +19,42 @@ const STILL_LOOKS: usize = 20;
 /// Looks at a heap that is never still, because a thread of the engine's own goes on.
 const MOST_LOOKS: usize = 1000;
 
+/// Each tenth run asks the prompt whose output is known. What is kept for each new prompt shows in the others.
+const RUNS_BETWEEN_KNOWN: u64 = 10;
+
 /// This file, as the compiler names it: where a run's stack begins.
 pub(super) const FILE: &str = file!();
 
-/// One whole run of `prepared`, its output compared.
+/// One whole run of `prepared`, the `run`-th from 0. Each tenth asks its prompt, and the output is compared; the others ask a prompt
+/// of the same length that no other run asks.
 ///
 /// # Errors
 /// When the engine fails, or says something else than when it was prepared.
-pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<()> {
+pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared, run: u64) -> Result<()> {
+    let new = (run % RUNS_BETWEEN_KNOWN != 0).then(|| new_prompt(&prepared.prompt, run));
     let mut ids = Vec::with_capacity(prepared.case.output_tokens());
-    ids.push(engine.start(&prepared.prompt)?);
+    ids.push(engine.start(new.as_deref().unwrap_or(&prepared.prompt))?);
     while ids.len() < prepared.case.output_tokens() {
         ids.push(engine.next()?);
     }
-    ensure_same_output(prepared, &ids)
+    if new.is_none() { ensure_same_output(prepared, &ids) } else { Ok(()) }
+}
+
+/// `prompt` with its first tokens exchanged for others that are in it, so that none is a special one: `run` in digits of as many
+/// values as it has different tokens. A prompt that repeats one token stays what it is.
+fn new_prompt(prompt: &[TokenId], run: u64) -> Vec<TokenId> {
+    let mut known = prompt.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    let values = known.len() as u64;
+    let mut left = run;
+    let exchange = |id: &TokenId| {
+        let at = known.partition_point(|other| other < id) as u64;
+        let other = known[((at + left % values) % values) as usize];
+        left /= values;
+        other
+    };
+    prompt.iter().map(exchange).collect()
 }
 
 /// The memory now, and the peaks since this was asked last.
@@ -196,14 +218,15 @@ pub fn inference(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Inferen
     })
 }
 
-/// Runs `prepared` another `runs` + 1 times with every call stack kept, and names the places of what outlives its run.
+/// Runs `prepared` another `runs` + 1 times with every call stack kept, and names the places of what outlives its run. `first_run` is
+/// the first of them for [`run_once`].
 ///
 /// # Errors
 /// As [`run_once`].
-pub fn locate(engine: &mut dyn Engine, prepared: &Prepared, runs: usize) -> Result<Vec<LeakSite>> {
+pub fn locate(engine: &mut dyn Engine, prepared: &Prepared, first_run: u64, runs: usize) -> Result<Vec<LeakSite>> {
     for run in 0..=runs {
         sites::begin_run(run);
-        if let Err(error) = run_once(engine, prepared) {
+        if let Err(error) = run_once(engine, prepared, first_run.saturating_add(run as u64)) {
             sites::finish(0);
             return Err(error);
         }

@@ -48,6 +48,8 @@ struct LoadedEngine {
     /// Taken by the first `ttft`, which is the cold one.
     load_ns: Option<u64>,
     prepared: Vec<Prepared>,
+    /// Runs of the memory phase so far: each asks a prompt of its own.
+    runs: u64,
     /// Any request but for samples makes it start anew.
     sampler: Sampler,
 }
@@ -68,6 +70,7 @@ impl Measured for Worker<'_> {
             seed: request.seed,
             load_ns: Some(load_ns),
             prepared: Vec::new(),
+            runs: 0,
             sampler: Sampler::default(),
         });
         Ok(reply)
@@ -117,8 +120,10 @@ impl Measured for Worker<'_> {
 
     fn memory(&mut self, case: Option<Case>) -> Result<MemoryState> {
         if let Some(case) = case {
-            let (engine, prepared) = self.loaded()?.once_more(case)?;
-            memory::run_once(engine, prepared)?;
+            let loaded = self.loaded()?;
+            let run = loaded.begin_runs(1);
+            let (engine, prepared) = loaded.once_more(case)?;
+            memory::run_once(engine, prepared, run)?;
         }
         Ok(memory::state())
     }
@@ -134,8 +139,10 @@ impl Measured for Worker<'_> {
     }
 
     fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>> {
-        let (engine, prepared) = self.loaded()?.once_more(case)?;
-        memory::locate(engine, prepared, runs)
+        let loaded = self.loaded()?;
+        let first_run = loaded.begin_runs(runs.saturating_add(1));
+        let (engine, prepared) = loaded.once_more(case)?;
+        memory::locate(engine, prepared, first_run, runs)
     }
 
     fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>> {
@@ -196,6 +203,13 @@ impl LoadedEngine {
         self.prepared.retain(|known| known.case != case);
         self.prepared.push(prepared);
         self.prepared.last().context("just pushed")
+    }
+
+    /// The number of the first of `runs` further runs of the memory phase.
+    fn begin_runs(&mut self, runs: usize) -> u64 {
+        let first = self.runs;
+        self.runs = first.saturating_add(runs as u64);
+        first
     }
 
     /// The engine and a prepared case, for work that is not timed.

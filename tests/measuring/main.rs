@@ -3,6 +3,7 @@
 mod bench_flags;
 mod engine_contract;
 mod measure;
+mod memory_runs;
 mod numeric_crates;
 mod prompt;
 #[path = "../support/mod.rs"]

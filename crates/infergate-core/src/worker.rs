@@ -14,7 +14,7 @@
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known`, which its own have to be, it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
 //! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
-//! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it |
+//! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it, best of another prompt of its length: infergate's workers ask the known one in each tenth run |
 //! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`](crate::receipt::InferenceMemory) of a prepared case |
 //! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`](crate::receipt::CountedCase), of a prepared case, from a worker that counts its heap |
 //! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |

@@ -68,6 +68,11 @@ fn a_forgotten_tensor_is_called_and_located() {
     assert_heap_leak("tensor", 1024.0..=1400.0, "leaky_engine");
 }
 
+#[test]
+fn what_is_kept_for_each_prompt_is_called_and_located() {
+    assert_heap_leak("prompts", 400.0..=600.0, "examples/leaky_engine.rs:");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn mapped_memory_is_called_by_the_resident_set_alone() {
