@@ -34,6 +34,7 @@ const CONTROLS: &[Control] = &[
     ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
     ("mapped-8", "leaks 8 KiB of mapped memory a run", |_, _| map(8 * KIB)),
     ("mapped-16", "leaks 16 KiB of mapped memory a run", |_, _| map(16 * KIB)),
+    ("files", "opens a file in each run and never closes it", |_, _| open_file()),
     ("thread-local", "keeps 1 KiB a run in a thread-local", |_, _| {
         HISTORY.with_borrow_mut(|history| history.push(filled(KIB)));
         Ok(())
@@ -135,6 +136,19 @@ fn map(bytes: usize) -> Result<()> {
 #[cfg(not(unix))]
 fn map(_bytes: usize) -> Result<()> {
     anyhow::bail!("there are no anonymous maps on this system")
+}
+
+#[cfg(unix)]
+fn open_file() -> Result<()> {
+    use std::os::fd::IntoRawFd as _;
+    // One that nobody will ever close.
+    let _ = std::fs::File::open("/dev/null")?.into_raw_fd();
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn open_file() -> Result<()> {
+    anyhow::bail!("there are no file descriptors on this system")
 }
 
 struct Leaky {

@@ -123,10 +123,14 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
         let (name, column) = match finding.witness {
             Witness::Heap => ("heap", &memory.runs.live_bytes),
             Witness::Resident => ("resident set", &memory.runs.rss_bytes),
+            Witness::OpenFiles => ("open files", &memory.runs.open_files),
+            Witness::Threads => ("threads", &memory.runs.threads),
         };
+        let is_count = finding.count_per_run.is_some();
+        let show = |seen: u64| if is_count { seen.to_string() } else { size(seen as f64) };
         let ends = match asked(memory, column) {
             [first, .., last] => {
-                let (first, last) = (size(*first as f64), size(*last as f64));
+                let (first, last) = (show(*first), show(*last));
                 format!("{first} after the first run, {last} after the last: ")
             }
             _ => String::new(),

@@ -5,7 +5,7 @@ use infergate_core::memory::leak::{self, Finding};
 
 use crate::receipt::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
 
-/// The rows of both witnesses.
+/// A row of each witness.
 pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<VerdictRow> {
     leak::judge(record, policy).into_iter().map(|finding| row(record, finding)).collect()
 }
@@ -15,6 +15,7 @@ fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
         witness: finding.witness,
         runs: Some(record.runs.len()),
         slope_bytes: finding.per_run_bytes,
+        count_per_run: finding.count_per_run,
         floor_bytes: finding.floor_per_run_bytes,
         p_rising: finding.p_rising,
         smallest_leak_bytes: finding.smallest_leak_bytes,

@@ -299,13 +299,16 @@ pub struct TargetEvidence {
 /// Memory over many runs of one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryEvidence {
-    /// Whose growth it is: the heap's, as the worker's allocator counts it, or the resident set's.
+    /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
     pub witness: Witness,
     /// Runs that were followed after those that warm up; `null` in an older file.
     #[serde(default)]
     pub runs: Option<usize>,
     /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
     pub slope_bytes: Option<f64>,
+    /// Open files or threads: growth, so many a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count_per_run: Option<f64>,
     /// Resident set: growth from which on it counts, bytes a run.
     #[serde(default)]
     pub floor_bytes: Option<f64>,

@@ -132,7 +132,7 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
 pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
     let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict, false)));
     let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
-        Evidence::Memory(memory) if memory.slope_bytes.is_some() => Some((row, memory)),
+        Evidence::Memory(memory) if memory.slope_bytes.or(memory.count_per_run).is_some() => Some((row, memory)),
         _ => None,
     });
     for (at, (row, memory)) in memory.enumerate() {

@@ -32,10 +32,12 @@ fn add(sum: &mut MemorySample, one: &MemorySample) {
         (&mut sum.pss_bytes, one.pss_bytes),
         (&mut sum.anonymous_bytes, one.anonymous_bytes),
         (&mut sum.mapped_bytes, one.mapped_bytes),
+        (&mut sum.open_files, one.open_files),
+        (&mut sum.threads, one.threads),
     ];
     for (sum, one) in fields {
-        if let Some(bytes) = one {
-            *sum = Some(sum.unwrap_or(0).saturating_add(bytes));
+        if let Some(one) = one {
+            *sum = Some(sum.unwrap_or(0).saturating_add(one));
         }
     }
 }

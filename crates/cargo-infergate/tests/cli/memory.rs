@@ -89,6 +89,19 @@ fn mapped_memory_is_called_by_the_resident_set_alone() {
     assert_eq!((record.asked_runs, record.runs.len()), (100, 200), "confirmed by as many runs again");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_never_closed_are_called() {
+    let (sandbox, said, code) = follow("files", &[]);
+    assert_eq!(code, 1, "{said}");
+    let verdict = verdict(&sandbox);
+    assert_eq!(row(&verdict, Witness::Heap).0, Outcome::Pass, "{said}");
+    let (outcome, files) = row(&verdict, Witness::OpenFiles);
+    assert_eq!((outcome, files.count_per_run, files.slope_bytes), (Outcome::Leak, Some(1.0), None), "{said}");
+    assert!(said.contains("open files rise by 1 a run over 200 runs"), "{said}");
+    assert!(verdict.rows.iter().all(|row| !matches!(&row.evidence, Evidence::Memory(memory) if memory.witness == Witness::Threads)));
+}
+
 #[track_caller]
 fn assert_passes(control: &str) {
     let (sandbox, said, code) = follow(control, &[]);

@@ -5,6 +5,7 @@ mod anchor;
 mod bursts;
 mod channels;
 mod compare;
+mod counts;
 mod coverage;
 mod days;
 mod exact;

@@ -2,7 +2,8 @@
 //!
 //! Two witnesses. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
 //! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test and a floor.
-//! What rises for either is confirmed by as many runs again, because a cache that fills rises too.
+//! What rises for either is confirmed by as many runs again, because a cache that fills rises too. Open files and threads are
+//! counted as exactly as the heap, and are spoken of only where they leak.
 
 mod heap;
 mod resident;
@@ -16,11 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::size;
 use crate::case::Case;
 use crate::outcome::Outcome;
-use crate::receipt::MemoryRecord;
+use crate::receipt::{MemoryRecord, MemorySeries};
 
 /// Fewer runs are not judged: a quarter of them has to hold a whole period of a bounded cache.
 pub const MIN_RUNS: usize = 20;
 
+/// Open files and threads that rise by less a run are no leak: a pool grows now and then.
+const LEAST_COUNT_PER_RUN: f64 = 0.25;
 /// Growth in fewer runs is told as steps.
 const FEWEST_OF_A_TREND: usize = 6;
 
@@ -40,6 +43,10 @@ pub enum Witness {
     Heap,
     /// What the system says is resident.
     Resident,
+    /// How many files are open. Only where they leak.
+    OpenFiles,
+    /// How many threads there are. Only where they leak.
+    Threads,
 }
 
 /// What one witness says.
@@ -49,8 +56,10 @@ pub struct Finding {
     pub witness: Witness,
     /// Its decision.
     pub outcome: Outcome,
-    /// Growth, bytes a run; 0 for a heap that only moves.
+    /// Growth, bytes a run; 0 for a heap that only moves, `None` for what is no bytes.
     pub per_run_bytes: Option<f64>,
+    /// Open files or threads: growth, so many a run.
+    pub count_per_run: Option<f64>,
     /// Growth that counts, bytes a run: the resident set's floor.
     pub floor_per_run_bytes: Option<f64>,
     /// One-sided p of the resident set's trend.
@@ -75,16 +84,29 @@ pub fn confirmed_heap(record: &MemoryRecord) -> Option<HeapTrend> {
     heap_trend(live_bytes, record.asked_runs).filter(|_| rose)
 }
 
-/// Whether either witness rose over the runs asked for, so that as many again must tell a leak from a plateau.
+/// Whether any witness rose over the runs asked for, so that as many again must tell a leak from a plateau.
 pub fn needs_confirmation(record: &MemoryRecord) -> bool {
-    heap_rises(asked(record, &record.runs.live_bytes)) == Some(true)
+    let MemorySeries { live_bytes, open_files, threads, .. } = &record.runs;
+    [live_bytes, open_files, threads].iter().any(|column| heap_rises(asked(record, column)) == Some(true))
         || resident_trend(asked(record, &record.runs.rss_bytes)).is_some_and(|resident| resident.rises())
 }
 
-/// What both witnesses say.
+/// What the heap and the resident set say, and open files and threads where they leak.
 pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<Finding> {
     let findings = [heap_finding(record), resident_finding(record, policy)];
-    findings.into_iter().map(|finding| at_best(record, finding)).collect()
+    let counted = [
+        count_finding(record, Witness::OpenFiles, "open files rise", &record.runs.open_files),
+        count_finding(record, Witness::Threads, "threads rise", &record.runs.threads),
+    ];
+    findings.into_iter().chain(counted.into_iter().flatten()).map(|finding| at_best(record, finding)).collect()
+}
+
+/// The heap's rule on what is counted one by one; `None` where it is no leak.
+fn count_finding(record: &MemoryRecord, witness: Witness, what: &str, column: &[u64]) -> Option<Finding> {
+    let trend = heap_trend(column, record.asked_runs)?;
+    let leaks = trend.growth == HeapGrowth::Leak && trend.per_run >= LEAST_COUNT_PER_RUN;
+    let note = Some(format!("{what} by {} a run", plain(trend.per_run)));
+    leaks.then(|| Finding { count_per_run: Some(trend.per_run), ..finding(witness, Outcome::Leak, note) })
 }
 
 /// The runs the verdict is reached by, the confirmation left out.
@@ -117,6 +139,7 @@ fn finding(witness: Witness, outcome: Outcome, note: Option<String>) -> Finding 
         witness,
         outcome,
         per_run_bytes: None,
+        count_per_run: None,
         floor_per_run_bytes: None,
         p_rising: None,
         smallest_leak_bytes: None,

@@ -1,4 +1,4 @@
-//! What the operating system says of a process's memory.
+//! What the operating system says of a process's memory, open files and threads.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use crate::receipt::MemorySample;
 /// Where Linux describes this process.
 pub const SELF: &str = "/proc/self";
 
-/// What Linux says of the process that the folder `proc` describes, its heap left out; `None` where it says nothing.
+/// What Linux says of the process that the folder `proc` describes, its heap left out; `None` where it says nothing. A process that
+/// looks at itself has one more file open meanwhile.
 pub fn of_process(proc: &Path) -> MemorySample {
     let rollup = fs::read_to_string(proc.join("smaps_rollup")).unwrap_or_default();
     let (rss_bytes, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
@@ -20,7 +21,13 @@ pub fn of_process(proc: &Path) -> MemorySample {
         pss_bytes: kib_field(&rollup, "Pss:"),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
+        open_files: entries(&proc.join("fd")),
+        threads: entries(&proc.join("task")),
     }
+}
+
+fn entries(folder: &Path) -> Option<u64> {
+    Some(fs::read_dir(folder).ok()?.count() as u64)
 }
 
 /// One sentence for each thing that is `None` in `sample`, or as the peak, and should not be.

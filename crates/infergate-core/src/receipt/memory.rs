@@ -82,7 +82,7 @@ pub struct MemoryRecord {
     pub sites: Vec<LeakSite>,
 }
 
-/// Memory of the process at one moment, bytes. `null`: not known here.
+/// Memory of the process at one moment, bytes, and what else it holds. `null`: not known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemorySample {
@@ -104,6 +104,12 @@ pub struct MemorySample {
     /// Resident and backed by a file: mapped weights, the program itself. Linux only.
     #[serde(default)]
     pub mapped_bytes: Option<u64>,
+    /// Open file descriptors. Linux only.
+    #[serde(default)]
+    pub open_files: Option<u64>,
+    /// Threads. Linux only.
+    #[serde(default)]
+    pub threads: Option<u64>,
 }
 
 /// Memory around the load of the model.
@@ -144,7 +150,7 @@ pub struct InferenceMemory {
     pub decode_growth_bytes: Option<i64>,
 }
 
-/// One column per kind of memory, one entry per run. A column is empty where the system does not say.
+/// One column per kind of memory, and of what else a process holds, one entry per run. A column is empty where the system does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemorySeries {
@@ -163,6 +169,12 @@ pub struct MemorySeries {
     /// As in [`MemorySample`].
     #[serde(default)]
     pub anonymous_bytes: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub open_files: Vec<u64>,
+    /// As in [`MemorySample`].
+    #[serde(default)]
+    pub threads: Vec<u64>,
 }
 
 impl MemorySeries {
@@ -175,6 +187,8 @@ impl MemorySeries {
             (&mut self.rss_bytes, sample.rss_bytes),
             (&mut self.pss_bytes, sample.pss_bytes),
             (&mut self.anonymous_bytes, sample.anonymous_bytes),
+            (&mut self.open_files, sample.open_files),
+            (&mut self.threads, sample.threads),
         ];
         for (column, value) in columns {
             match value {
@@ -194,8 +208,9 @@ impl MemorySeries {
         self.len() == 0
     }
 
-    fn columns(&self) -> [&Vec<u64>; 5] {
-        [&self.live_bytes, &self.live_blocks, &self.rss_bytes, &self.pss_bytes, &self.anonymous_bytes]
+    fn columns(&self) -> [&Vec<u64>; 7] {
+        let Self { live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, open_files, threads } = self;
+        [live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, open_files, threads]
     }
 }
 
@@ -287,8 +302,9 @@ impl MemoryRecord {
     /// Every size beside the runs; a change without its sign.
     fn sizes(&self) -> impl Iterator<Item = u64> {
         let sample = |sample: &MemorySample| {
-            let MemorySample { live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, mapped_bytes } = *sample;
-            [live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, mapped_bytes]
+            let MemorySample { live_bytes, live_blocks, rss_bytes, pss_bytes, .. } = *sample;
+            let MemorySample { anonymous_bytes, mapped_bytes, open_files, threads, .. } = *sample;
+            [live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, mapped_bytes, open_files, threads]
         };
         let load = [self.load.peak_rss_bytes, self.load.peak_live_bytes];
         let inference = self.inference.unwrap_or_default();

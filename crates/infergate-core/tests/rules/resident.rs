@@ -11,6 +11,7 @@ fn without_proc_what_is_missing_is_said() {
     let seen = of_process(nowhere);
     assert_eq!(seen.rss_bytes, None);
     assert_eq!((seen.pss_bytes, seen.anonymous_bytes, seen.mapped_bytes), (None, None, None));
+    assert_eq!((seen.open_files, seen.threads), (None, None));
     let said = missing(&seen, peak_rss_bytes(nowhere)).join("; ");
     // This test program does not count its heap.
     for thing in
@@ -44,6 +45,8 @@ fn the_files_of_proc_are_read_in_kib() {
 fn linux_says_everything_of_a_process() {
     let proc_self = Path::new(SELF);
     let (seen, peak) = (of_process(proc_self), peak_rss_bytes(proc_self));
+    // Standard input, output and errors, and the folder that is read; tests run in threads.
+    assert!(seen.open_files >= Some(4) && seen.threads >= Some(1), "{seen:?}");
     assert!(missing(&seen, peak).iter().all(|thing| thing.contains("heap")), "{seen:?} {peak:?}");
     assert!(peak >= seen.pss_bytes, "{seen:?} {peak:?}");
 }

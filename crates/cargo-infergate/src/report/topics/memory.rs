@@ -14,6 +14,7 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{
     Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
+use crate::report::units;
 use crate::report::words::{self, look::MAX_PLACE_CHARS};
 
 /// Blocks of a series drawn in a line of text.
@@ -61,11 +62,16 @@ pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
 }
 
 fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
-    let slope = memory.slope_bytes.filter(|_| matches!(row.outcome, Outcome::Leak | Outcome::Growth))?;
-    let what = match memory.witness {
-        Witness::Heap => "the live heap",
-        Witness::Resident => "the resident set",
-    };
+    if !matches!(row.outcome, Outcome::Leak | Outcome::Growth) {
+        return None;
+    }
+    if let Some(count) = memory.count_per_run {
+        let what = words::witness(memory.witness);
+        let said = format!("{}: {what} rise by {} a run", row.subject, units::number(count));
+        return Some(Finding::of(Tone::Bad, said, &[(format!("{what} of {}", row.subject), count, Unit::Count)]));
+    }
+    let slope = memory.slope_bytes?;
+    let what = if memory.witness == Witness::Heap { "the live heap" } else { "the resident set" };
     let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
     let place =
         place.map_or_else(String::new, |place| format!(", allocated in {}", printable_within(place, MAX_PLACE_CHARS)));
@@ -275,6 +281,8 @@ fn column(record: &MemoryRecord, witness: Witness) -> &[u64] {
     match witness {
         Witness::Heap => &record.runs.live_bytes,
         Witness::Resident => &record.runs.rss_bytes,
+        Witness::OpenFiles => &record.runs.open_files,
+        Witness::Threads => &record.runs.threads,
     }
 }
 

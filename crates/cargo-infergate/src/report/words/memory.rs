@@ -12,6 +12,8 @@ pub fn witness(witness: Witness) -> &'static str {
     match witness {
         Witness::Heap => "heap",
         Witness::Resident => "resident",
+        Witness::OpenFiles => "open files",
+        Witness::Threads => "threads",
     }
 }
 
@@ -29,7 +31,10 @@ pub fn observed(row: &VerdictRow) -> Option<String> {
 
 /// What was found, and what could have been seen: `no leak (1 B in each run would be seen)`.
 pub fn memory_trend(row: &VerdictRow, memory: &MemoryEvidence) -> String {
-    let slope = || format!("{} a run", units::bytes(memory.slope_bytes));
+    let slope = || {
+        let each = memory.count_per_run.map_or_else(|| units::bytes(memory.slope_bytes), units::number);
+        format!("{each} a run")
+    };
     let found = match (row.outcome, memory.kept_bytes) {
         (Outcome::Pass, _) => "no leak".into(),
         (Outcome::Plateau, Some(kept)) => format!("grew by {}, no leak shows", units::bytes(Some(kept as f64))),

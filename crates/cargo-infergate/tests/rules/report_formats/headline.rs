@@ -63,6 +63,7 @@ fn memory(witness: Witness, outcome: Outcome, slope_bytes: f64, smallest_leak_by
         witness,
         runs: Some(100),
         slope_bytes: Some(slope_bytes),
+        count_per_run: None,
         floor_bytes: None,
         p_rising: None,
         smallest_leak_bytes: Some(smallest_leak_bytes),

@@ -150,6 +150,7 @@ fn memory(rows: &[&VerdictRow]) -> Option<String> {
     let what = match memory.witness {
         Witness::Heap => "the heap",
         Witness::Resident => "resident memory",
+        Witness::OpenFiles | Witness::Threads => words::witness(memory.witness),
     };
     let runs = memory.runs.map_or_else(String::new, |runs| format!(" over {}", units::many(runs, "run")));
     Some(match memory.slope_bytes {
@@ -158,7 +159,10 @@ fn memory(rows: &[&VerdictRow]) -> Option<String> {
             observed(row).unwrap_or_else(|| format!("{what} grew beyond its limit{runs}"))
         }
         Some(slope) => format!("{what} grows by {} a run{runs}", units::bytes(Some(slope))),
-        None => format!("{what} grows{runs}"),
+        None => match memory.count_per_run {
+            Some(count) => format!("{what} rise by {} a run{runs}", units::number(count)),
+            None => format!("{what} grows{runs}"),
+        },
     })
 }
 
