@@ -29,6 +29,7 @@ type Control = (&'static str, &'static str, fn(&mut Kept, usize) -> Result<()>);
 
 const CONTROLS: &[Control] = &[
     ("steady", "keeps nothing", |_, _| Ok(())),
+    ("copy", "keeps nothing, beside 64 MiB of mapped memory from its load on", |_, _| Ok(())),
     ("heap", "leaks 4 KiB a run", |_, _| leak(4 * KIB)),
     ("byte", "leaks one byte a run", |_, _| leak(1)),
     ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
@@ -194,6 +195,9 @@ impl EngineFactory for Controls {
         let (name, model) = parse(request);
         let control = CONTROLS.iter().find(|control| control.0 == name);
         let control = control.with_context(|| format!("there is no {}; run this program for a list", request.model))?;
+        if name == "copy" {
+            map(64 * KIB * KIB)?;
+        }
         let engine: Box<dyn Engine + Send> = match model.model.as_str() {
             "" => Box::new(FakeEngine::new(Default::default(), VirtualClock::default())),
             _ => Candle.load(&model)?,

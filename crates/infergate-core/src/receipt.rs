@@ -27,7 +27,7 @@ pub use crate::metric::Metric;
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
 pub use memory::{
     AllocationSite, CountedCase, InferenceMemory, LIVE_BYTES_AT_REST, LeakSite, LoadMemory, MEMORY_SCHEMA,
-    MemoryReceipt, MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING,
+    MemoryReceipt, MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS,
 };
 pub use store::{Format, read, schema_of};
 pub use strict::RULES;

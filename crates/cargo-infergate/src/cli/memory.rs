@@ -18,7 +18,9 @@ use crate::config::keys::Group;
 use crate::gate::holds_more;
 use crate::gate::memory::judge;
 use crate::paired::Program;
-use crate::receipt::{CountedCase, Counter, MemoryReceipt, PairedReceipt, Receipt, Side, Verdict, write_json};
+use crate::receipt::{
+    CountedCase, Counter, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
+};
 use crate::report::inputs::Inputs;
 use crate::report::terminal::memory as text;
 
@@ -154,7 +156,8 @@ pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Rece
         }
         case.counters = counted.counters;
     }
-    receipt.held = phase.held;
+    // Pages vary from day to day: they are compared where both sides are looked at again.
+    receipt.held = phase.held.into_iter().filter(|(name, _)| !SYSTEM_COUNTERS.contains(&name.as_str())).collect();
     if runs > 0 {
         receipt.memory = Some(phase.memory);
     } else {

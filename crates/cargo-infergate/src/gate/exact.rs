@@ -6,7 +6,8 @@ use super::Policy;
 use super::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{
     Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, LIVE_BYTES_AT_REST, Outcome, Output,
-    OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, Subject, Unit, VerdictRow,
+    OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, SYSTEM_COUNTERS, Subject, Unit,
+    VerdictRow,
 };
 use infergate_core::case::Case;
 
@@ -24,8 +25,12 @@ const HELD_SLACK_BYTES: u64 = 65_536;
 /// luck. Sessions of a baseline show that luck once; a paired run looks again.
 const KEPT_BY_THREAD_BYTES: u64 = 2 << 20;
 
-/// How much is live at once while a model loads depends on how its threads meet.
+/// How much is live at once while a model loads depends on how its threads meet, and how many pages a process has on what its
+/// allocators keep.
 const PEAK_TOLERANCE: f64 = 0.1;
+
+/// Stacks, and what allocators keep for each thread, are no more than this.
+const SYSTEM_SLACK_BYTES: u64 = 16 << 20;
 
 /// Outputs and counters of every case, and the weights' bytes.
 pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Vec<VerdictRow> {
@@ -208,7 +213,9 @@ impl Counters {
         let names: BTreeSet<&String> = base.keys().chain(head.keys()).filter(|name| comparable(name)).collect();
         let row = |name: &String| {
             let (was, is) = (base.get(name).copied(), head.get(name).copied());
-            let usual = if name == PEAK_LIVE_BYTES_LOADING { PEAK_TOLERANCE } else { 0.0 };
+            let is_of_system = SYSTEM_COUNTERS.contains(&name.as_str());
+            let usual = if is_of_system || name == PEAK_LIVE_BYTES_LOADING { PEAK_TOLERANCE } else { 0.0 };
+            let slack_bytes = if is_of_system { SYSTEM_SLACK_BYTES.max(slack_bytes) } else { slack_bytes };
             let least = was.map_or(0.0, |was| slack_bytes as f64 / was.max.max(1) as f64);
             let own =
                 Self { tolerance: self.tolerance.max(usual).max(least), other_platform: self.other_platform.clone() };

@@ -83,10 +83,32 @@ fn mapped_memory_is_called_by_the_resident_set_alone() {
     let (outcome, resident) = row(&verdict, Witness::Resident);
     assert_eq!(outcome, Outcome::Leak, "{said}");
     assert!((60_000.0..70_000.0).contains(&resident.slope_bytes.expect("a slope")), "{resident:?}");
-    let names: Vec<String> = receipt(&sandbox).held.into_keys().collect();
-    assert_eq!(names, ["live_bytes_at_rest", "live_bytes_loaded", "peak_live_bytes_loading"]);
     let record = receipt(&sandbox).memory;
     assert_eq!((record.asked_runs, record.runs.len()), (100, 200), "confirmed by as many runs again");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_no_allocator_counts_is_held_by_the_model_too() {
+    let held = |control: &str| {
+        let (sandbox, said, code) = follow(control, &["--runs=0"]);
+        assert!([0, 3].contains(&code), "{said}");
+        receipt(&sandbox).held
+    };
+    let (steady, copy) = (held("steady"), held("copy"));
+    assert!(steady.keys().eq([
+        "anonymous_bytes_at_rest",
+        "anonymous_bytes_loaded",
+        "live_bytes_at_rest",
+        "live_bytes_loaded",
+        "peak_live_bytes_loading",
+        "peak_resident_bytes"
+    ]));
+    for (name, counter) in steady {
+        let more = copy[&name].min.saturating_sub(counter.min);
+        let is_counted = name.contains("live");
+        assert_eq!(more > 60 << 20, !is_counted, "{name}: {more}");
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -11,9 +11,9 @@ use crate::engine::LoadRequest;
 use crate::progress::Progress;
 use crate::receipt::{
     CountedCase, Counter, LIVE_BYTES_AT_REST, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries,
-    PEAK_LIVE_BYTES_LOADING, timestamp,
+    PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS, timestamp,
 };
-use crate::worker::{Client, Hello, Patience, Program, WorkerError, ensure_not};
+use crate::worker::{Client, Hello, MemoryState, Patience, Program, WorkerError, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
 const WARM_UP_RUNS: usize = 5;
@@ -147,21 +147,25 @@ fn count(
         receipt.counted.push(counted);
     }
     if has_model {
-        let at_rest = client.memory(None)?.sample.live_bytes;
-        receipt.held = held(&receipt.memory.load, at_rest);
+        receipt.held = held(&receipt.memory.load, &client.memory(None)?);
     }
     Ok(())
 }
 
-/// What the model holds, above what was live before it was loaded: a second copy of its weights, or a buffer kept from call to call.
-fn held(load: &LoadMemory, at_rest: Option<u64>) -> BTreeMap<String, Counter> {
+/// What the model holds, above what there was before it was loaded: a second copy of its weights, or a buffer kept from call to call.
+fn held(load: &LoadMemory, at_rest: &MemoryState) -> BTreeMap<String, Counter> {
+    let LoadMemory { before, after, .. } = load;
+    let [loaded, resting, peak] = SYSTEM_COUNTERS;
     let counters = [
-        ("live_bytes_loaded", load.after.live_bytes),
-        (PEAK_LIVE_BYTES_LOADING, load.peak_live_bytes),
-        (LIVE_BYTES_AT_REST, at_rest),
+        ("live_bytes_loaded", before.live_bytes, after.live_bytes),
+        (PEAK_LIVE_BYTES_LOADING, before.live_bytes, load.peak_live_bytes),
+        (LIVE_BYTES_AT_REST, before.live_bytes, at_rest.sample.live_bytes),
+        (loaded, before.anonymous_bytes, after.anonymous_bytes),
+        (resting, before.anonymous_bytes, at_rest.sample.anonymous_bytes),
+        (peak, before.rss_bytes, at_rest.peak_rss_bytes),
     ];
-    let above = |(name, live): (&str, Option<u64>)| {
-        let bytes = live?.saturating_sub(load.before.live_bytes?);
+    let above = |(name, before, then): (&str, Option<u64>, Option<u64>)| {
+        let bytes = then?.saturating_sub(before?);
         Some((name.to_owned(), Counter { min: bytes, max: bytes }))
     };
     counters.into_iter().filter_map(above).collect()

@@ -18,6 +18,9 @@ pub const MEMORY_SCHEMA: &str = "infergate.memory/1";
 pub const LIVE_BYTES_AT_REST: &str = "live_bytes_at_rest";
 /// The largest live heap while the model loads: it depends on how the threads meet that load it.
 pub const PEAK_LIVE_BYTES_LOADING: &str = "peak_live_bytes_loading";
+/// What the system says that a model takes, whoever allocated it: anonymous pages (heaps of all languages, copies of mapped files)
+/// once it is loaded and after the counted cases, and the largest resident set until then. It varies by pages.
+pub const SYSTEM_COUNTERS: [&str; 3] = ["anonymous_bytes_loaded", "anonymous_bytes_at_rest", "peak_resident_bytes"];
 
 /// One memory phase, measured by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,8 +45,8 @@ pub struct MemoryReceipt {
     /// Exact counters, one entry per case.
     #[serde(default)]
     pub counted: Vec<CountedCase>,
-    /// What the model holds, by name: `live_bytes_loaded`, `peak_live_bytes_loading`, `live_bytes_at_rest`, above what was live before
-    /// it was loaded; empty where no generation was counted.
+    /// What the model holds, by name: `live_bytes_loaded`, `peak_live_bytes_loading`, `live_bytes_at_rest` and [`SYSTEM_COUNTERS`],
+    /// above what there was before it was loaded; empty where no generation was counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub held: BTreeMap<String, Counter>,
     /// The rest.

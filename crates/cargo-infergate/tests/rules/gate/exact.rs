@@ -230,6 +230,29 @@ fn a_model_that_holds_more_is_a_regression_on_both_channels() {
     }
 }
 
+/// A C library's second cache, or mapped weights that are copied, move nothing that the allocator counts.
+#[test]
+fn a_process_that_takes_more_pages_is_a_regression_from_a_tenth_and_16_mib_on() {
+    const MIB: u64 = 1 << 20;
+    for name in ["anonymous_bytes_loaded", "anonymous_bytes_at_rest", "peak_resident_bytes"] {
+        for (base, head, outcome) in [
+            (500, 1000, Outcome::CounterRegressed),
+            (500, 551, Outcome::CounterRegressed),
+            (500, 549, Outcome::Pass),
+            (500, 460, Outcome::Pass),
+            (20, 35, Outcome::Pass),
+            (20, 37, Outcome::CounterRegressed),
+        ] {
+            let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
+            for (side, mib) in [(&mut pair.base, base), (&mut pair.head, head)] {
+                side.held.insert(name.into(), Counter { min: mib * MIB, max: mib * MIB });
+            }
+            let verdict = judge_pair(&pair, &PairedPolicy::default());
+            assert_eq!(row(&verdict, "model", name).outcome, outcome, "{name}: {base} to {head} MiB");
+        }
+    }
+}
+
 /// Of a few hundred bytes a longer path is a large part, and it is nothing.
 #[test]
 fn what_a_small_model_holds_may_differ_by_a_path() {
