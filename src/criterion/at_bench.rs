@@ -116,7 +116,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
             }
         }
         let output_sha256 = self.outputs.get(&self.name).map(|ids| output_sha256(ids)).unwrap_or_default();
-        Ok(CountedCase { id, output_sha256, counters })
+        Ok(CountedCase { id, output_sha256, counters, reached_twice: BTreeMap::new() })
     }
 
     fn sites(&mut self, _: Case) -> Result<Vec<AllocationSite>> {

@@ -11,7 +11,7 @@ use crate::engine::{Engine, TokenId};
 use crate::measure::{Prepared, ensure_same_output};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::resident;
-use infergate_core::receipt::{AllocationSite, CountedCase, Counter, InferenceMemory, LeakSite};
+use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite};
 use infergate_core::worker::MemoryState;
 
 /// A heap is still when so many looks at it, the processor offered to others in between, are the same.
@@ -78,14 +78,13 @@ pub fn state() -> MemoryState {
 /// # Errors
 /// As [`run_once`]; a worker that does not count.
 pub fn count(engine: &mut dyn Engine, prepared: &Prepared, repeats: usize) -> Result<CountedCase> {
-    let mut counters: BTreeMap<String, Counter> = BTreeMap::new();
+    let mut values: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for _ in 0..repeats.max(1) {
         for (name, value) in count_once(engine, prepared)? {
-            let counter = counters.entry(name.to_owned()).or_insert(Counter { min: value, max: value });
-            *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
+            values.entry(name.to_owned()).or_default().push(value);
         }
     }
-    Ok(CountedCase { id: prepared.case, output_sha256: prepared.output.sha256.clone(), counters })
+    Ok(CountedCase::of_repeats(prepared.case, prepared.output.sha256.clone(), values))
 }
 
 fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'static str, u64)>> {

@@ -238,6 +238,7 @@ mod tests {
             id: "bench:sort".parse().expect("a case"),
             output_sha256: String::new(),
             counters: [("allocations_per_iteration".to_owned(), Counter { min, max })].into(),
+            reached_twice: Default::default(),
         }
     }
 

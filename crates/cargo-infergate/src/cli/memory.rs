@@ -1,6 +1,7 @@
 //! `memory`: load, run a hundred times, and say whether it takes more and more.
 
-use std::collections::BTreeMap;
+mod looks;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -9,13 +10,13 @@ use infergate_core::case::{Case, Phase};
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::WorkerError;
 
+use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
 use super::{bench_target, early, output, outputs, progress, report as pages};
 use crate::config::Config;
 use crate::config::keys::Group;
-use crate::gate::holds_more;
 use crate::gate::memory::judge;
 use crate::paired::Program;
 use crate::receipt::{
@@ -23,10 +24,6 @@ use crate::receipt::{
 };
 use crate::report::inputs::Inputs;
 use crate::report::terminal::memory as text;
-
-/// Processes of each side that say what a model holds, where one of each says that head's holds more. It depends on luck: which threads
-/// of a pool computed, how those met that loaded. Of five that differ by luck alone, all of head are above all of base's once in 252.
-const HELD_LOOKS: usize = 5;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]
@@ -207,35 +204,20 @@ pub fn attach_to_pair(
         receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
     }
     let Some((base, head)) = programs.filter(|_| !receipt.partial) else { return Ok(()) };
-    let mut held = [std::mem::take(&mut receipt.base.held), std::mem::take(&mut receipt.head.held)];
-    let looked = look_again(&mut held, config.policy.counter_tolerance, |side| {
+    let mut seen = [&mut receipt.base, &mut receipt.head].map(|side| Seen {
+        counted: std::mem::take(&mut side.counted),
+        held: std::mem::take(&mut side.held),
+    });
+    let looked = look_again(&mut seen, config.policy.counter_tolerance, |side| {
         let program = if side == 0 { &base } else { &head };
         let again = follow(config, program.clone(), &names(&cases), 0, None)?;
         receipt.partial |= again.memory.partial;
-        Ok((!again.memory.partial).then_some(again.held))
+        Ok((!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held }))
     });
-    [receipt.base.held, receipt.head.held] = held;
-    looked
-}
-
-/// What a model holds, by name.
-type Held = BTreeMap<String, Counter>;
-
-/// Where head's model holds more by one look at each side, both are looked at again until their ranges meet. `look` gives what base's
-/// (0) or head's (1) holds in a fresh process, `None` where it was cut short.
-fn look_again(held: &mut [Held; 2], tolerance: f64, mut look: impl FnMut(usize) -> Result<Option<Held>>) -> Result<()> {
-    for _ in 1..HELD_LOOKS {
-        if !holds_more(&held[0], &held[1], tolerance) {
-            break;
-        }
-        for (side, known) in held.iter_mut().enumerate() {
-            let Some(again) = look(side)? else { return Ok(()) };
-            for (name, counter) in known {
-                *counter = again.get(name).map_or(*counter, |again| counter.with(*again));
-            }
-        }
+    for (side, seen) in [&mut receipt.base, &mut receipt.head].into_iter().zip(seen) {
+        (side.counted, side.held) = (seen.counted, seen.held);
     }
-    Ok(())
+    looked
 }
 
 /// Follows what is judged. `None` where nobody asked for it and it cannot be: said in a sentence, but for benches that are no
@@ -323,34 +305,4 @@ fn follow(
     let receipt = receipt?;
     keep(&receipt)?;
     Ok(receipt)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Counter, HELD_LOOKS, Held, look_again};
-
-    fn held(bytes: u64) -> Held {
-        [("live_bytes_at_rest".to_owned(), Counter { min: bytes, max: bytes })].into()
-    }
-
-    /// What base and head hold in one process after the other; the looks at both that were taken, and whether head is above base then.
-    fn looked(base: [u64; HELD_LOOKS], head: [u64; HELD_LOOKS]) -> (usize, bool) {
-        let (mut both, mut at) = ([held(base[0]), held(head[0])], [0; 2]);
-        look_again(&mut both, 0.01, |side| {
-            at[side] += 1;
-            Ok(Some(held([base, head][side][at[side]])))
-        })
-        .expect("looks");
-        (at[0] + at[1], super::holds_more(&both[0], &both[1], 0.01))
-    }
-
-    #[test]
-    fn what_a_model_holds_by_luck_is_looked_at_until_both_sides_meet() {
-        const MIB: u64 = 1 << 20;
-        assert_eq!(looked([40 * MIB; 5], [40 * MIB; 5]), (0, false));
-        let (two, four) = (42 * MIB, 44 * MIB);
-        assert_eq!(looked([two, four, two, two, two], [four; 5]), (2, false));
-        assert_eq!(looked([two; 5], [four, four, four, two, four]), (6, false));
-        assert_eq!(looked([two; 5], [four; 5]), (8, true), "more in every process is no luck");
-    }
 }

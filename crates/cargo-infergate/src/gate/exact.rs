@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Policy;
 use super::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{
-    Baseline, CaseRecord, Counter, CounterEvidence, Evidence, ExactRecord, LIVE_BYTES_AT_REST, Outcome, Output,
+    Baseline, CaseRecord, CountedCase, Counter, CounterEvidence, Evidence, ExactRecord, LIVE_BYTES_AT_REST, Outcome, Output,
     OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, SYSTEM_COUNTERS, Subject, Unit,
     VerdictRow,
 };
@@ -75,6 +75,31 @@ fn held(base: &Baseline, head: &Receipt, counters: Counters) -> Vec<VerdictRow> 
         is_by_luck(name) && (is_alike || name != LIVE_BYTES_AT_REST)
     }));
     rows
+}
+
+/// Rows of every counter of base's cases in a paired run: both sides ran on one machine. What base does not count cannot be compared.
+pub(super) fn counted_by_both(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -> Vec<VerdictRow> {
+    let counters = Counters { tolerance, other_platform: None };
+    let rows = |was: &CountedCase| -> Vec<VerdictRow> {
+        let is = head.iter().find(|head| head.id == was.id);
+        let row = |(name, counter): (&String, &Counter)| {
+            let twice = is.and_then(|head| head.reached_twice.get(name)).copied();
+            let is = is.and_then(|head| head.counters.get(name)).copied();
+            counters.judge(was.id.into(), name, Some(*counter), is, twice)
+        };
+        was.counters.iter().map(row).collect()
+    };
+    base.iter().flat_map(rows).collect()
+}
+
+/// Whether head's cases count more than base's in some repeats alone, so that a paired run fails: in one process of each side that may
+/// be luck.
+pub fn counts_more_at_times(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -> bool {
+    let is_at_times = |row: &VerdictRow| match &row.evidence {
+        Evidence::Counter(counter) => counter.head_twice.is_some() && row.outcome == Outcome::CounterRegressed,
+        _ => false,
+    };
+    counted_by_both(base, head, tolerance).iter().any(is_at_times)
 }
 
 /// Rows of what the models of a paired run hold.
@@ -190,7 +215,7 @@ impl Counters {
         let names: BTreeSet<&String> = exact.counters.keys().chain(record.counters.keys()).collect();
         let row = |name: &String| {
             let (was, is) = (exact.counters.get(name).copied(), record.counters.get(name).copied());
-            self.judge(record.id.into(), name, was, is)
+            self.judge(record.id.into(), name, was, is, None)
         };
         names.into_iter().map(row).collect()
     }
@@ -199,7 +224,7 @@ impl Counters {
     pub fn weights(&self, base: Option<u64>, head: Option<u64>) -> Option<VerdictRow> {
         let exactly = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
         let known = base.is_some() || head.is_some();
-        known.then(|| self.judge(Subject::Model, "weight_bytes", exactly(base), exactly(head)))
+        known.then(|| self.judge(Subject::Model, "weight_bytes", exactly(base), exactly(head), None))
     }
 
     /// What the model holds, by every counter that is `comparable`; a rise by up to `slack_bytes` passes.
@@ -219,7 +244,7 @@ impl Counters {
             let least = was.map_or(0.0, |was| slack_bytes as f64 / was.max.max(1) as f64);
             let own =
                 Self { tolerance: self.tolerance.max(usual).max(least), other_platform: self.other_platform.clone() };
-            let row = own.judge(Subject::Model, name, was, is);
+            let row = own.judge(Subject::Model, name, was, is, None);
             // No more is an improvement than would be a regression.
             let fall = was.zip(is).map_or(0, |(was, is)| was.min.saturating_sub(is.max)) as f64;
             let is_slight =
@@ -230,11 +255,21 @@ impl Counters {
     }
 
     /// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of
-    /// it. A thread that frees a little later than another looks makes a counter larger now and then, never smaller.
-    pub fn judge(&self, subject: Subject, name: &str, base: Option<Counter>, head: Option<Counter>) -> VerdictRow {
+    /// it. A thread that frees a little later than another looks makes a counter larger now and then, never smaller. `twice` is what
+    /// two repeats of each of head's processes reach: that is no luck.
+    fn judge(
+        &self,
+        subject: Subject,
+        name: &str,
+        base: Option<Counter>,
+        head: Option<Counter>,
+        twice: Option<u64>,
+    ) -> VerdictRow {
         let unit = Unit::of(name);
         let tolerance = if unit == Unit::Bytes { self.tolerance } else { 0.0 };
-        let evidence = CounterEvidence { name: name.into(), unit, base, head, tolerance };
+        let most = base.zip(head).map(|(base, head)| base.max.max(head.min));
+        let head_twice = twice.filter(|twice| most.is_some_and(|most| *twice > most));
+        let evidence = CounterEvidence { name: name.into(), unit, base, head, head_twice, tolerance };
         let outcome = match (base, head) {
             (Some(_), Some(_)) if evidence.rises() => Outcome::CounterRegressed,
             (Some(base), Some(head)) if head.max < base.min => Outcome::Improved,

@@ -264,15 +264,23 @@ pub struct CounterEvidence {
     pub base: Option<Counter>,
     /// What head counted; `null` where it did not.
     pub head: Option<Counter>,
+    /// What two repeats of each of head's processes reach, where all that base counted is less and head's best is not more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_twice: Option<u64>,
     /// A rise by up to this fraction of base, of 1 where base has 0, passes.
     pub tolerance: f64,
 }
 
 impl CounterEvidence {
-    /// By how much head's best is above base's worst: what was seen once is no rise. `None` where a side was not counted.
+    /// By how much head's best is above base's worst, or what head reaches in some repeats of each process: what was seen once is no
+    /// rise. `None` where a side was not counted.
     pub fn rise(&self) -> Option<u64> {
-        let (base, head) = self.base.zip(self.head)?;
-        Some(head.min.saturating_sub(base.max))
+        Some(self.least_of_head()?.saturating_sub(self.base?.max))
+    }
+
+    /// What head is judged by where it may be worse.
+    pub fn least_of_head(&self) -> Option<u64> {
+        Some(self.head?.min.max(self.head_twice.unwrap_or(0)))
     }
 
     /// Whether it rises by more than the tolerance.

@@ -166,7 +166,7 @@ impl SideRecord {
         at_most(self.counted.len(), MAX_CASES, "cases")?;
         at_most(self.unmatched.len(), MAX_CASES, "benches")?;
         for counted in &self.counted {
-            validate_counters(counted.id, &counted.counters)?;
+            counted.validate()?;
         }
         validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)

@@ -145,6 +145,7 @@ fn counters_of_base_are_compared_and_cannot_vanish() {
             id: "decode/p8".parse().expect("a case"),
             output_sha256: String::new(),
             counters: BTreeMap::from([("allocations_per_token".to_owned(), Counter { min: n, max: n })]),
+            reached_twice: BTreeMap::new(),
         };
         allocations.map(case).into_iter().collect()
     };

@@ -201,6 +201,7 @@ fn memory_receipt() -> MemoryReceipt {
         id: id.parse().expect("a case"),
         output_sha256: String::new(),
         counters: counters.iter().map(|(name, min, max)| ((*name).into(), Counter { min: *min, max: *max })).collect(),
+        reached_twice: Default::default(),
     };
     MemoryReceipt {
         schema: MEMORY_SCHEMA.into(),

@@ -251,6 +251,52 @@ pub struct CountedCase {
     pub output_sha256: String,
     /// By name, for example `allocations_per_token`.
     pub counters: BTreeMap<String, Counter>,
+    /// By name, what two of a process's repeats reach: its second largest value, and of several processes the least of theirs. Empty
+    /// where it is not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reached_twice: BTreeMap<String, u64>,
+}
+
+impl CountedCase {
+    /// From the values of one process's repeats, by name; a counter without values is left out.
+    pub fn of_repeats(id: Case, output_sha256: String, repeats: BTreeMap<String, Vec<u64>>) -> Self {
+        let (mut counters, mut reached_twice) = (BTreeMap::new(), BTreeMap::new());
+        for (name, mut values) in repeats {
+            values.sort_unstable();
+            let (Some(min), Some(max)) = (values.first().copied(), values.last().copied()) else { continue };
+            if let [.., second, _] = values[..] {
+                reached_twice.insert(name.clone(), second);
+            }
+            counters.insert(name, Counter { min, max });
+        }
+        Self { id, output_sha256, counters, reached_twice }
+    }
+
+    /// Adds what a further process counted of the same case.
+    pub fn add(&mut self, further: &Self) {
+        for (name, counter) in &mut self.counters {
+            *counter = further.counters.get(name).map_or(*counter, |further| counter.with(*further));
+        }
+        self.reached_twice.retain(|name, value| {
+            let further = further.reached_twice.get(name);
+            *value = further.map_or(*value, |further| (*value).min(*further));
+            further.is_some()
+        });
+    }
+
+    /// Refuses counters that no process can have counted.
+    ///
+    /// # Errors
+    /// Naming the counter.
+    pub fn validate(&self) -> Result<()> {
+        let Self { id, counters, reached_twice, .. } = self;
+        validate_counters(id, counters)?;
+        for (name, value) in reached_twice {
+            let is_within = counters.get(name).is_some_and(|Counter { min, max }| (min..=max).contains(&value));
+            ensure!(is_within, "{id}: two runs of counter {name} reach what none did; the file was edited");
+        }
+        Ok(())
+    }
 }
 
 impl MemoryReceipt {
@@ -261,7 +307,7 @@ impl MemoryReceipt {
     pub fn validate(&self) -> Result<()> {
         at_most(self.counted.len(), MAX_CASES, "cases")?;
         for counted in &self.counted {
-            validate_counters(counted.id, &counted.counters)?;
+            counted.validate()?;
         }
         validate_counters("the model", &self.held)?;
         validate_engine(&self.engine)?;

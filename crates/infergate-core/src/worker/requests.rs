@@ -264,6 +264,7 @@ impl Client<'_> {
             return Err(self.broken(&format!("counted {} where {case} was asked for", counted.id)));
         }
         counted.id = case;
+        counted.validate().map_err(|error| self.broken(&format!("counted what cannot be: {error:#}")))?;
         if let Some(name) = counted.counters.keys().find(|name| name.chars().any(char::is_control)) {
             return Err(self.broken(&format!("names a counter with control characters, {name}")));
         }

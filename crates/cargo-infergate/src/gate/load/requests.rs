@@ -54,6 +54,7 @@ impl Run<'_> {
                 unit: Unit::Number,
                 base: counts().min().zip(counts().max()).map(|(min, max)| Counter { min, max }),
                 head: Some(Counter { min: head, max: head }),
+                head_twice: None,
                 tolerance: 0.0,
             });
             let is_hit = |record: &&RequestRecord| record.failure.as_ref().is_some_and(|why| (count.is_one)(why.class));

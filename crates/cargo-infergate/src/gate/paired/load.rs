@@ -181,6 +181,7 @@ impl Count {
             unit: self.what.unit,
             base: counter(in_base),
             head: counter(in_head),
+            head_twice: None,
             tolerance: if self.is_length() { OTHER_LENGTH } else { 0.0 },
         });
         let row = |outcome| VerdictRow::new(self.subject.clone(), outcome, evidence.clone());

@@ -116,14 +116,7 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         rows.extend(times::rows(receipt, *id, series, &standing, with_power.then_some(cases), Against::Anchor));
     }
     rows.extend(load::rows(receipt));
-    // Both sides ran on one machine: every counter of base is compared. What base does not count cannot be.
-    for was in &base.counted {
-        let is = head.counted.iter().find(|head| head.id == was.id);
-        rows.extend(was.counters.iter().map(|(name, counter)| {
-            let is = is.and_then(|head| head.counters.get(name)).copied();
-            counters.judge(was.id.into(), name, Some(*counter), is)
-        }));
-    }
+    rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
     if !base.held.is_empty() {
         rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
     }

@@ -53,8 +53,9 @@ pub fn size(unit: Unit, count: u64) -> String {
 /// The ends that lie nearest each other where head is above all that base had, or below all of it.
 pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
     let (base, head) = counter.base.zip(counter.head)?;
-    match (head.min > base.max, head.max < base.min) {
-        (true, _) => Some((base.max, head.min)),
+    let least = counter.least_of_head()?;
+    match (least > base.max, head.max < base.min) {
+        (true, _) => Some((base.max, least)),
         (_, true) => Some((base.min, head.max)),
         _ => None,
     }
@@ -70,12 +71,14 @@ pub fn moved(counter: &CounterEvidence) -> Option<String> {
         (false, Unit::Bytes) => "less",
         (false, Unit::Number) => "fewer",
     };
-    Some(match known(&counter.name) {
+    let when = if counter.head_twice.is_some() { " in some runs" } else { "" };
+    let what = match known(&counter.name) {
         Some(what) if by == 1 && counter.unit == Unit::Number => format!("{size} {more} {}", one(what)),
         Some("weights") => format!("{size} {more} of weights"),
         Some(what) => format!("{size} {more} {what}"),
         None => format!("{} {}{size}", name(&counter.name), if is_more { "+" } else { "-" }),
-    })
+    };
+    Some(what + when)
 }
 
 /// `allocation a token` of `allocations a token`.

@@ -122,7 +122,7 @@ fn outputs_of_different_prompts_stay_incomparable() {
 fn counted(receipt: PairedReceipt, base: u64, head: u64) -> PairedReceipt {
     let of = |count: u64| {
         let counters = [("allocations_per_token".to_owned(), Counter { min: count, max: count })].into();
-        vec![CountedCase { id: case(CASE), output_sha256: String::new(), counters }]
+        vec![CountedCase { id: case(CASE), output_sha256: String::new(), counters, reached_twice: Default::default() }]
     };
     let mut receipt = receipt;
     (receipt.base.counted, receipt.head.counted) = (of(base), of(head));

@@ -150,6 +150,7 @@ fn a_target_on_a_counter_is_judged_by_heads_count() {
         id: case("decode/p8"),
         output_sha256: String::new(),
         counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 566 })]),
+        reached_twice: BTreeMap::new(),
     }];
     assert_eq!(against(&receipt, "* allocations_per_token <= 566").verdict, Outcome::Pass);
     assert_eq!(against(&receipt, "* allocations_per_token < 566").verdict, Outcome::TargetMissed);

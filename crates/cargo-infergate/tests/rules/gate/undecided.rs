@@ -51,6 +51,7 @@ fn a_counter_that_is_no_longer_counted_does_not_pass() {
             id: case("decode/p8"),
             output_sha256: String::new(),
             counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 564 })]),
+            reached_twice: BTreeMap::new(),
         }];
         let verdict = warned(&receipt);
         assert_is(&verdict, Outcome::Inconclusive, 3);

@@ -121,6 +121,7 @@ fn contradicting() -> Vec<VerdictRow> {
         unit: Unit::Number,
         base: Some(Counter { min: 10, max: 12 }),
         head: Some(Counter { min: 13, max: 13 }),
+        head_twice: None,
         tolerance: 0.0,
     };
     let target: cargo_infergate::receipt::Target = "decode/* itl_ms < 50".parse().expect("a target");

@@ -53,7 +53,7 @@ fn same(subject: &str) -> VerdictRow {
 fn counter(subject: &str, name: &str, base: u64, head: u64) -> VerdictRow {
     let exactly = |count| Some(Counter { min: count, max: count });
     let (base, head) = (exactly(base), exactly(head));
-    let counter = CounterEvidence { name: name.into(), unit: Unit::of(name), base, head, tolerance: 0.0 };
+    let counter = CounterEvidence { name: name.into(), unit: Unit::of(name), base, head, head_twice: None, tolerance: 0.0 };
     let outcome = if counter.rises() { Outcome::CounterRegressed } else { Outcome::Pass };
     row(subject, outcome, Evidence::Counter(counter))
 }
@@ -282,6 +282,7 @@ fn what_is_open_says_why_and_what_to_do() {
         unit: Unit::Number,
         base: Some(Counter { min: 1, max: 1 }),
         head: None,
+        head_twice: None,
         tolerance: 0.0,
     };
     let said = "decode is not decided: base counts 'allocations a token' and head does not";

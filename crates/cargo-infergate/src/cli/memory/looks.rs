@@ -1,0 +1,104 @@
+//! What one process of each side says may be luck: both sides are looked at again.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use crate::gate::{counts_more_at_times, holds_more};
+use crate::receipt::{CountedCase, Counter};
+
+/// Processes of each side that say what a model holds, where one of each says that head's holds more, or that a case counts more in
+/// some repeats. It depends on luck: which threads of a pool computed, how those met that loaded, when one frees. Of five that differ
+/// by luck alone, all of head are above all of base's once in 252.
+const LOOKS: usize = 5;
+
+/// What processes of one side say.
+pub struct Seen {
+    /// Exact counters of each case.
+    pub counted: Vec<CountedCase>,
+    /// What the model holds, by name.
+    pub held: BTreeMap<String, Counter>,
+}
+
+impl Seen {
+    fn add(&mut self, further: &Self) {
+        for counted in &mut self.counted {
+            if let Some(further) = further.counted.iter().find(|further| further.id == counted.id) {
+                counted.add(further);
+            }
+        }
+        for (name, counter) in &mut self.held {
+            *counter = further.held.get(name).map_or(*counter, |further| counter.with(*further));
+        }
+    }
+}
+
+/// Where head's model holds more by one look at each side, or a case counts more in some repeats, both are looked at again until their
+/// ranges meet. `look` gives what base (0) or head (1) says in a fresh process, `None` where it was cut short.
+pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usize) -> Result<Option<Seen>>) -> Result<()> {
+    for _ in 1..LOOKS {
+        let [base, head] = &*seen;
+        if !holds_more(&base.held, &head.held, tolerance)
+            && !counts_more_at_times(&base.counted, &head.counted, tolerance)
+        {
+            break;
+        }
+        for (side, known) in seen.iter_mut().enumerate() {
+            let Some(again) = look(side)? else { return Ok(()) };
+            known.add(&again);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CountedCase, LOOKS, Seen, counts_more_at_times, holds_more, look_again};
+    use crate::receipt::Counter;
+
+    const MIB: u64 = 1 << 20;
+
+    fn held(bytes: u64) -> Seen {
+        let held = [("live_bytes_at_rest".to_owned(), Counter { min: bytes, max: bytes })].into();
+        Seen { counted: Vec::new(), held }
+    }
+
+    /// Eight repeats, of which so many take 400 MiB and the others 100.
+    fn counted(large: u64) -> Seen {
+        let repeats = (0..8).map(|at| if at < large { 400 * MIB } else { 100 * MIB }).collect();
+        let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
+        Seen { counted: vec![CountedCase::of_repeats(id, String::new(), values)], held: Default::default() }
+    }
+
+    /// The looks at both sides that were taken, where base and head say this in one process after the other; and whether head fails then.
+    fn looked(of: fn(u64) -> Seen, base: [u64; LOOKS], head: [u64; LOOKS]) -> (usize, bool) {
+        let (mut both, mut at) = ([of(base[0]), of(head[0])], [0; 2]);
+        look_again(&mut both, 0.01, |side| {
+            at[side] += 1;
+            Ok(Some(of([base, head][side][at[side]])))
+        })
+        .expect("looks");
+        let [base, head] = &both;
+        let fails =
+            holds_more(&base.held, &head.held, 0.01) || counts_more_at_times(&base.counted, &head.counted, 0.01);
+        (at[0] + at[1], fails)
+    }
+
+    #[test]
+    fn what_a_model_holds_by_luck_is_looked_at_until_both_sides_meet() {
+        assert_eq!(looked(held, [40 * MIB; 5], [40 * MIB; 5]), (0, false));
+        let (two, four) = (42 * MIB, 44 * MIB);
+        assert_eq!(looked(held, [two, four, two, two, two], [four; 5]), (2, false));
+        assert_eq!(looked(held, [two; 5], [four, four, four, two, four]), (6, false));
+        assert_eq!(looked(held, [two; 5], [four; 5]), (8, true), "more in every process is no luck");
+    }
+
+    #[test]
+    fn what_some_repeats_take_in_every_process_of_head_and_in_none_of_base_fails() {
+        assert_eq!(looked(counted, [0; 5], [0; 5]), (0, false));
+        assert_eq!(looked(counted, [0; 5], [1; 5]), (0, false), "one of eight is luck");
+        assert_eq!(looked(counted, [0; 5], [3, 2, 3, 3, 2]), (8, true));
+        assert_eq!(looked(counted, [0; 5], [3, 3, 1, 3, 3]), (4, false));
+        assert_eq!(looked(counted, [0, 0, 1, 0, 0], [3; 5]), (4, false));
+    }
+}
