@@ -44,6 +44,9 @@ static ALLOCATOR: CountingAllocator<Own> = CountingAllocator::new(Own);
 #[derive(Default)]
 struct Resizing {
     steps: usize,
+    starts: usize,
+    /// Each third prompt takes 64 times as much.
+    at_times_more: bool,
 }
 
 impl Engine for Resizing {
@@ -59,6 +62,9 @@ impl Engine for Resizing {
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
         self.steps = 0;
+        self.starts += 1;
+        let more = if self.at_times_more && self.starts.is_multiple_of(3) { 64 * SIZE } else { 0 };
+        black_box(Vec::<u8>::with_capacity(more));
         let mut buffer: Vec<u8> = Vec::with_capacity(4 * SIZE);
         buffer.shrink_to(3 * SIZE);
         buffer.reserve_exact(5 * SIZE);
@@ -80,6 +86,18 @@ fn a_whole_generation_is_counted() {
     let counters = count(&mut engine, &prepared, 8).expect("counters").counters;
     let least = |name: &str| counters[name].min;
     assert_eq!((least("allocations_per_generation"), least("allocations_per_token")), (1, 1), "{counters:?}");
+}
+
+/// Two of eight runs are enough to be no luck.
+fn what_some_runs_reach_is_kept() {
+    let case = "prefill/p4".parse().expect("a case");
+    for at_times_more in [false, true] {
+        let mut engine = Resizing { at_times_more, ..Resizing::default() };
+        let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+        let counted = count(&mut engine, &prepared, 8).expect("counters");
+        let (least, twice) = (counted.counters["peak_live_bytes"].min, counted.reached_twice["peak_live_bytes"]);
+        assert!(least < 10 * SIZE as u64 && (twice > 60 * SIZE as u64) == at_times_more, "{counted:?}");
+    }
 }
 
 /// A place says as many bytes as the counter that it explains.
@@ -112,4 +130,5 @@ fn every_call_reaches_the_allocator_below_and_is_counted() {
     assert!(after.peak_bytes >= with.live_bytes);
     places_say_what_the_counters_say();
     a_whole_generation_is_counted();
+    what_some_runs_reach_is_kept();
 }

@@ -20,7 +20,7 @@ use crate::config::keys::Group;
 use crate::gate::memory::judge;
 use crate::paired::Program;
 use crate::receipt::{
-    CountedCase, Counter, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
+    CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
 };
 use crate::report::inputs::Inputs;
 use crate::report::terminal::memory as text;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
 use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Baseline, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
+use cargo_infergate::receipt::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
+use cargo_infergate::report::words::headline::of;
 
 use crate::gate::paired::measured;
 use crate::gate::support::{decode_baseline, machine, note, output, row, run};
@@ -251,6 +252,30 @@ fn a_process_that_takes_more_pages_is_a_regression_from_a_tenth_and_16_mib_on() 
             assert_eq!(row(&verdict, "model", name).outcome, outcome, "{name}: {base} to {head} MiB");
         }
     }
+}
+
+/// By one run in three: the best of eight says nothing of it.
+#[test]
+fn a_counter_that_two_runs_of_each_process_raise_is_a_regression() {
+    const MIB: u64 = 1 << 20;
+    let judged = |base: [u64; 8], head: [u64; 8]| {
+        let counted = |repeats: [u64; 8]| {
+            let values = [("peak_live_bytes".to_owned(), repeats.map(|mib| mib * MIB).to_vec())].into();
+            vec![CountedCase::of_repeats("decode/p128".parse().expect("a case"), String::new(), values)]
+        };
+        let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
+        (pair.base.counted, pair.head.counted) = (counted(base), counted(head));
+        judge_pair(&pair, &PairedPolicy::default())
+    };
+    let (low, once, twice) = ([40; 8], [40, 40, 300, 40, 40, 40, 40, 40], [40, 40, 300, 40, 40, 296, 40, 40]);
+    let outcome = |base, head| row(&judged(base, head), "decode/p128", "peak_live_bytes").outcome;
+    assert_eq!(outcome(low, low), Outcome::Pass);
+    assert_eq!(outcome(low, once), Outcome::Pass);
+    assert_eq!(outcome(once, twice), Outcome::Pass, "base reached it, too");
+    assert_eq!(outcome(low, twice), Outcome::CounterRegressed);
+    let verdict = judged(low, twice);
+    verdict.validate().expect("its numbers say the same");
+    assert!(of(&verdict).contains("256 MiB more live at the peak in some runs (+640 %)"), "{}", of(&verdict));
 }
 
 /// Of a few hundred bytes a longer path is a large part, and it is nothing.
