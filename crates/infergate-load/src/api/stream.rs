@@ -16,7 +16,8 @@ const MAX_SPARE_BYTES: u64 = 4 << 20;
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 /// Pieces that may come beyond the tokens asked for: a server may send a tool call's name apart.
 const SPARE_PIECES: u64 = 64;
-
+/// Tokens by which a server may count more than were asked for: the beginning of a sequence and its end.
+const COUNTED_MARKS: u64 = 2;
 /// A piece of reasoning that stands for more than so many times the tokens of a piece of the answer is a summary.
 const SUMMARY: f64 = 4.0;
 
@@ -131,8 +132,8 @@ impl Completion {
         }
         let pieces = record.chunk_ns.len() as u64;
         match record.output_tokens {
-            Some(tokens) if tokens > asked => Err(wrong(tokens)),
-            Some(tokens) if exact && tokens < asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
+            Some(tokens) if tokens > asked + COUNTED_MARKS => Err(wrong(tokens)),
+            Some(tokens) if exact && tokens != asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
             // Pieces alone are no count, but here the server itself says that the model ended the answer.
             None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
                 FailureClass::WrongLength,

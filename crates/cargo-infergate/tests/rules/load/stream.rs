@@ -202,11 +202,30 @@ fn bytes_that_are_no_text_are_refused() {
     assert_eq!(read(&[&bytes]).1, Err(FailureClass::MalformedStream));
 }
 
+/// Some servers count the beginning of a sequence, its end, or both.
 #[test]
 fn more_than_was_asked_for_is_the_wrong_length() {
-    let usage = "data: {\"choices\":[],\"usage\":{\"completion_tokens\":9}}\n\n";
-    let (_, outcome) = whole(&(chat("{\"content\":\"a\"}") + usage + DONE));
-    assert_eq!(outcome, Err(FailureClass::WrongLength));
+    let outcome = |tokens: u32, reason: &str, exact: bool| {
+        let last = format!(
+            "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"{reason}\"}}],\"usage\":{{\"completion_tokens\":{tokens}}}}}\n\n"
+        );
+        let mut record = RequestRecord::default();
+        let mut completion = Completion::new(8);
+        let text = chat("{\"content\":\"a\"}") + &last + DONE;
+        completion.read(1, text.as_bytes(), &mut record).expect("sound events");
+        completion.finish(1, exact, &mut record).map_err(|failure| failure.class)
+    };
+    for (tokens, reason, exact, is_whole) in [
+        (9, "length", true, true),
+        (10, "length", true, true),
+        (11, "length", true, false),
+        (9, "stop", false, true),
+        (9, "stop", true, false),
+        (11, "stop", false, false),
+    ] {
+        let expected = if is_whole { Ok(()) } else { Err(FailureClass::WrongLength) };
+        assert_eq!(outcome(tokens, reason, exact), expected, "{tokens} {reason} {exact}");
+    }
     let endless = chat("{\"content\":\"a\"}").repeat(10_000);
     assert_eq!(whole(&endless).1, Err(FailureClass::WrongLength), "a stream without an end is ended");
 }
