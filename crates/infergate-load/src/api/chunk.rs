@@ -76,8 +76,8 @@ struct Function<'a> {
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: Option<u64>,
-    /// Tokens of the output.
-    pub completion_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
     completion_tokens_details: Option<Details>,
 }
 
@@ -89,6 +89,18 @@ struct Details {
 }
 
 impl Usage {
+    /// Tokens of the output, reasoning included.
+    pub fn output_tokens(self) -> Option<u64> {
+        self.completion_tokens?.checked_add(self.apart_tokens())
+    }
+
+    /// Reasoning that `completion_tokens` leaves out, as some servers do: by the total it comes on top.
+    pub fn apart_tokens(self) -> u64 {
+        let counts = [self.prompt_tokens, self.completion_tokens, self.reasoning_tokens()];
+        let sum = counts.into_iter().try_fold(0, |sum: u64, tokens| sum.checked_add(tokens?));
+        self.reasoning_tokens().filter(|_| sum.is_some() && sum == self.total_tokens).unwrap_or(0)
+    }
+
     /// Tokens of the output that are reasoning.
     pub fn reasoning_tokens(self) -> Option<u64> {
         self.completion_tokens_details?.reasoning_tokens

@@ -5,7 +5,7 @@ use infergate_core::receipt::limits::MAX_NUMBER;
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::chunk::{Chunk, Reason, ServerError};
+use crate::api::chunk::{Chunk, Reason, ServerError, Usage};
 use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use crate::api::failures::failure;
 use crate::api::text::{Pieces, Room};
@@ -36,6 +36,8 @@ pub struct Completion {
     each_counted: bool,
     /// Tokens of the output that are reasoning, by the server's count.
     reasoning_tokens: Option<u64>,
+    /// Of these, what the server's count of the output, and so the limit of the answer, leaves out.
+    apart_tokens: u64,
     /// Events that brought nothing but reasoning.
     reasoning_pieces: u64,
     finish: Option<Reason>,
@@ -54,6 +56,7 @@ impl Completion {
             counted: None,
             each_counted: true,
             reasoning_tokens: None,
+            apart_tokens: 0,
             reasoning_pieces: 0,
             finish: None,
             done: false,
@@ -131,9 +134,15 @@ impl Completion {
             return Err(wrong(0));
         }
         let pieces = record.chunk_ns.len() as u64;
-        match record.output_tokens {
-            Some(tokens) if tokens > asked + COUNTED_MARKS => Err(wrong(tokens)),
-            Some(tokens) if exact && tokens != asked && self.finish != Some(Reason::Length) => Err(wrong(tokens)),
+        // By the server's own count to all of it: where these differ, which of them the limit is of is not known.
+        let counted = record.output_tokens.map(|tokens| (tokens.saturating_sub(self.apart_tokens), tokens));
+        match counted {
+            Some((answer, tokens)) if answer > asked + COUNTED_MARKS => Err(wrong(tokens)),
+            Some((answer, tokens))
+                if exact && !(answer..=tokens).contains(&asked) && self.finish != Some(Reason::Length) =>
+            {
+                Err(wrong(tokens))
+            }
             // Pieces alone are no count, but here the server itself says that the model ended the answer.
             None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
                 FailureClass::WrongLength,
@@ -164,7 +173,7 @@ impl Completion {
         if let Some(error) = chunk.error() {
             return Err(server_error(error));
         }
-        let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.completion_tokens]);
+        let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.output_tokens()]);
         // One such number would make the receipt of all requests one that no run gives.
         if counts.into_iter().flatten().flatten().any(|tokens| tokens > MAX_NUMBER) {
             let detail = "the server counts more tokens than any request has";
@@ -181,7 +190,7 @@ impl Completion {
             }
             is_output = true;
         }
-        let counted = chunk.usage.and_then(|usage| usage.completion_tokens);
+        let counted = chunk.usage.and_then(Usage::output_tokens);
         if is_output {
             self.reasoning_pieces += u64::from(!is_answer);
             record.chunk_ns.push(read_ns);
@@ -200,6 +209,7 @@ impl Completion {
             record.input_tokens = usage.prompt_tokens.or(record.input_tokens);
             record.output_tokens = counted.filter(|tokens| *tokens > 0).or(record.output_tokens).or(counted);
             self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);
+            self.apart_tokens = counted.map_or(self.apart_tokens, |_| usage.apart_tokens());
         }
         self.finish = chunk.finish_reason().or(self.finish);
         Ok(())

@@ -139,6 +139,24 @@ fn reasoning_that_is_counted_and_not_sent_is_apart() {
     assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it is in the answer's pieces");
 }
 
+/// Some servers count the answer alone, and say by the total that its reasoning comes on top.
+#[test]
+fn reasoning_beside_the_count_of_the_answer_is_added() {
+    let (answer, thought) = (chat("{\"content\":\"a\"}"), chat("{\"reasoning_content\":\"b\"}"));
+    let of = |total: u64, thoughts: usize| {
+        let usage = format!(
+            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":8,\"total_tokens\":{total},\
+             \"completion_tokens_details\":{{\"reasoning_tokens\":20}}}}}}\n\n"
+        );
+        let (record, outcome) = whole(&(thought.repeat(thoughts) + &answer.repeat(8) + &usage + DONE));
+        assert_eq!(outcome, Ok(()), "the limit of 8 is the answer's");
+        (record.tokens(), record.sent_tokens())
+    };
+    assert_eq!(of(35, 20), (28, 28));
+    assert_eq!(of(35, 0), (28, 8), "it was not sent");
+    assert_eq!(of(15, 0).0, 8, "it is in the count");
+}
+
 #[test]
 fn one_text_under_two_names_is_one() {
     for delta in ["{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "{\"content\":\"a\"}"] {
@@ -153,7 +171,12 @@ fn one_text_under_two_names_is_one() {
 /// A receipt with such a number is read by nobody, and all other requests are in it, too.
 #[test]
 fn more_tokens_than_there_can_be_fail_their_request_and_are_not_kept() {
-    for count in ["\"prompt_tokens\":9223372036854775808", "\"completion_tokens\":1000000000000001"] {
+    for count in [
+        "\"prompt_tokens\":9223372036854775808",
+        "\"completion_tokens\":1000000000000001",
+        "\"prompt_tokens\":1,\"completion_tokens\":1,\"total_tokens\":1000000000000002,\
+         \"completion_tokens_details\":{\"reasoning_tokens\":1000000000000000}",
+    ] {
         let usage = format!("data: {{\"choices\":[],\"usage\":{{{count}}}}}\n\n");
         let (record, outcome) = whole(&(chat("{\"content\":\"a\"}") + &usage + DONE));
         assert_eq!(outcome, Err(FailureClass::MalformedStream), "{count}");

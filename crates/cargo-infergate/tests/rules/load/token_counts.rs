@@ -129,6 +129,23 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");
 }
 
+#[test]
+fn usage_that_leaves_out_what_was_streamed_is_a_warning() {
+    let said = |tokens: u64, pieces: u64| {
+        let mut receipt = sound();
+        for record in &mut receipt.levels[0].requests {
+            let last_ns = *record.chunk_ns.last().expect("pieces");
+            record.chunk_ns.resize(pieces as usize, last_ns);
+            record.output_tokens = Some(tokens);
+        }
+        report::terminal::load(&receipt)
+    };
+    let text = said(14, 64);
+    assert!(text.contains("Of 40 answers 40 have clearly more pieces than tokens by the server's usage"), "{text}");
+    let text = said(14, 15);
+    assert!(!text.contains("more pieces than tokens"), "a tool call's name is a piece of its own: {text}");
+}
+
 /// A server whose answers are two pieces of two letters and another one of one, without usage, which end for `reason`.
 fn without_usage(reason: &str) -> String {
     let piece = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");

@@ -52,7 +52,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         ]
     });
     let ways = [(Counted::Tokenizer, Tone::Plain), (Counted::Pieces, Tone::Warn)];
-    let findings: Vec<Finding> = ways.into_iter().filter_map(|(how, tone)| counted(&view, how, tone)).collect();
+    let mut findings: Vec<Finding> = ways.into_iter().filter_map(|(how, tone)| counted(&view, how, tone)).collect();
+    findings.extend(few_counted(&view));
     let section = Section::new("load_levels", "Levels").on_terminal().with([table.on_terminal()]);
     Some(section.with([remarks(&view)]).with([findings]))
 }
@@ -125,6 +126,24 @@ fn counted(view: &View<'_>, how: Counted, tone: Tone) -> Option<Finding> {
     let targets: Vec<String> = targets.into_iter().map(|target| view.target(target)).collect();
     let figures = [("answers without usage".to_owned(), answers as f64, Unit::Count)];
     if answers == 0 { None } else { Finding::of(tone, counted_words(how, &targets), &figures) }
+}
+
+/// Answers with clearly more pieces than tokens by the server's usage.
+fn few_counted(view: &View<'_>) -> Option<Finding> {
+    let answers = || {
+        let all = view.digest.points.iter().flat_map(|point| view.requests(point));
+        let completed = all.filter(|record| record.failure.is_none());
+        completed.filter_map(|record| Some((record.chunk_ns.len() as u64, record.output_tokens?)))
+    };
+    // A tool call's name is a piece of its own.
+    let few = answers().filter(|(pieces, tokens)| *pieces > tokens + tokens / 4 + 4).count();
+    let said = format!(
+        "Of {} answers {few} have clearly more pieces than tokens by the server's usage: it leaves out reasoning, or a token comes in \
+         several pieces; --tokenizer counts for itself",
+        answers().count()
+    );
+    let figures = [("answers with more pieces than tokens".to_owned(), few as f64, Unit::Count)];
+    if few == 0 { None } else { Finding::of(Tone::Warn, said, &figures) }
 }
 
 /// Tokens that no server counted.
