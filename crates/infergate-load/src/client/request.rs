@@ -1,6 +1,7 @@
 //! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::api::body::Wanted;
@@ -25,7 +27,7 @@ use crate::target::live::Live;
 /// Bytes of an error's body that are read, to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
-/// Its user waits as long, and nothing is in flight then.
+/// Its user waits as long, and nothing is in flight then: so behind one that did not, nobody waits until one does.
 const AFTER_DONE: Duration = Duration::from_millis(20);
 /// The same for the text behind a status that is an error.
 const AFTER_STATUS: Duration = Duration::from_secs(1);
@@ -60,6 +62,8 @@ pub struct Endpoint {
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
+    /// The last answer that was looked at did not end soon [after `[DONE]`](AFTER_DONE).
+    ends_late: Rc<Cell<bool>>,
     /// Those of answers so far, and the room for them, where they are kept.
     texts: Option<(RefCell<Vec<AnswerText>>, Room)>,
 }
@@ -113,7 +117,7 @@ impl Endpoint {
             Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
-        Ok(Self { dial, path, headers, http, wanted, limits, texts: None })
+        Ok(Self { dial, path, headers, http, wanted, limits, ends_late: Rc::default(), texts: None })
     }
 
     /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is `room`.
@@ -233,17 +237,34 @@ impl Endpoint {
         if let Some((_, room)) = &self.texts {
             completion = completion.keeping_texts(room);
         }
-        let is_over = read_body(response.into_body(), &open.times, &mut completion, record, live).await?;
+        let mut body = response.into_body();
+        let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
         if let Some(((texts, _), pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             let limit_tokens = completion.limit_tokens();
             texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
         }
-        if is_over {
-            *connection = Some(open);
+        *connection = if is_over { Some(open) } else { self.cleared(body, open).await };
+        if let Some(open) = &connection {
+            record.ended_ns = open.times.last_ns();
         }
         Ok(())
+    }
+
+    /// The connection, where the rest of its answer ends soon and that is waited for. Else it is only looked at, beside the next request.
+    async fn cleared(&self, body: Incoming, open: Connection) -> Option<Connection> {
+        let ends_late = self.ends_late.clone();
+        let cleared = async move {
+            let is_over = ends_soon(body).await;
+            ends_late.set(!is_over);
+            is_over.then_some(open)
+        };
+        if self.ends_late.get() {
+            spawn_local(cleared);
+            return None;
+        }
+        cleared.await
     }
 
     async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
@@ -253,40 +274,37 @@ impl Endpoint {
     }
 }
 
-/// Reads all of an answer. Gives whether it ended; after `[DONE]` that is not waited for long.
+/// Reads an answer up to `[DONE]`, or its end. Gives whether it ended.
 async fn read_body(
-    mut body: Incoming,
+    body: &mut Incoming,
     times: &ReadTimes,
     completion: &mut Completion,
     record: &mut RequestRecord,
     live: &Live,
 ) -> Result<bool, Failure> {
-    let mut end: Option<Instant> = None;
+    while !completion.is_done() {
+        let Some(frame) = body.frame().await else { return Ok(true) };
+        if let Some(bytes) = frame.map_err(|error| of_http(&error))?.data_ref() {
+            live.pieces(completion.read(times.last_ns(), bytes, record)?);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a body ends soon behind `[DONE]`. What comes after the end of the answer takes nothing away from it; empty lines, comments
+/// and trailers may belong to it.
+async fn ends_soon(mut body: Incoming) -> bool {
+    let end = Instant::now() + AFTER_DONE;
     loop {
-        let frame = if completion.is_done() {
-            let end = *end.get_or_insert_with(|| Instant::now() + AFTER_DONE);
+        match timeout_at(end, body.frame()).await {
+            Ok(None) => return true,
             // What is there already is given even behind the end.
-            let frame = timeout_at(end, body.frame()).await.ok().filter(|_| Instant::now() < end);
-            let Some(frame) = frame else { return Ok(false) };
-            frame
-        } else {
-            body.frame().await
-        };
-        match frame {
-            None => return Ok(true),
-            // What comes after the end of the answer takes nothing away from it; empty lines, comments and trailers may belong to it.
-            Some(frame) if completion.is_done() => {
-                let Ok(frame) = frame else { return Ok(false) };
+            Ok(Some(Ok(frame))) if Instant::now() < end => {
                 if frame.into_data().is_ok_and(|bytes| !is_idle(&bytes)) {
-                    return Ok(false);
+                    return false;
                 }
             }
-            Some(Err(error)) => return Err(of_http(&error)),
-            Some(Ok(frame)) => {
-                if let Some(bytes) = frame.data_ref() {
-                    live.pieces(completion.read(times.last_ns(), bytes, record)?);
-                }
-            }
+            _ => return false,
         }
     }
 }

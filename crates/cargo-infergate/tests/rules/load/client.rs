@@ -129,9 +129,22 @@ fn what_goes_on_behind_done_is_not_waited_for_either() {
     let mut acts = vec![send(HEAD), send(last)];
     acts.extend((0..100).flat_map(|_| [wait_ms(100), send(chunk("\n"))]));
     let script = Script::new([acts]);
-    let all = requests(&script, 2, Limits::default());
+    let all = requests(&script, 4, Limits::default());
     assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
-    assert_eq!((all[1].0.scheduled_ns, script.dials.get()), (20 * MS, 2));
+    let starts: Vec<u64> = all.iter().map(|(record, _)| record.scheduled_ns).collect();
+    assert_eq!((starts, script.dials.get()), (vec![0, 20 * MS, 20 * MS, 20 * MS], 4), "only the first one was");
+}
+
+#[test]
+fn answers_that_end_soon_again_keep_their_connection_again() {
+    let last = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n");
+    let late = vec![send(HEAD), send(last.clone()), Act::Hang];
+    let soon = vec![send(HEAD), wait_ms(10), send(last), wait_ms(5), send(END)];
+    let script = Script::new([late, soon]);
+    let all = requests(&script, 4, Limits::default());
+    assert!(all.iter().all(|(_, outcome)| outcome.is_ok()));
+    let starts: Vec<u64> = all.iter().map(|(record, _)| record.scheduled_ns / MS).collect();
+    assert_eq!((starts, script.dials.get()), (vec![0, 20, 30, 45], 3), "the second one showed it while the third ran");
 }
 
 #[test]
