@@ -2,12 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use tokio::task::spawn_local;
@@ -33,8 +33,6 @@ const AFTER_DONE: Duration = Duration::from_millis(20);
 const AFTER_STATUS: Duration = Duration::from_secs(1);
 /// A server that closes an old connection, since nobody used it, can meet a request that is on its way. This is over as soon.
 const STALE: Duration = Duration::from_millis(100);
-/// The longest wait that a server may ask for.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// How long things may take, and how often they are tried.
 #[derive(Debug, Clone, Copy)]
@@ -173,9 +171,9 @@ impl Endpoint {
                     refused += 1;
                     // Without a word from the server: half a second, one, two...
                     let usual = Duration::from_millis(250) * 2u32.saturating_pow(refused.min(8));
-                    let wait = after.unwrap_or(usual).min(MAX_RETRY_AFTER);
+                    let wait = after.unwrap_or(usual);
                     // A wait beyond the time limit is for nothing.
-                    if Instant::now() + wait >= give_up {
+                    if wait >= give_up.saturating_duration_since(Instant::now()) {
                         return Err(failure);
                     }
                     sleep(wait).await;
@@ -224,7 +222,7 @@ impl Endpoint {
         record.first_byte_ns = open.first_byte_ns();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
-            let after = retry_after(&response);
+            let after = retry_after(response.headers());
             // Read to its end, so that the connection can be used again.
             let rest = Limited::new(response.into_body(), MAX_ERROR_BYTES).collect();
             if timeout(AFTER_STATUS, rest).await.is_ok_and(|rest| rest.is_ok()) {
@@ -331,8 +329,15 @@ fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {
     })
 }
 
-/// `Retry-After` in seconds. A date, which nobody sends with 429, is passed over.
-fn retry_after(response: &Response<Incoming>) -> Option<Duration> {
-    let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+/// `Retry-After`, in seconds or as a date. A date is one of the server's clock: the time until it is counted from the answer's own date
+/// where it has one.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let after = text(RETRY_AFTER)?;
+    if let Ok(seconds) = after.parse() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(after).ok()?;
+    let now = text(DATE).and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
+    Some(date.duration_since(now).unwrap_or_default())
 }

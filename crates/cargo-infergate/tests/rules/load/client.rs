@@ -209,6 +209,25 @@ fn retry_after_is_kept_to_and_the_start_does_not_move() {
 }
 
 #[test]
+fn retry_after_is_kept_to_however_it_is_said_and_however_long_it_is() {
+    let date = "Fri, 27 Nov 2026 23:59:00 GMT";
+    for (after, waited_ms) in [
+        ("120", 120_000),
+        ("Sat, 28 Nov 2026 00:01:00 GMT", 120_000),
+        ("Fri, 27 Nov 2026 23:00:00 GMT", 0),
+        ("soon", 250 * 2),
+    ] {
+        let full = format!("HTTP/1.1 429 Full\r\nDate: {date}\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n");
+        let script = Script::new([vec![send(full)], answer(10, 10, 4)]);
+        let (record, outcome) = requests(&script, 1, Limits::default()).remove(0);
+        assert_eq!((outcome, record.chunk_ns.first()), (Ok(()), Some(&((waited_ms + 10) * MS))), "{after}");
+    }
+    let without_end = "HTTP/1.1 429 Full\r\nRetry-After: 1e18\r\nContent-Length: 0\r\n\r\n";
+    let (_, outcome) = requests(&Script::new([vec![send(without_end)]]), 1, Limits::default()).remove(0);
+    assert_eq!(outcome.expect_err("it failed").class, FailureClass::Status429);
+}
+
+#[test]
 fn a_server_that_stays_full_or_broken_is_asked_so_often_and_no_more() {
     for (status, class) in
         [(429, FailureClass::Status429), (500, FailureClass::Status5xx), (503, FailureClass::Status5xx)]
