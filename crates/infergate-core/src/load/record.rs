@@ -123,6 +123,8 @@ pub enum FailureClass {
     Status429,
     /// A 5xx status.
     Status5xx,
+    /// An error within the stream, after status 200, that says no status of its own.
+    ErrorEvent,
     /// The request took longer than it may.
     Timeout,
     /// Bytes that are no stream of completion events.

@@ -270,7 +270,8 @@ fn server_error(error: ServerError) -> Failure {
     let class = match error.status {
         Some(429) => FailureClass::Status429,
         Some(400..=499) => FailureClass::Status4xx,
-        _ => FailureClass::Status5xx,
+        Some(_) => FailureClass::Status5xx,
+        None => FailureClass::ErrorEvent,
     };
     let detail = "the server sent an error within the stream, after status 200".into();
     Failure { class, status: error.status, detail }

@@ -7,8 +7,11 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::{Request, Response, Uri};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderName,
+    HeaderValue, RETRY_AFTER, USER_AGENT,
+};
+use hyper::{Request, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -101,6 +104,8 @@ impl Endpoint {
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        // A stream that is compressed comes in pieces of its own, if it comes as a stream at all.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
         if let Some(key) = key {
             let value = HeaderValue::from_str(&format!("Bearer {key}")).ok();
@@ -230,7 +235,7 @@ impl Endpoint {
             }
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
         }
-        ensure_stream(&response)?;
+        ensure_stream(response.status().as_u16(), response.headers())?;
         let mut completion = Completion::new(output_tokens);
         if let Some((_, room)) = &self.texts {
             completion = completion.keeping_texts(room);
@@ -312,8 +317,18 @@ fn is_idle(bytes: &[u8]) -> bool {
     bytes.split(|byte| *byte == b'\n').all(|line| line.starts_with(b":") || line.trim_ascii().is_empty())
 }
 
-fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+fn ensure_stream(status: u16, headers: &HeaderMap) -> Result<(), Failure> {
+    let refused = |detail: String| Err(Failure { class: FailureClass::MalformedStream, status: Some(status), detail });
+    let coding = text_of(headers, CONTENT_ENCODING).unwrap_or_default().to_ascii_lowercase();
+    if !matches!(&*coding, "" | "identity") {
+        // The server's words are in no receipt.
+        let name =
+            ["gzip", "deflate", "br", "zstd"].into_iter().find(|name| *name == coding).unwrap_or("another coding");
+        return refused(format!(
+            "the stream is compressed ({name}), which was not asked for; turn that off, or ask past the proxy that does it"
+        ));
+    }
+    let kind = text_of(headers, CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("text/event-stream") {
         return Ok(());
@@ -322,22 +337,22 @@ fn ensure_stream(response: &Response<Incoming>) -> Result<(), Failure> {
         true => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
         false => "the server answered with no event stream (its content type is another); check the URL and --api",
     };
-    Err(Failure {
-        class: FailureClass::MalformedStream,
-        status: Some(response.status().as_u16()),
-        detail: detail.into(),
-    })
+    refused(detail.into())
+}
+
+fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
 }
 
 /// `Retry-After`, in seconds or as a date. A date is one of the server's clock: the time until it is counted from the answer's own date
 /// where it has one.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
-    let after = text(RETRY_AFTER)?;
+    let after = text_of(headers, RETRY_AFTER)?;
     if let Ok(seconds) = after.parse() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = httpdate::parse_http_date(after).ok()?;
-    let now = text(DATE).and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
+    let now =
+        text_of(headers, DATE).and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
     Some(date.duration_since(now).unwrap_or_default())
 }

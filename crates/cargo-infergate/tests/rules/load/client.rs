@@ -265,6 +265,21 @@ fn what_is_no_stream_is_named() {
 }
 
 #[test]
+fn a_compressed_stream_is_not_asked_for_and_refused_by_its_name() {
+    for (coding, name) in [("gzip", "(gzip)"), ("SECRET", "(another coding)")] {
+        let head = HEAD.replace("Transfer", &format!("Content-Encoding: {coding}\r\nTransfer"));
+        let script = Script::new([vec![send(head), Act::Hang]]);
+        let (_, outcome) = requests(&script, 1, Limits::default()).remove(0);
+        let failure = outcome.expect_err("it failed");
+        assert_eq!(failure.class, FailureClass::MalformedStream);
+        assert!(failure.detail.contains(name) && !failure.detail.contains("SECRET"), "{}", failure.detail);
+        assert!(script.requests.borrow()[0].contains("accept-encoding: identity\r\n"));
+    }
+    let head = HEAD.replace("Transfer", "Content-Encoding: identity\r\nTransfer");
+    assert_eq!(one(vec![send(head), token(), done(1)]).1, Ok(()));
+}
+
+#[test]
 fn a_cut_stream_keeps_the_tokens_that_came() {
     let (record, class) = failure(vec![send(HEAD), wait_ms(5), token(), wait_ms(5), token(), Act::Close]);
     assert_eq!((record.chunk_ns, class), (vec![5 * MS, 10 * MS], FailureClass::CutStream));

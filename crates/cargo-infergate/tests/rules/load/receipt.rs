@@ -158,10 +158,12 @@ fn a_report_names_failures_and_never_passes_what_was_cut_short() {
     for (record, class) in receipt.levels[0].requests.iter_mut().zip([FailureClass::Timeout, FailureClass::Cancelled]) {
         record.failure = Some(Failure { class, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
     }
+    receipt.levels[0].requests[2].failure =
+        Some(Failure { class: FailureClass::ErrorEvent, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
     receipt.partial = true;
     receipt.invalid = vec!["why".into()];
     let text = report::terminal::load(&receipt);
-    assert!(text.contains("failed: 1 by timeout (most: no end after 3 s"), "{text}");
+    assert!(text.contains("failed: 1 with an error within the stream, 1 by timeout (most: no end after 3 s"), "{text}");
     assert!(text.contains("1 requests were given up"), "{text}");
     // As the gate says: whatever else there is, numbers of an invalid run are none.
     assert!(text.contains("invalid:") && text.contains("verdict: invalid (exit 3)"), "{text}");

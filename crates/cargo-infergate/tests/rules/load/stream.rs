@@ -205,9 +205,9 @@ fn errors_after_status_200_are_failures() {
     for (text, class) in [
         ("data: {\"error\":{\"message\":\"SECRET\",\"code\":503}}\n\n", FailureClass::Status5xx),
         ("data: {\"error\":{\"message\":\"SECRET\",\"code\":429}}\n\n", FailureClass::Status429),
-        ("data: {\"error\":{\"message\":\"SECRET\",\"code\":\"bad\"}}\n\n", FailureClass::Status5xx),
-        ("data: {\"error\":\"SECRET\"}\n\n", FailureClass::Status5xx),
-        ("event: error\ndata: SECRET\n\n", FailureClass::Status5xx),
+        ("data: {\"error\":{\"message\":\"SECRET\",\"code\":\"bad\"}}\n\n", FailureClass::ErrorEvent),
+        ("data: {\"error\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
+        ("event: error\ndata: SECRET\n\n", FailureClass::ErrorEvent),
         ("data: SECRET\n\n", FailureClass::MalformedStream),
         ("data: {\"choices\":[{\"delta\":{\"content\":3}}]}\n\n", FailureClass::MalformedStream),
         ("data: 7\n\n", FailureClass::MalformedStream),

@@ -69,6 +69,7 @@ fn words(class: FailureClass) -> &'static str {
         FailureClass::Status4xx => "with a 4xx status",
         FailureClass::Status429 => "with status 429",
         FailureClass::Status5xx => "with a 5xx status",
+        FailureClass::ErrorEvent => "with an error within the stream",
         FailureClass::Timeout => "by timeout",
         FailureClass::MalformedStream => "with a malformed stream",
         FailureClass::CutStream => "with a stream that was cut",
