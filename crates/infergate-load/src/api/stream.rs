@@ -5,7 +5,7 @@ use infergate_core::receipt::limits::MAX_NUMBER;
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::chunk::{Chunk, Reason, ServerError, Usage};
+use crate::api::chunk::{Chunk, Reason, ServerError, Usage, without_lone_halves};
 use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use crate::api::failures::failure;
 use crate::api::text::{Pieces, Room};
@@ -14,7 +14,9 @@ use crate::api::text::{Pieces, Room};
 const MAX_SPARE_BYTES: u64 = 4 << 20;
 /// Bytes that the events of one token may have.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
-/// Pieces that may come beyond the tokens asked for: a server may send a tool call's name apart.
+/// Pieces that a token may come in: some servers send an event a character.
+const TOKEN_PIECES: u64 = 16;
+/// Pieces that may come beside those of the tokens: a server may send a tool call's name apart.
 const SPARE_PIECES: u64 = 64;
 /// Tokens by which a server may count more than were asked for: the beginning of a sequence and its end.
 const COUNTED_MARKS: u64 = 2;
@@ -164,7 +166,15 @@ impl Completion {
             self.done = true;
             return Ok(());
         }
-        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+        let mended;
+        let chunk = match serde_json::from_slice::<Chunk<'_>>(data) {
+            Ok(chunk) => Ok(chunk),
+            Err(_) => {
+                mended = without_lone_halves(data);
+                serde_json::from_slice(&mended)
+            }
+        };
+        let Ok(chunk) = chunk else {
             return Err(failure(
                 FailureClass::MalformedStream,
                 format!("an event of {} bytes is no completion chunk in JSON", data.len()),
@@ -195,7 +205,7 @@ impl Completion {
             self.reasoning_pieces += u64::from(!is_answer);
             record.chunk_ns.push(read_ns);
             self.count_piece(counted, record);
-            if record.chunk_ns.len() as u64 > 4 * self.asked_tokens + SPARE_PIECES {
+            if record.chunk_ns.len() as u64 > TOKEN_PIECES * self.asked_tokens + SPARE_PIECES {
                 let (pieces, asked) = (record.chunk_ns.len(), self.asked_tokens);
                 let detail = format!("{pieces} pieces of output came where {asked} tokens were asked for, and no end");
                 return Err(failure(FailureClass::WrongLength, detail));

@@ -225,6 +225,33 @@ fn bytes_that_are_no_text_are_refused() {
     assert_eq!(read(&[&bytes]).1, Err(FailureClass::MalformedStream));
 }
 
+/// A server that ends pieces between the two halves of a character in UTF-16.
+#[test]
+fn half_a_character_is_a_character_that_is_not_known() {
+    let text = |escape: &str| chat(&format!("{{\"content\":\"{escape}\"}}")) + DONE;
+    let hash = |escape: &str| {
+        let (record, outcome) = whole(&text(escape));
+        assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{escape}");
+        record.output_sha256
+    };
+    for (escape, same) in [
+        ("a\\ud83d", "a\u{fffd}"),
+        ("\\uDE00 a", "\u{fffd} a"),
+        ("\\ud83d\\ud83d\\ude00", "\u{fffd}\u{1f600}"),
+        ("\\\\ud83d\\ud83d", "\\\\ud83d\u{fffd}"),
+    ] {
+        assert_eq!(hash(escape), hash(same), "{escape}");
+    }
+    assert_eq!(whole(&text("\\ud83")).1, Err(FailureClass::MalformedStream));
+}
+
+#[test]
+fn a_token_may_come_a_character_at_a_time() {
+    let pieces = |count: usize| whole(&(chat("{\"content\":\"a\"}").repeat(count) + DONE)).1;
+    assert_eq!(pieces(8 * 20), Ok(()));
+    assert_eq!(pieces(8 * 60), Err(FailureClass::WrongLength));
+}
+
 /// Some servers count the beginning of a sequence, its end, or both.
 #[test]
 fn more_than_was_asked_for_is_the_wrong_length() {
