@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cargo_infergate::cli;
 use cargo_infergate::config::keys::{KEYS, Key, Kind, commented_file};
-use cargo_infergate::config::{BenchTarget, Config, Settings as _};
+use cargo_infergate::config::{Config, Settings as _};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
     let mut config = Config::default();
@@ -59,8 +59,7 @@ fn the_committed_file_is_the_defaults() {
     let committed = fs::read_to_string(path).expect("committed").replace("\r\n", "\n");
     assert_eq!(committed, commented_file(), "write it anew: cargo xtask schema > infergate.toml");
     let config = apply(&committed).expect("valid");
-    let bench = BenchTarget { is_named: true, ..BenchTarget::default() };
-    assert_eq!(config, Config { baselines: "repo/baselines".into(), bench, ..Config::default() });
+    assert_eq!(config, Config { baselines: "repo/baselines".into(), ..Config::default() });
 }
 
 #[test]

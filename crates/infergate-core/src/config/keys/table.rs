@@ -36,7 +36,7 @@ pub const KEYS: &[Key] = &[
     key(Memory, "memory.runs", Count(0, 5000), "Runs of the memory phase; a verdict on leaks takes 20, and 0 looks for no leak; of criterion benches it also counts no allocations").default("100").said_by(BaseIfThere),
     key(Memory, "memory.growth_limit_bytes", Count(0, i64::MAX as u64), "The resident set may grow by so much over the runs; left out: by any amount that is not a leak").example("67108864").said_by(Base),
     key(Build, "bench.package", Text, "Package of the bench target; left out: the one of the current folder").example("\"my-engine\""),
-    key(Build, "bench.target", Text, "Bench target that is the measured worker").default("\"inference\""),
+    key(Build, "bench.target", Text, "Bench target that is the measured worker; left out: inference, an engine's, else all that use criterion or divan").example("\"inference\""),
     key(Build, "bench.memory_target", Text, "Bench target that counts its heap, for the memory phase").default("\"memory\""),
     key(Build, "bench.features", List, "Features to build it with").default("[]").example("[\"cuda\"]"),
     key(Build, "bench.default_features", Switch, "Build it with its package's default features").default("true"),
