@@ -1,7 +1,7 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
 //! time from the first piece to the last / (tokens - 1), by usage, or else as many as were asked for: pieces can hold any part of a
-//! token, or several, and both builds have to be divided by the same. A sample is one request, and the output is the text of one prompt that is always
-//! the same. With users in place of single requests its cases are the numbers of a [window](crate::paired::load_window) of load.
+//! token, or several, and both builds have to be divided by the same. A sample is one request. The output is the text of one prompt that
+//! is always the same; under load, whose cases are the numbers of a [window](crate::paired::load_window), also of those windows repeat.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -254,8 +254,9 @@ impl Worker {
         }
     }
 
-    /// The output of a scenario, computed twice or compared with what is known of it; once for all cases of the scenario. Where it is
-    /// known, the prompts that windows repeat are not asked: a server started anew is to read them under load first.
+    /// The output of a scenario, once for all its cases: computed twice, or compared with what is known of it. Where it is known, the
+    /// prompts that windows repeat are not asked (a server started anew is to read them under load first); else twice, too, since what
+    /// a server says by chance would be a difference of both builds.
     fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Said> {
         let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
         let mut said = match &computed {
@@ -267,15 +268,14 @@ impl Worker {
             (None, Some(before)) => before.ids.clone(),
             (None, None) => self.output(scenario)?.ids,
         };
-        let is_same = said.ids.get(..WORDS) == again.get(..WORDS);
+        let mut is_same = said.ids.get(..WORDS) == again.get(..WORDS);
         if computed.is_none() && is_same {
             match known {
                 Some(known) => said.ids = known,
                 None if self.job.users.is_some() && self.job.check_output => {
-                    for at in 0..REPEATED_PROMPTS {
-                        let record = self.ask(scenario, repeated(at))?;
-                        said.ids.extend(words_of(&record)?);
-                    }
+                    let texts = self.repeated_texts(scenario)?;
+                    is_same = texts == self.repeated_texts(scenario)?;
+                    said.ids.extend(texts);
                 }
                 None => {}
             }
@@ -304,6 +304,12 @@ impl Worker {
         let record = self.ask(scenario, PREPARED)?;
         let ids = if self.job.check_output { words_of(&record)? } else { Vec::new() };
         Ok(Said { ids, tokens: sent_tokens(&record) })
+    }
+
+    /// The words of what the server says to each of the prompts that windows repeat.
+    fn repeated_texts(&self, scenario: usize) -> Result<Vec<u32>> {
+        let texts = (0..REPEATED_PROMPTS).map(|at| words_of(&self.ask(scenario, repeated(at))?));
+        Ok(texts.collect::<Result<Vec<_>>>()?.concat())
     }
 
     fn asked_tokens(&self, scenario: usize) -> u32 {

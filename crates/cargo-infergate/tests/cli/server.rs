@@ -1,6 +1,7 @@
 //! Two builds of a server: `gate --against REV --server`, and two that run already.
 #![cfg(unix)]
 
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -205,16 +206,22 @@ fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
     assert!(stdout(&said).contains("verdict: invalid (exit 3)"), "{}", stdout(&said));
 }
 
-/// A server whose answer is made of the prompt.
-fn that_says_the_prompt() -> String {
+/// A server whose answer is made of the prompt. One that `changes` says another one where it is asked again, but for the first prompt
+/// that is.
+fn that_says_the_prompt(changes: bool) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
-    let send = |connection: TcpStream| {
+    let asked = Arc::new(Mutex::new((HashSet::new(), None)));
+    let send = move |connection: TcpStream| {
         let mut connection = BufReader::new(connection);
         while let Some(body) = body(&mut connection) {
+            let is_again = {
+                let (asked, first) = &mut *asked.lock().ok()?;
+                !asked.insert(body.clone()) && *first.get_or_insert(body.clone()) != body
+            };
             let words = (0..4).map(|at| {
                 let mut hasher = DefaultHasher::new();
-                (&body, at).hash(&mut hasher);
+                (&body, at, changes && is_again).hash(&mut hasher);
                 piece(&format!("{:x} ", hasher.finish()))
             });
             let events = words.collect::<String>() + "data: [DONE]\n\n";
@@ -228,20 +235,30 @@ fn that_says_the_prompt() -> String {
     };
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
+            let send = send.clone();
             std::thread::spawn(move || send(connection));
         }
     });
     format!("http://{address}")
 }
 
+/// The prompts that windows repeat are asked twice of each: one that is not deterministic is no changed output.
+#[test]
+fn a_server_that_is_not_deterministic_is_told_so_before_it_is_under_load() {
+    let sandbox = Sandbox::new();
+    let (base, head) = (that_says_the_prompt(true), that_says_the_prompt(true));
+    let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
+    let said = sandbox.run(&["gate", &urls[0], &urls[1], "--users=3", "--server-window-s=0.3", "--quick"]).code(3);
+    assert!(stderr(&said).contains("the same prompt gives another text in another request"), "{}", stderr(&said));
+}
+
 /// Servers that run already are asked the same prompts, those that windows repeat among them.
 #[test]
 fn equal_servers_that_run_already_say_the_same_under_load() {
     let sandbox = Sandbox::new();
-    let (base, head) = (that_says_the_prompt(), that_says_the_prompt());
+    let (base, head) = (that_says_the_prompt(false), that_says_the_prompt(false));
     let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
-    let more = ["--users=3", "--server-window-s=0.3", "--quick", "--out=paired.json"];
-    let said = sandbox.run(&[&["gate", &urls[0], &urls[1]], &more[..]].concat());
+    let said = sandbox.run(&[&["gate", &urls[0], &urls[1], "--out=paired.json"], UNDER_LOAD].concat());
     assert!(!stdout(&said).contains("output changed"), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let mut answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
