@@ -32,11 +32,14 @@ pub struct Chosen {
     pub benches: Vec<BenchTarget>,
     /// Those that are asked for and cannot be gated: a line for each thing that some lack.
     pub left: Vec<String>,
+    /// They are of criterion or divan: what cases there are is theirs to say.
+    pub are_criterions: bool,
 }
 
 impl Chosen {
-    fn one(bench: BenchTarget) -> Self {
-        Self { benches: vec![bench], left: Vec::new() }
+    /// One alone, of which nothing else is known.
+    pub fn one(bench: BenchTarget) -> Self {
+        Self { benches: vec![bench], left: Vec::new(), are_criterions: false }
     }
 }
 
@@ -58,7 +61,8 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
         );
     }
     if is_one && target.is_named {
-        return Ok(Chosen::one(target.clone()));
+        let are_criterions = !named.is_empty() && !has_engine(target, &named);
+        return Ok(Chosen { are_criterions, ..Chosen::one(target.clone()) });
     }
     let mut found = found(target, folder)?;
     if is_one {
@@ -99,17 +103,21 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
         bail!("--bench-target: names no bench target");
     }
     left.retain(|one| !chosen.contains(&one.bench));
-    Ok(Chosen { benches: chosen, left: left_out(&left) })
+    Ok(Chosen { benches: chosen, left: left_out(&left), are_criterions: true })
 }
 
 /// Whether the bench target that `packages` have is gated alone: it is named, or an engine's own of the usual name.
 fn is_one(target: &BenchTarget, packages: &[Package]) -> bool {
-    let is_of_engine = |package: &Package| {
+    target.is_named || has_engine(target, packages)
+}
+
+/// Whether the bench target that `packages` have is an engine's own.
+fn has_engine(target: &BenchTarget, packages: &[Package]) -> bool {
+    packages.iter().any(|package| {
         let text = source(package, &target.target).unwrap_or_default();
         let is_ours = takes_criterion(package) || takes_infergate(package);
         !(is_ours && uses_ours(&text)) || text.contains("infergate") && !text.contains("infergate::criterion")
-    };
-    target.is_named || packages.iter().any(is_of_engine)
+    })
 }
 
 /// `not gated: own, other: each uses neither criterion nor divan`.

@@ -21,8 +21,8 @@ pub fn check(config: &Config) -> Result<()> {
     config.measured.prompt_text().map(drop)
 }
 
-/// Refuses a target that no case of the run can meet. Where the worker is `given`, or a bench target of the team's own, only it
-/// knows its cases.
+/// Refuses a target that no case of the run can meet. Where the worker is `given`, of criterion, or a bench target of the team's own,
+/// only it knows its cases.
 pub fn targets(config: &Config, given: bool) -> Result<()> {
     let known = possible_cases(&config.measured.cases);
     if known.is_err() && (given || config.bench.target != BenchTarget::default().target) {

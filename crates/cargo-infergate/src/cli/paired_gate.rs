@@ -16,6 +16,7 @@ use super::terms::Agreed;
 use super::{
     bench_choice, early, explain, flags, output, outputs, progress, report, server_program, terms, turn, undecided,
 };
+use crate::builds::bench_choice::Chosen;
 use crate::builds::edited::Edited;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
@@ -158,11 +159,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
-    let (benches, mut uncompared) = match is_of_benches {
-        true => {
-            bench_choice::benches(&agreed.config.bench, Path::new(".")).map(|chosen| (chosen.benches, chosen.left))?
-        }
-        false => (vec![agreed.config.bench.clone()], Vec::new()),
+    let Chosen { benches, left: mut uncompared, are_criterions } = match is_of_benches {
+        true => bench_choice::benches(&agreed.config.bench, Path::new("."))?,
+        false => Chosen::one(agreed.config.bench.clone()),
     };
     let revision = flags.against.as_deref().filter(|_| is_of_benches);
     let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, revision, Path::new(".")));
@@ -176,7 +175,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let mut config = agreed.config;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(&config)?;
-    early::targets(&config, is_server || flags.base_bin.is_some() || !config.worker.command.is_empty())?;
+    early::targets(&config, !is_of_benches || are_criterions)?;
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
     }

@@ -62,8 +62,10 @@ fn a_bench_target_of_the_usual_name_hides_no_other() {
     let gate = |more: &[&str]| stdout(&run(&sandbox, &[&["gate", "--against=HEAD"], more].concat()).success());
     let said = gate(&[]);
     assert!(said.contains("inference/long") && said.contains("tensor_ops/long"), "{said}");
-    let said = gate(&["--bench-target=inference"]);
-    assert!(!said.contains("tensor_ops"), "{said}");
+    let said = gate(&["--cases=tensor_ops/*"]);
+    assert!(said.contains("tensor_ops/long") && !said.contains("inference/long"), "{said}");
+    let said = gate(&["--bench-target=inference", "--cases=lon*"]);
+    assert!(said.contains("long") && !said.contains("tensor_ops"), "{said}");
     let worker = fs::read_to_string(sandbox.path("benches/inference.rs")).expect("a worker");
     commit(&sandbox, "benches/inference.rs", &worker.replace("As criterion's", "Of infergate"), "an engine's");
     let said = gate(&[]);
