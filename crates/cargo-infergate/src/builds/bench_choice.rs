@@ -8,7 +8,7 @@ use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
 use super::criterion_front::{source, takes_criterion, takes_infergate};
-use super::workspace::{self, Package};
+use super::workspace::Package;
 use super::{git, swap};
 use crate::config::BenchTarget;
 use infergate_core::printable::first_of;
@@ -44,13 +44,13 @@ impl Chosen {
 }
 
 /// The bench targets to gate: the one that is named, or those that a list of names and globs names. Where nobody named one: an engine's of
-/// the usual name, else all here that use criterion.
+/// the usual name, else all that use criterion. `here` are the packages around `folder`.
 ///
 /// # Errors
-/// A name or glob that names none, with those there are and what each lacks; when cargo does not start.
-pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
+/// A name or glob that names none, with those there are and what each lacks.
+pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<Chosen> {
     let is_list = target.target.contains([',', '*', '?']);
-    let named = if is_list { Vec::new() } else { workspace::of_bench(target, folder)? };
+    let named = if is_list { Vec::new() } else { of_bench(target, here) };
     let is_one = !is_list && is_one(target, &named);
     if is_one && named.len() > 1 && target.package.is_none() && !named.iter().any(|package| package.is_around(folder)) {
         let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
@@ -64,7 +64,7 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
         let are_criterions = !named.is_empty() && !has_engine(target, &named);
         return Ok(Chosen { are_criterions, ..Chosen::one(target.clone()) });
     }
-    let mut found = found(target, folder)?;
+    let mut found = found(target, &packages(target, folder, here))?;
     if is_one {
         let names = [&target.target, &target.memory_target];
         found.retain(|one| one.lacks.is_none() && !names.contains(&&one.bench.target));
@@ -107,12 +107,12 @@ pub fn benches(target: &BenchTarget, folder: &Path) -> Result<Chosen> {
 }
 
 /// Whether the bench target that `packages` have is gated alone: it is named, or an engine's own of the usual name.
-fn is_one(target: &BenchTarget, packages: &[Package]) -> bool {
+fn is_one(target: &BenchTarget, packages: &[&Package]) -> bool {
     target.is_named || has_engine(target, packages)
 }
 
 /// Whether the bench target that `packages` have is an engine's own.
-fn has_engine(target: &BenchTarget, packages: &[Package]) -> bool {
+fn has_engine(target: &BenchTarget, packages: &[&Package]) -> bool {
     packages.iter().any(|package| {
         let text = source(package, &target.target).unwrap_or_default();
         let is_ours = takes_criterion(package) || takes_infergate(package);
@@ -175,9 +175,9 @@ fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
 }
 
 /// Bench targets that the revision `base` has, that are asked for and that head lacks, each in a sentence. Nothing where one is gated alone.
-pub fn gone(target: &BenchTarget, base: &str, folder: &Path) -> Result<Vec<String>> {
+pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -> Result<Vec<String>> {
     let is_list = target.target.contains([',', '*', '?']);
-    if !is_list && is_one(target, &workspace::of_bench(target, folder)?) {
+    if !is_list && is_one(target, &of_bench(target, here)) {
         return Ok(Vec::new());
     }
     let asked: Vec<WildMatch> = if is_list {
@@ -189,23 +189,22 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path) -> Result<Vec<Strin
     else {
         return Ok(Vec::new());
     };
-    let found = found(target, folder)?;
+    let kept = packages(target, folder, here);
+    let found = found(target, &kept)?;
     let text_of = |path: &Path| {
         let path = path.to_str()?;
         git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
     };
     let table_of = |path: &Path| text_of(path)?.parse::<Table>().ok();
-    let all = workspace::packages(folder)?.unwrap_or_default();
-    let kept = packages(target, folder)?;
     // Where one package alone is meant, others are not missed.
-    let is_whole = kept.len() == all.iter().filter(|package| package.is_asked_for(target)).count();
+    let is_whole = kept.len() == here.iter().filter(|package| package.is_asked_for(target)).count();
     let own =
         |package: &Package| Some((package.name.clone(), package.manifest_path.strip_prefix(&root).ok()?.to_owned()));
-    let mut packages: Vec<(String, PathBuf)> = kept.iter().filter_map(own).collect();
+    let mut packages: Vec<(String, PathBuf)> = kept.iter().copied().filter_map(own).collect();
     let only = kept.first().map(|package| package.name.clone()).unwrap_or_default();
     if is_whole {
         let listed = git::git(folder, &["ls-tree", "-r", "--full-tree", "--name-only", &base]).unwrap_or_default();
-        packages.extend(removed(target, listed.lines(), &all, Path::new(&root), &table_of));
+        packages.extend(removed(target, listed.lines(), here, Path::new(&root), &table_of));
     }
     let (mut said, is_one) = (Vec::new(), packages.len() == 1);
     for (package, manifest) in packages {
@@ -260,36 +259,34 @@ fn removed<'f>(
     named.filter(|(name, _)| is_missed(name)).collect()
 }
 
-/// All bench targets: of the package that is asked for, else of the one around this folder, else of the workspace. A root package without a
-/// bench that can be gated is none that was meant.
-fn found(target: &BenchTarget, folder: &Path) -> Result<Vec<Found>> {
-    let packages = packages(target, folder)?;
+/// All bench targets of these packages.
+fn found(target: &BenchTarget, packages: &[&Package]) -> Result<Vec<Found>> {
     let is_of_none = |feature: &&String| {
         !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
     };
     if let Some(unknown) = target.features.iter().find(is_of_none).filter(|_| packages.len() > 1) {
         bail!("--bench-features: '{unknown}' is a feature of no package here");
     }
-    Ok(of_packages(target, &packages))
+    Ok(of_packages(target, packages))
 }
 
-fn packages(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
-    let mut packages = workspace::packages(folder)?.unwrap_or_default();
-    packages.retain(|package| package.is_asked_for(target));
-    let around =
-        packages.iter().enumerate().filter(|(_, package)| target.package.is_none() && package.is_around(folder));
+/// The packages `here` that have the bench target.
+fn of_bench<'p>(target: &BenchTarget, here: &'p [Package]) -> Vec<&'p Package> {
+    here.iter().filter(|package| package.bench(&target.target).is_some() && package.is_asked_for(target)).collect()
+}
+
+/// The package that is asked for, else the one around this folder, else the workspace's. A root package without a bench that can be gated
+/// is none that was meant.
+fn packages<'p>(target: &BenchTarget, folder: &Path, here: &'p [Package]) -> Vec<&'p Package> {
+    let packages: Vec<&Package> = here.iter().filter(|package| package.is_asked_for(target)).collect();
+    let around = packages.iter().filter(|package| target.package.is_none() && package.is_around(folder));
     // Below a root package lie others.
-    let own = around.max_by_key(|(_, package)| package.manifest_path.components().count());
-    if let Some(at) = own.map(|(at, _)| at) {
-        let of_own = of_packages(target, &packages[at..=at]);
-        if of_own.iter().any(|one| one.lacks.is_none()) {
-            return Ok(vec![packages.swap_remove(at)]);
-        }
-    }
-    Ok(packages)
+    let own = around.max_by_key(|package| package.manifest_path.components().count()).copied();
+    let is_meant = |own: &&Package| of_packages(target, &[*own]).iter().any(|one| one.lacks.is_none());
+    own.filter(is_meant).map_or(packages, |own| vec![own])
 }
 
-fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
+fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
     let is_named = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
         let enabled = enabled_features(package, target);
@@ -328,7 +325,7 @@ fn of_packages(target: &BenchTarget, packages: &[Package]) -> Vec<Found> {
         });
         found.collect()
     };
-    packages.iter().flat_map(of_package).collect()
+    packages.iter().copied().flat_map(of_package).collect()
 }
 
 const TAKES_FEATURES: &str = "takes --bench-features ";

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::builds::bench_choice::Chosen;
 use crate::builds::edited::Edited;
+use crate::builds::workspace;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{PairedPolicy, glances, join, merge};
@@ -159,12 +160,14 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
+    let here = Path::new(".");
+    let packages = if is_of_benches { workspace::packages(here)?.unwrap_or_default() } else { Vec::new() };
     let Chosen { benches, left: mut uncompared, are_criterions } = match is_of_benches {
-        true => bench_choice::benches(&agreed.config.bench, Path::new("."))?,
+        true => bench_choice::benches(&agreed.config.bench, here, &packages)?,
         false => Chosen::one(agreed.config.bench.clone()),
     };
     let revision = flags.against.as_deref().filter(|_| is_of_benches);
-    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, revision, Path::new(".")));
+    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, revision, here, &packages));
     uncompared.extend(gone.transpose()?.unwrap_or_default());
     uncompared.iter().for_each(|said| output::line(said));
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
@@ -181,7 +184,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     early::calibrations(&config)?;
     if is_of_benches {
-        bench_choice::ensure_in_package(Path::new("."))?;
+        bench_choice::ensure_in_package(here)?;
     }
     let asked = Asked {
         memory: false,
