@@ -5,7 +5,7 @@ use std::fs;
 use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
 
 use crate::paired::program;
-use crate::revisions::{WORKER, commit, gate, git, repository};
+use crate::revisions::{MANIFEST, WORKER, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, stdout};
 
 fn verdict(sandbox: &Sandbox) -> Verdict {
@@ -17,8 +17,13 @@ const OUT: &[&str] = &["--out=paired.json", "--json=verdict.json"];
 #[test]
 fn comments_and_documents_are_not_timed() {
     let sandbox = repository();
+    sandbox.write("tool/src/lib.rs", "");
+    sandbox.write("tool/Cargo.toml", "[package]\nname = 'tool'\nversion = '0.1.0'\nedition = '2021'\n");
+    commit(&sandbox, "Cargo.toml", &format!("{MANIFEST}[workspace]\nmembers = ['tool']\n"), "two packages");
     commit(&sandbox, "engine.rs", "//! An engine.\n\npub const STEP_NS: u64 = 1_000_000;\n", "a comment");
     commit(&sandbox, "docs/use.md", "how to use it", "a page");
+    sandbox.write("tool/README.md", "what it is");
+    sandbox.write("CHANGES.txt", "what changed");
     sandbox.write("infergate.toml", "threshold = 1.05\n");
     sandbox.write("bench.rs", &format!("// First of all.\n//\n{WORKER}\n#[test]\nfn new() {{}}\n"));
     let said = gate(&sandbox, "HEAD~2", OUT).success();
@@ -121,7 +126,7 @@ fn a_profile_that_differs_in_its_parent_is_named() {
 #[test]
 fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
     let sandbox = repository();
-    for file in ["prompts/long.txt", "benches/data.json", "tests/input.md", "PROMPT.md"] {
+    for file in ["prompts/long.txt", "tests/input.md", "PROMPT.md", "benches/RELEASES.md", "HISTORY.json"] {
         let written = sandbox.write(file, "one");
         let said = gate(&sandbox, "HEAD", OUT).success();
         let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
@@ -145,7 +150,6 @@ fn gated(sandbox: &Sandbox) -> (PairedReceipt, String) {
 #[test]
 #[cfg(target_os = "linux")]
 fn source_that_makes_data_is_timed() {
-    use crate::revisions::MANIFEST;
     let step = "pub const STEP_NS: u64 = 1_000_000;\n";
     let named = MANIFEST.replace("edition =", "build = 'make/data.rs'\nedition =");
     for (manifest, settings, file, text, why) in [

@@ -105,9 +105,10 @@ fn changed_file(commit: &str, here: &Path, is_prepared: bool) -> Result<Option<S
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
     let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
-    let packages = if files().any(is_source) { packages(here)? } else { Vec::new() };
+    let is_asked = |file: &str| is_source(file) || is_notice(name_of(file));
+    let packages = if files().any(is_asked) { packages(here)? } else { Vec::new() };
     let why = |file: &str| {
-        if may_be_data(file) {
+        if may_be_data(file, &packages) {
             return Some("which a bench may read");
         }
         if name_of(file) == "build.rs" || may_build(&packages, Path::new(file)) {
@@ -160,9 +161,33 @@ fn packages(here: &Path) -> Result<Vec<Package>> {
     Ok(seen.collect())
 }
 
+/// A text that says something of a repository or a package, for people.
+fn is_notice(name: &str) -> bool {
+    const NOTICES: [&str; 14] = [
+        "README",
+        "CHANGELOG",
+        "CHANGES",
+        "RELEASES",
+        "HISTORY",
+        "CONTRIBUTING",
+        "SECURITY",
+        "CODE_OF_CONDUCT",
+        "AUTHORS",
+        "NOTICE",
+        "ARCHITECTURE",
+        "ROADMAP",
+        "AGENTS",
+        "CLAUDE",
+    ];
+    let stem = name.split('.').next().unwrap_or(name);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_named = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
+    is_named && ["", "md", "txt", "rst"].contains(&ending)
+}
+
 /// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
 /// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
-fn may_be_data(file: &str) -> bool {
+fn may_be_data(file: &str, packages: &[Package]) -> bool {
     const TOOLS: [&str; 14] = [
         "Cargo.toml",
         "Cargo.lock",
@@ -180,28 +205,11 @@ fn may_be_data(file: &str) -> bool {
         "CODEOWNERS",
     ];
     let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
-    let stem = name.split('.').next().unwrap_or(name);
-    const NOTICES: [&str; 14] = [
-        "README",
-        "CHANGELOG",
-        "CHANGES",
-        "RELEASES",
-        "HISTORY",
-        "CONTRIBUTING",
-        "SECURITY",
-        "CODE_OF_CONDUCT",
-        "AUTHORS",
-        "NOTICE",
-        "ARCHITECTURE",
-        "ROADMAP",
-        "AGENTS",
-        "CLAUDE",
-    ];
-    let is_notice = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
+    let is_root = folders.is_empty() || packages.iter().any(|package| package.folder == Path::new(folders));
     let is_documentation = folders.split('/').next().is_some_and(|folder| ["doc", "docs"].contains(&folder));
     !(name.ends_with(".rs")
         || TOOLS.contains(&name)
-        || is_notice
+        || is_root && is_notice(name)
         || file.starts_with(".github/")
         || is_documentation && name.ends_with(".md"))
 }
