@@ -7,6 +7,7 @@ use super::block::Who;
 use super::{PairedRequest, Program};
 use crate::receipt::{Machine, SideRecord};
 use infergate_core::case::Case;
+use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
@@ -82,8 +83,9 @@ fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration
 pub fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
     match error {
         WorkerError::Refused(why) => {
+            let missing = missing_file(&why).map(|remedy| format!("; {remedy}")).unwrap_or_default();
             let remedy = format!("choose what both can run, or another {name}");
-            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}"))
+            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}{missing}"))
         }
         error => error.of(name),
     }

@@ -48,6 +48,18 @@ fn a_file_that_no_checkout_has_is_said_with_its_remedy() {
     commit(&sandbox, "bench.rs", &reads, "reads it");
     let line = last_line();
     assert!(line.contains("ended early (exit status: 101)") && line.contains("[bench] carry"), "{line}");
+
+    let refuse = r##"if let Err(error) = std::fs::read("data/step.rs") {
+                println!(r#"{{"error":"data/step.rs: {error}"}}"#);
+                continue;
+            }
+            "##;
+    let loads = "format!(r#\"{{\"engine\":";
+    let refuses = worker.replace(loads, &format!("{refuse}{loads}"));
+    assert_ne!(refuses, worker);
+    commit(&sandbox, "bench.rs", &refuses, "says why it does not load");
+    let line = last_line();
+    assert!(line.contains("base cannot load m: data/step.rs: ") && line.contains("[bench] carry"), "{line}");
 }
 
 /// As under `cargo bench`, an engine runs in its package's folder: base's in base's checkout.
