@@ -18,6 +18,7 @@ use super::{
 };
 use crate::config::Config;
 use crate::paired::Program;
+use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 
@@ -57,7 +58,7 @@ enum Ignored {
 pub enum Slot {
     /// What is compared with.
     Base,
-    /// The same with head's harness laid over it: other bench targets are built of base's own files, and linked anew of them later.
+    /// The same with the harness of one package of head laid over it. Others are built of base's own files, and linked anew of them later.
     Laid,
     /// A step of a bisection.
     Step,
@@ -105,9 +106,10 @@ impl Tree {
                 "submodule '{submodule}' has changes that no revision holds, or is at another commit than HEAD has it; commit or undo that"
             );
         }
+        let laid = config.bench.package.as_deref().map(|package| format!("laid-{}", file_word(package)));
         let folder = folder(&repository, config)?.join(match slot {
             Slot::Base => "base",
-            Slot::Laid => "laid",
+            Slot::Laid => laid.as_deref().unwrap_or("laid"),
             Slot::Step => "step",
             Slot::Anchor => "anchor",
             Slot::Swap => "swap",
@@ -133,8 +135,7 @@ impl Tree {
             dirty: false,
             _lock: lock,
         };
-        let commit = tree.commit.clone();
-        tree.go_to(&commit, ignored)?;
+        tree.go_to(&tree.commit, ignored)?;
         Ok(tree)
     }
 

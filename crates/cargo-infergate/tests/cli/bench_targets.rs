@@ -138,6 +138,35 @@ fn a_new_bench_target_does_not_bring_heads_files_into_the_layouts_of_another() {
     assert!(!report.contains("one build a side") && !decision(&said).contains("new"), "{report}");
 }
 
+/// Each package's is laid over a checkout of its own, with the data beside it.
+#[cfg(target_os = "linux")]
+#[test]
+fn new_bench_targets_of_two_packages_are_both_linked_anew() {
+    let (sandbox, infergate) = with_benches(&[("first", "")]);
+    let (worker, engine) = (sandbox.path("benches/first.rs"), sandbox.path("engine.rs"));
+    let [worker, engine] = [worker, engine].map(|file| fs::read_to_string(file).expect("a file"));
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['crates/*']\n");
+    let manifest_of = |package: &str, benches: &[(&str, &str)]| {
+        let manifest = manifest(&infergate, benches).replace("\"engine\"", &format!("'{package}'"));
+        sandbox.write(&format!("crates/{package}/Cargo.toml"), &manifest);
+    };
+    for package in ["engine", "codec"] {
+        manifest_of(package, &[]);
+        commit(&sandbox, &format!("crates/{package}/engine.rs"), &engine, package);
+    }
+    for (package, bench) in [("engine", "first"), ("codec", "second")] {
+        manifest_of(package, &[(bench, "")]);
+        let read = format!("fn main() {{\n    std::fs::read(\"benches/{bench}.txt\").expect(\"its data\");\n");
+        let worker = worker.replace("fn main() {", &read).replace("engine::", &format!("{package}::"));
+        sandbox.write(&format!("crates/{package}/benches/{bench}.rs"), &worker);
+        sandbox.write(&format!("crates/{package}/benches/{bench}.txt"), "data");
+    }
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--layouts=2", "--time-same-code"]).success());
+    assert!(said.contains("first/long") && said.contains("second/long"), "{said}");
+    assert!(said.contains("2 layouts a side: each block draws one of each"), "{said}");
+    assert!(!said.contains("one build a side") && !said.contains("is not compared"), "{said}");
+}
+
 /// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the layouts
 /// of the one that it has.
 pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
@@ -155,6 +184,7 @@ pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
         assert!(decision(&said).contains(case), "{report}");
     }
     assert!(report.contains("2 layouts a side: each block draws one of each"), "{report}");
+    assert!(!report.contains("one build a side"), "{report}");
     let lost: Vec<&str> = report.lines().filter(|line| line.contains("is not compared")).collect();
     let wrong = "bench target 'wrong' is not compared, it fails in head alone: ";
     assert!(lost.iter().all(|line| line.contains(wrong)) && !lost.is_empty(), "{report}");
