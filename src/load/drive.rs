@@ -30,7 +30,7 @@ pub struct Ask {
 pub struct Load<'a> {
     /// When requests start.
     pub arrivals: Arrivals,
-    /// Requests before those that are measured: of each user, or of the schedule.
+    /// Requests that end before measured ones start: of each user, or of the schedule.
     pub warm_up_requests: u64,
     /// Which requests are measured. Further ones follow until all of these have ended, and are given up then.
     pub stop: Stop,
@@ -160,7 +160,7 @@ impl Driver<'_, '_> {
             self.over = true;
             return;
         };
-        let measured = self.phases.start(scheduled_ns).unwrap_or(false);
+        let measured = self.phases.start(request, scheduled_ns).unwrap_or(false);
         self.driven.records.push(RequestRecord {
             request,
             user,

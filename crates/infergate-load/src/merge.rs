@@ -292,19 +292,7 @@ fn common_window(parts: &[Part], index: usize) -> Option<Window> {
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
     let windows: Vec<Window> =
         levels().map(|(part, level)| Some(steady_window(level)?.later(part.offset_ns))).collect::<Option<_>>()?;
-    let began_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
-    let from_ns = match parts[0].receipt.levels[index].arrivals {
-        Arrivals::Closed { .. } => windows.iter().map(|window| window.from_ns).max()?,
-        // The schedule is one. It is at its rate as long after each shard's begin, so the last one to begin says when.
-        Arrivals::Open { .. } => {
-            let after_ns = windows
-                .iter()
-                .zip(began_ns.clone())
-                .map(|(window, began_ns)| window.from_ns.saturating_sub(began_ns))
-                .min()?;
-            began_ns.max()?.saturating_add(after_ns)
-        }
-    };
+    let from_ns = windows.iter().map(|window| window.from_ns).max()?;
     let to_ns = windows.iter().map(|window| window.to_ns).min()?;
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
 }

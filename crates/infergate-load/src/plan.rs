@@ -25,7 +25,7 @@ pub struct LevelPlan {
     pub arrivals: Arrivals,
     /// Which requests are measured, of all shards together.
     pub stop: Stop,
-    /// Requests before these, of each user or of the schedule.
+    /// Requests that end before these start, of each user or of the schedule.
     pub warm_up_requests: u64,
     /// How long the users' first starts are spread over, or the rate rises; nanoseconds.
     pub ramp_ns: u64,
@@ -88,8 +88,8 @@ impl LevelPlan {
     /// This shard's part: its users or its part of the rate, which requests it measures, and how many come before them.
     pub fn own(&self) -> (Arrivals, Stop, u64) {
         let (shard, before) = (self.shard, self.warm_up_requests);
-        let (arrivals, stop) = (shard.arrivals(self.arrivals), shard.stop(self.stop, self.arrivals, before));
-        (arrivals, stop, shard.warm_up(arrivals, before))
+        let arrivals = shard.arrivals(self.arrivals);
+        (arrivals, shard.stop(self.stop), shard.warm_up(arrivals, before))
     }
 
     /// What this client has to keep to.

@@ -1,11 +1,11 @@
 //! Which requests of a level count, and until when its load is kept: [`Phases`]. Pure.
 //!
-//! A level has three phases. Before: a ramp and warm-up, until the load is what was asked for. Then the requests that are
-//! measured start. Behind the last of them the load goes on, with requests that do not count, until every measured one has
-//! ended. So each measured request ran at full load to its last token. A request is chosen by its start: choosing by ends would
-//! leave out long answers.
+//! A level has three phases. Before: a ramp and warm-up, until the load is what was asked for; the schedule of an open loop goes on
+//! until its first requests have ended, for it finds an empty server. Then the requests that are measured start. Behind the last of
+//! them the load goes on, with requests that do not count, until every measured one has ended. So each measured request ran at
+//! full load to its last token. A request is chosen by its start: choosing by ends would leave out long answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +53,9 @@ pub struct Phases {
 enum WarmUp {
     /// Closed loop: so many requests of each user, and the users that have not ended theirs.
     Users { requests: u64, cold: u64, ended: HashMap<u32, u64> },
-    /// Open loop: so many of the schedule's first requests are left.
-    Schedule { left: u64 },
+    /// Open loop: so many of the schedule's first requests behind the ramp are left, those of them in flight by number, and when
+    /// the last one ended.
+    Schedule { left: u64, open: HashSet<u64>, ended_ns: u64 },
 }
 
 impl Phases {
@@ -65,7 +66,7 @@ impl Phases {
                 let cold = if warm_up_requests == 0 { 0 } else { u64::from(users) };
                 WarmUp::Users { requests: warm_up_requests, cold, ended: HashMap::new() }
             }
-            Arrivals::Open { .. } => WarmUp::Schedule { left: warm_up_requests },
+            Arrivals::Open { .. } => WarmUp::Schedule { left: warm_up_requests, open: HashSet::new(), ended_ns: 0 },
         };
         let is_warm = matches!(warm_up, WarmUp::Users { cold: 0, .. });
         Self {
@@ -99,14 +100,21 @@ impl Phases {
         self
     }
 
-    /// Lets one more request start at `start_ns`, and says whether it is measured. `None`: the load is over.
-    pub fn start(&mut self, start_ns: u64) -> Option<bool> {
+    /// Lets `request` start at `start_ns`, and says whether it is measured. `None`: the load is over.
+    pub fn start(&mut self, request: u64, start_ns: u64) -> Option<bool> {
         if self.is_over(start_ns) {
             return None;
         }
-        if let WarmUp::Schedule { left } = &mut self.warm_up {
-            if *left > 0 || start_ns < self.ramp_ns {
-                *left = left.saturating_sub(1);
+        if let WarmUp::Schedule { left, open, ended_ns } = &mut self.warm_up {
+            if start_ns < self.ramp_ns {
+                return Some(false);
+            }
+            if *left > 0 {
+                *left -= 1;
+                open.insert(request);
+                return Some(false);
+            }
+            if !open.is_empty() || start_ns < *ended_ns {
                 return Some(false);
             }
             self.from_ns.get_or_insert(start_ns);
@@ -129,7 +137,12 @@ impl Phases {
                     self.from_ns = Some(ended_ns.max(self.ramp_ns));
                 }
             }
-            _ => {}
+            WarmUp::Users { .. } => {}
+            WarmUp::Schedule { open, ended_ns: last_ns, .. } => {
+                if open.remove(&record.request) {
+                    *last_ns = ended_ns.max(*last_ns);
+                }
+            }
         }
         if record.measured {
             self.open = self.open.saturating_sub(1);

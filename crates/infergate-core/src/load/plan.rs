@@ -39,7 +39,7 @@ pub struct LevelPlan {
     pub arrivals: Arrivals,
     /// Which requests are measured.
     pub stop: Stop,
-    /// Requests before these: of each user, or of the schedule.
+    /// Requests that end before these start: of each user, or of the schedule.
     #[serde(default)]
     pub warm_up_requests: u64,
     /// Requests that the engine has room for at once. Further ones wait, first come first served.
@@ -118,7 +118,7 @@ impl LevelPlan {
     }
 
     /// Requests of the whole level where all answers take as long: those before the measured ones, and about one of each user
-    /// behind them. `None` where the stop rule is a time.
+    /// behind them. Of an open loop the fewest: how many start while others end is not known. `None` where the stop rule is a time.
     pub fn requests(&self) -> Option<u64> {
         let Stop::Requests { count } = self.stop else { return None };
         let around = match self.arrivals {

@@ -202,7 +202,7 @@ impl Level {
             self.is_full.set(true);
             phases.stop(self.since_begin(start_ns));
         }
-        let measured = phases.start(self.since_begin(start_ns))?;
+        let measured = phases.start(self.next_number(), self.since_begin(start_ns))?;
         self.issued.set(own + 1);
         Some(Next { start_ns, measured })
     }

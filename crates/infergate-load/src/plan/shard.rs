@@ -77,23 +77,20 @@ impl Shard {
         }
     }
 
-    /// Which requests this shard measures, where the whole load measures `whole` behind `warm_up_requests` of each user or of the
-    /// schedule.
-    pub fn stop(self, whole: Stop, arrivals: Arrivals, warm_up_requests: u64) -> Stop {
-        let before = if let Arrivals::Open { .. } = arrivals { warm_up_requests } else { 0 };
+    /// Which requests this shard measures, where the whole load measures `whole`.
+    pub fn stop(self, whole: Stop) -> Stop {
         match whole {
-            Stop::Requests { count } => {
-                Stop::Requests { count: self.share(before.saturating_add(count)) - self.share(before) }
-            }
+            Stop::Requests { count } => Stop::Requests { count: self.share(count) },
             Stop::Duration { .. } => whole,
         }
     }
 
-    /// This shard's part of `warm_up_requests`, which are each user's in a closed loop and the schedule's in an open one.
+    /// This shard's part of `warm_up_requests`, which are each user's in a closed loop and the schedule's in an open one: one at
+    /// least where there are any, or this shard would measure before the server has its load.
     pub fn warm_up(self, arrivals: Arrivals, warm_up_requests: u64) -> u64 {
         match arrivals {
             Arrivals::Closed { .. } => warm_up_requests,
-            Arrivals::Open { .. } => self.share(warm_up_requests),
+            Arrivals::Open { .. } => self.share(warm_up_requests).max(warm_up_requests.min(1)),
         }
     }
 }

@@ -148,7 +148,7 @@ pub struct LevelRecord {
     pub whole: Option<Arrivals>,
     /// Which requests were to be measured.
     pub stop: Stop,
-    /// Requests before these: of each user in a closed loop, of the schedule in an open one.
+    /// Requests that ended before these started: of each user in a closed loop, of the schedule in an open one.
     pub warm_up_requests: u64,
     /// How long the users' first starts were spread over, or the rate rose, before the steady window; nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]

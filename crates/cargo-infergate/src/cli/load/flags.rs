@@ -164,7 +164,7 @@ pub struct Levels {
     /// Measured are the requests that start within this time of a level; further ones are sent until the last of them has ended
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// Requests of each user before the measured ones (of the schedule in an open loop) [default: 1 for each target]
+    /// Requests of each user (of the schedule in an open loop) that end before measured ones start [default: 1 for each target]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: Option<u64>,
     /// Before the measured requests: users begin one after the other over this time, or the rate rises from 0

@@ -119,8 +119,10 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
             for level in &mut own.levels {
                 level.whole = Some(level.arrivals);
                 level.arrivals = shard.arrivals(level.arrivals);
-                level.stop = shard.stop(level.stop, Arrivals::Closed { users: 1 }, 0);
-                level.warm_up_requests = shard.warm_up(level.arrivals, level.warm_up_requests);
+                level.stop = shard.stop(level.stop);
+                if let Arrivals::Open { .. } = level.arrivals {
+                    level.warm_up_requests = shard.share(level.warm_up_requests);
+                }
                 level.began_ns -= offset_ns;
                 level.steady = level.steady.map(|Window { from_ns, to_ns }| Window {
                     from_ns: from_ns.saturating_sub(offset_ns),
@@ -231,6 +233,20 @@ fn windows_of_shards_that_began_apart_are_cut_to_what_they_share_and_the_cost_is
         "{:?}",
         merged.invalid
     );
+}
+
+#[test]
+fn a_schedule_counts_once_every_shard_is_warm() {
+    let mut shards = split(&example(), 2, &[]);
+    let level = &mut shards[1].1.levels[1];
+    let window = level.steady.expect("steady");
+    let from_ns = window.from_ns + 300 * MS;
+    level.steady = Some(Window { from_ns, ..window });
+    level.requests.iter_mut().for_each(|record| record.measured &= record.scheduled_ns >= from_ns);
+    let merged = merge(shards).expect("they fit");
+    assert_eq!(steady_window(&merged.levels[1]), Some(Window { from_ns, ..window }));
+    let counted = counted_requests(&merged.levels[1], None);
+    assert!(!counted.is_empty() && counted.iter().all(|record| record.scheduled_ns >= from_ns));
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn shard(index: u32) -> LoadReceipt {
     let level = &mut receipt.levels[0];
     level.whole = Some(level.arrivals);
     level.arrivals = shard.arrivals(level.arrivals);
-    level.stop = shard.stop(level.stop, level.arrivals, level.warm_up_requests);
+    level.stop = shard.stop(level.stop);
     level.requests.retain(|record| shard.has(record.request));
     level.issued = level.requests.len() as u64;
     receipt

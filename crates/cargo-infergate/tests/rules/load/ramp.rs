@@ -53,7 +53,7 @@ fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
 fn a_rate_rises_in_a_straight_line() {
     let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
     let plan = ramped(arrivals, Stop::Duration { ns: 3_000 * MS }, 2_000);
-    let (ran, _) = run(&Script::new([answer(4, 2, 4)]), plan.clone(), None);
+    let (ran, _) = run(&Script::new([answer(3, 2, 4)]), plan.clone(), None);
     let within = |from_ms: u64, to_ms: u64| {
         let starts = ran.records.iter().map(|record| record.scheduled_ns / MS);
         starts.filter(|ms| (from_ms..to_ms).contains(ms)).count()
@@ -63,7 +63,8 @@ fn a_rate_rises_in_a_straight_line() {
     let starts: Vec<u64> = ran.records.iter().map(|record| record.scheduled_ns).collect();
     assert!(starts.is_sorted());
     let level = record(&plan, ran);
-    assert_eq!(steady_window(&level), Some(Window { from_ns: 2_000 * MS, to_ns: 3_000 * MS }));
+    let expected = Window { from_ns: 2_010 * MS, to_ns: 3_000 * MS };
+    assert_eq!(steady_window(&level), Some(expected), "once one that started at the full rate has ended");
 }
 
 #[test]

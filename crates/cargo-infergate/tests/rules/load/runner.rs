@@ -113,15 +113,15 @@ fn a_shared_prefix_is_shared_and_nothing_else_is() {
 
 #[test]
 fn an_open_loop_counts_from_the_schedule() {
-    // Each answer takes 400 ms; requests start every 100 ms whatever the server does.
-    let script = Script::new([answer(100, 100, 4)]);
+    // Each answer takes 390 ms; requests start every 100 ms whatever the server does.
+    let script = Script::new([answer(90, 100, 4)]);
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
     let (ran, _) = run(&script, plan(arrivals, Stop::Requests { count: 8 }), None);
     let measured = ran.records.iter().filter(|record| record.measured);
     let scheduled: Vec<u64> = measured.map(|record| record.scheduled_ns / MS).collect();
-    assert_eq!(scheduled, [100, 200, 300, 400, 500, 600, 700, 800], "behind one of warm-up");
+    assert_eq!(scheduled, [400, 500, 600, 700, 800, 900, 1_000, 1_100], "once the one of warm-up has ended");
     let last = ran.records.last().map(|record| record.scheduled_ns / MS);
-    assert_eq!(last, Some(1_200), "the rate is kept until the eighth has ended");
+    assert_eq!(last, Some(1_400), "the rate is kept until the eighth has ended");
     assert!(ran.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
     assert!(script.dials.get() <= 5, "idle connections are used again: {}", script.dials.get());
 }
@@ -136,7 +136,7 @@ fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
     assert_eq!((ran.steady, ran.wall_ns), (Some(Window { from_ns: 100 * MS, to_ns: 300 * MS }), 400 * MS));
     assert!(ran.records.iter().all(|record| record.failure.is_none()));
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
-    let (ran, _) = run(&script, plan(arrivals, stop), None);
+    let (ran, _) = run(&Script::new([answer(30, 20, 4)]), plan(arrivals, stop), None);
     assert_eq!(measured(&ran), 2, "at 100 and 200 ms");
 }
 

@@ -119,6 +119,23 @@ fn a_server_that_dies_leaves_the_requests_it_answered_and_a_load_that_was_none()
     assert!(reasons.iter().any(|reason| reason.contains("requests were in flight in the mean while")), "{reasons:?}");
 }
 
+/// What was in flight when the window began belongs to the rate: on an empty server its first latency would give few tokens.
+#[test]
+fn an_open_loop_is_measured_once_the_server_has_the_load() {
+    // Each takes 2,740 ms and has 128 tokens, and four start a second.
+    let arrivals = Arrivals::Open { requests_per_s: 4.0, spacing: Spacing::Constant };
+    for (stop, started) in [(Stop::Requests { count: 40 }, 40), (Stop::Duration { ns: 12_000 * MS }, 37)] {
+        let mut plan = plan_of(arrivals, stop);
+        plan.shape.output_tokens = 128;
+        let level = measure(&Script::new([answer(200, 20, 128)]), &plan);
+        let LevelSummary { started: found, window, in_flight, system_tokens_per_s, .. } = summarise(&level);
+        assert_eq!((found, window.map(|window| window.from_ns)), (started, Some(2_750 * MS)));
+        assert_near(system_tokens_per_s, 4.0 * 128.0);
+        assert_near(in_flight, 4.0 * 2.74);
+        assert_eq!(said(&level).0, Vec::<String>::new());
+    }
+}
+
 #[test]
 fn an_open_loop_keeps_its_rate_for_every_measured_request() {
     // Each takes 480 ms alone, and five start a second.
