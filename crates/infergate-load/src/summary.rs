@@ -76,8 +76,8 @@ pub struct LevelSummary {
     pub requests_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
     pub in_flight: Option<f64>,
-    /// Of an open loop, what Little's law makes of them, start rate times mean latency, as a share of
-    /// [`in_flight`](Self::in_flight). `None` where the window is so short that its ends decide.
+    /// Of an open loop's completed requests their start rate times their mean latency, as a share of how many of them were in
+    /// flight: 1 by Little's law. `None` where the window is so short that its ends decide.
     pub little: Option<f64>,
     /// Processor time of the client per time.
     pub client_cpu_share: Option<f64>,
@@ -113,7 +113,7 @@ pub fn summarise(level: &LevelRecord) -> LevelSummary {
     LevelSummary {
         issued: level.issued,
         asked: asked(level),
-        in_flight: steady_window(level).map(|window| in_flight(&level.requests, window)),
+        in_flight: steady_window(level).map(|window| in_flight(&level.requests.iter().collect::<Vec<_>>(), window)),
         little: steady_window(level).and_then(|window| little(level, window)),
         ..summarise_some(level, None)
     }
@@ -292,23 +292,25 @@ fn requests_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
 }
 
 /// Time in flight of all requests within the window / its length.
-fn in_flight(requests: &[RequestRecord], window: Window) -> f64 {
-    let within = |record: &RequestRecord| {
+fn in_flight(requests: &[&RequestRecord], window: Window) -> f64 {
+    let within = |record: &&RequestRecord| {
         let end = record.ended_ns.min(window.to_ns);
         end.saturating_sub(record.scheduled_ns.max(window.from_ns)) as f64
     };
     requests.iter().map(within).sum::<f64>() / (window.to_ns - window.from_ns) as f64
 }
 
-/// In a closed loop the requests in flight are known to be the users or not, and the law says nothing more.
+/// Of all that completed, measured or not, rate, latency and requests in flight: of these alone the law holds, too, and one that
+/// hangs reaches over the window's ends. In a closed loop the requests in flight are known to be the users or not, and the law
+/// says nothing more.
 fn little(level: &LevelRecord, window: Window) -> Option<f64> {
     let Arrivals::Open { .. } = level.arrivals else { return None };
-    let latency = |record: &RequestRecord| record.ended_ns.saturating_sub(record.scheduled_ns) as f64;
-    let latencies: Vec<f64> = counted_requests(level, None).into_iter().map(latency).collect();
-    let requests: Vec<&RequestRecord> = level.requests.iter().collect();
-    let (latency_ns, length_ns) = (mean(&latencies)?, (window.to_ns - window.from_ns) as f64);
-    let in_flight = in_flight(&level.requests, window);
-    let long_enough = length_ns >= LITTLE_LATENCIES * latency_ns && in_flight > 0.0;
-    let starts_per_s = requests_per_s(&requests, window)?;
-    long_enough.then(|| starts_per_s * latency_ns / 1e9 / in_flight)
+    let completed: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.failure.is_none()).collect();
+    let started = completed.iter().filter(|record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns));
+    let latencies_ns: Vec<f64> =
+        started.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
+    let (length_ns, in_flight) = ((window.to_ns - window.from_ns) as f64, in_flight(&completed, window));
+    let long_enough = length_ns >= LITTLE_LATENCIES * mean(&latencies_ns)? && in_flight > 0.0;
+    // So many times the mean is the sum.
+    long_enough.then(|| latencies_ns.iter().sum::<f64>() / length_ns / in_flight)
 }

@@ -3,7 +3,7 @@
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use cargo_infergate::report;
-use infergate_core::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, FailureClass, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::judge;
 use infergate_load::plan::LevelPlan;
@@ -134,6 +134,19 @@ fn an_open_loop_is_measured_once_the_server_has_the_load() {
         assert_near(in_flight, 4.0 * 2.74);
         assert_eq!(said(&level).0, Vec::<String>::new());
     }
+}
+
+#[test]
+fn one_request_that_hangs_is_one_timeout_and_the_others_count() {
+    let arrivals = Arrivals::Open { requests_per_s: 5.0, spacing: Spacing::Constant };
+    let mut answers = vec![answer(100, 20, 20); 22];
+    answers[20] = vec![send(HEAD), Act::Hang];
+    let level = measure(&Script::new(answers), &plan_of(arrivals, Stop::Requests { count: 40 }));
+    let summary = summarise(&level);
+    assert_eq!((summary.started, summary.measured), (40, 39));
+    assert_eq!(summary.failures, [(FailureClass::Timeout, 1)].into());
+    assert_near(summary.little, 1.0);
+    assert_eq!(said(&level).0, Vec::<String>::new());
 }
 
 #[test]
