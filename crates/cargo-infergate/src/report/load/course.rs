@@ -51,7 +51,9 @@ fn quarter(records: &[&RequestRecord]) -> Quarter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uptime {
-    /// How long every request under way was one that failed; those that were given up when the run ended say nothing.
+    /// From each start of a request that failed to the next start of one that was answered, or to the last end, without the time
+    /// in which one that was answered was under way. So it does not matter how soon a request fails. Those that were given up when
+    /// the run ended say nothing.
     pub down_ns: u64,
     /// From the first start to the last end.
     pub all_ns: u64,
@@ -73,9 +75,17 @@ pub fn uptime(level: &LevelRecord, target: Option<u32>) -> Option<Uptime> {
     let its: Vec<&RequestRecord> = its.filter(|record| !is_given_up(record)).collect();
     let from_ns = its.iter().map(|record| record.scheduled_ns).min()?;
     let to_ns = its.iter().map(|record| record.ended_ns).max()?;
-    let time = |record: &&RequestRecord| (record.scheduled_ns, record.ended_ns);
-    let answered = covered_ns(its.iter().filter(|record| record.failure.is_none()).map(time).collect());
-    let down_ns = covered_ns(its.iter().map(time).collect()).saturating_sub(answered);
+    let (failed, answered): (Vec<&RequestRecord>, Vec<&RequestRecord>) =
+        its.into_iter().partition(|record| record.failure.is_some());
+    let mut answered: Vec<(u64, u64)> =
+        answered.into_iter().map(|record| (record.scheduled_ns, record.ended_ns)).collect();
+    answered.sort_unstable();
+    let until_answered = |record: &RequestRecord| {
+        let next = answered.partition_point(|(start_ns, _)| *start_ns < record.scheduled_ns);
+        (record.scheduled_ns, answered.get(next).map_or(to_ns, |(start_ns, _)| *start_ns))
+    };
+    let all = failed.into_iter().map(until_answered).chain(answered.iter().copied()).collect();
+    let down_ns = covered_ns(all).saturating_sub(covered_ns(answered));
     (to_ns > from_ns).then_some(Uptime { down_ns, all_ns: to_ns.saturating_sub(from_ns) })
 }
 

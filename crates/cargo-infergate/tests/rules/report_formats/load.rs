@@ -257,18 +257,25 @@ fn failures_stand_beside_the_numbers_with_their_rate() {
     assert_eq!(["status_429", "uptime"].map(|id| number(table, 1, id)), [Some(0.0), Some(1.0)]);
 }
 
-/// Ten of forty requests of one user, of 160 ms each, are refused: a quarter of the time nobody is answered.
+/// Ten of forty requests of one user, one each 160 ms, are refused: a quarter of the time nobody is answered, also where each is
+/// refused at once, and where no other one follows.
 #[test]
 fn a_target_that_answers_nobody_is_down() {
-    let mut receipt = even();
-    receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
-    receipt.levels[0].requests[10..20].iter_mut().for_each(|request| fail(request, FailureClass::Status429));
-    let report = of(receipt);
-    let table = table(&report, "load_failures", "failures");
-    assert_eq!(
-        ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
-        [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
-    );
+    for (first, refused_ns) in [(10, 160_000_000), (10, 300_000), (30, 160_000_000)] {
+        let mut receipt = even();
+        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+        for request in &mut receipt.levels[0].requests[first..first + 10] {
+            fail(request, FailureClass::Status429);
+            request.chunk_ns.clear();
+            request.ended_ns = request.scheduled_ns + refused_ns;
+        }
+        let report = of(receipt);
+        let table = table(&report, "load_failures", "failures");
+        assert_eq!(
+            ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
+            [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
+        );
+    }
 }
 
 #[test]

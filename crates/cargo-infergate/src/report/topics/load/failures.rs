@@ -23,7 +23,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         Column::numbers("retries", "made again")
             .about("attempts that ended in 429, 5xx or a connection that the server had just closed"),
         Column::numbers("status_429", "429").about("requests that every attempt was refused: too many at once"),
-        Column::numbers("down", "answered nobody").about("how long all requests under way were ones that failed"),
+        Column::numbers("down", "answered nobody").about(
+            "from a request that failed to the next start of one that was answered, while no other was being answered",
+        ),
         Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),
         Column::words("classes", "how"),
     ];
