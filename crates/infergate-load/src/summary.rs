@@ -70,9 +70,9 @@ pub struct LevelSummary {
     pub decode_tokens_per_s: Values,
     /// Tokens / E2E of each request.
     pub output_tokens_per_s: Values,
-    /// Tokens that came within the window of requests that did not fail, per second.
+    /// Tokens that came within the window of requests that did not fail, per second; `None` for one of several targets.
     pub system_tokens_per_s: Option<f64>,
-    /// Requests that started in the window, per second.
+    /// Requests that started in the window, per second; `None` for one of several targets.
     pub requests_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
     pub in_flight: Option<f64>,
@@ -113,7 +113,6 @@ pub fn summarise(level: &LevelRecord) -> LevelSummary {
     LevelSummary {
         issued: level.issued,
         asked: asked(level),
-        in_flight: steady_window(level).map(|window| in_flight(&level.requests.iter().collect::<Vec<_>>(), window)),
         little: steady_window(level).and_then(|window| little(level, window)),
         ..summarise_some(level, None)
     }
@@ -129,7 +128,8 @@ pub fn is_marked(level: &LevelRecord) -> bool {
     level.requests.iter().any(|record| record.measured)
 }
 
-/// Summarises what one of several targets did in a level. How many were in flight is the level's, not the target's.
+/// Summarises what one of several targets did in a level. Users take the targets in turn, so that the slowest one decides how many
+/// requests a second each is sent, and what comes out of it: these are the level's.
 pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
     summarise_some(level, Some(target))
 }
@@ -137,6 +137,7 @@ pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
 fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
     let requests: Vec<&RequestRecord> = of_target(level, target).collect();
     let window = steady_window(level);
+    let of_all = window.filter(|_| target.is_none());
     let failed = |class| requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
     let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
     for class in requests.iter().filter_map(|record| class_of(record)).filter(|class| *class != FailureClass::Cancelled)
@@ -164,9 +165,9 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         e2e_ns: values(Metric::E2e),
         decode_tokens_per_s: values(Metric::DecodeSpeed),
         output_tokens_per_s: values(Metric::OutputThroughput),
-        system_tokens_per_s: window.and_then(|window| system_tokens_per_s(&requests, window)),
-        requests_per_s: window.and_then(|window| requests_per_s(&requests, window)),
-        in_flight: None,
+        system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
+        requests_per_s: of_all.and_then(|window| requests_per_s(&requests, window)),
+        in_flight: window.map(|window| in_flight(&requests, window)),
         little: None,
         client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
     }

@@ -6,7 +6,7 @@ use crate::receipt::load_baseline::{conditions, setup};
 use crate::receipt::{
     LOAD_BASELINE_SCHEMA, LevelRecord, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Scenario, TargetRecord,
 };
-use crate::summary::{by_start, summarise_target};
+use crate::summary::{LevelSummary, by_start, summarise, summarise_target};
 
 impl LoadReceipt {
     /// The requests behind each level of the session that this run is, in the order of their starts.
@@ -38,9 +38,12 @@ impl LoadBaseline {
 
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
+        let several = receipt.targets.len() > 1;
         let level = |(level, scenario, index, target): (&LevelRecord, &Scenario, u32, &TargetRecord)| {
-            let target = if receipt.targets.len() > 1 { target.name() } else { "" };
-            LoadSessionLevel::of(level, scenario, index, target)
+            if several {
+                return LoadSessionLevel::of(level, scenario, &summarise_target(level, index), target.name());
+            }
+            LoadSessionLevel::of(level, scenario, &summarise(level), "")
         };
         Self {
             created: receipt.created.clone(),
@@ -63,8 +66,7 @@ fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = (&LevelRecord, &Scenario
 }
 
 impl LoadSessionLevel {
-    fn of(level: &LevelRecord, scenario: &Scenario, index: u32, target: &str) -> Self {
-        let summary = summarise_target(level, index);
+    fn of(level: &LevelRecord, scenario: &Scenario, summary: &LevelSummary, target: &str) -> Self {
         let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
         Self {
             target: target.into(),

@@ -83,8 +83,9 @@ pub struct Point {
     pub mean_itl_ns: Option<f64>,
     /// The part of gaps that feel instant, acceptable and sluggish; `None` without gaps.
     pub smoothness: Option<[f64; 3]>,
+    /// `None` for one of several targets.
     pub system_tokens_per_s: Option<f64>,
-    /// Requests in flight in the mean; `None` for one of several targets.
+    /// Requests in flight in the mean.
     pub in_flight: Option<f64>,
     /// Against one user alone; `None` where none was measured, and for one of several targets.
     pub scaling: Option<f64>,

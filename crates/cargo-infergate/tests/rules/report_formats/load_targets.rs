@@ -27,6 +27,17 @@ fn each_target_has_a_line_with_intervals() {
     assert!(report.section("load_scaling").is_none(), "targets share the users");
 }
 
+/// Users take them in turn, so that the slower one decides how many tokens come out of the faster one.
+#[test]
+fn the_output_of_all_is_not_one_targets_own() {
+    let report = of(runs::targets());
+    let levels = table(&report, "load_levels", "levels");
+    let why = "known for all targets together, which share the users";
+    assert_eq!([0, 1].map(|at| cell(levels, at, "system").why()), [Some(why.to_owned()), Some(why.to_owned())]);
+    let in_flight = [0, 1].map(|at| number(levels, at, "in_flight").expect("a number"));
+    assert!((in_flight[0] + in_flight[1] - 2.0).abs() < 1e-9 && in_flight[0] < in_flight[1], "{in_flight:?}");
+}
+
 #[test]
 fn who_wins_by_the_length_of_the_answer() {
     let report = of(runs::targets());

@@ -36,7 +36,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let table = view.table("levels", "", own, |point| {
         let count = |count: u64| Cell::of(count as f64, Unit::Count);
         let window = point.window.map(|window| window.to_ns.saturating_sub(window.from_ns) as f64);
-        let no_window = if point.target.is_some() { Missing::Shared } else { Missing::NoWindow };
+        let no_system = if point.target.is_some() { Missing::Shared } else { Missing::NoWindow };
         vec![
             count(point.issued),
             count(point.completed),
@@ -45,8 +45,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             count(point.measured as u64),
             count(point.asked.unwrap_or(point.started as u64)),
             Cell::number(window, Unit::Ns, Missing::NoWindow),
-            Cell::number(point.in_flight, Unit::Plain, no_window),
-            Cell::number(point.system_tokens_per_s, Unit::TokensPerS, Missing::NoWindow),
+            Cell::number(point.in_flight, Unit::Plain, Missing::NoWindow),
+            Cell::number(point.system_tokens_per_s, Unit::TokensPerS, no_system),
             percentile_cell(point, Metric::Ttft, Rank::P50),
             percentile_cell(point, Metric::DecodeSpeed, Rank::P50),
         ]
