@@ -1,4 +1,4 @@
-//! Which of two targets is faster for an answer of n tokens: `TTFT + n * TPOT` of both are lines, and lines may cross. Pure.
+//! Which of two targets is faster for an answer of n tokens: `TTFT + (n - 1) * TPOT` of both are lines, and lines may cross. Pure.
 
 use infergate_core::stats::quantile;
 
@@ -72,9 +72,9 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(*low / 2.0 + high / 2.0).filter(|median| median.is_finite())
 }
 
-/// Of two lines, each its value at 0 and its slope.
+/// Of two lines, each its value at the first token and its slope.
 fn crossing((start_a, slope_a): (f64, f64), (start_b, slope_b): (f64, f64)) -> Faster {
-    let tokens = (start_b - start_a) / (slope_a - slope_b);
+    let tokens = 1.0 + (start_b - start_a) / (slope_a - slope_b);
     match tokens.is_finite() && tokens > 1.0 {
         true => Faster::UpTo { first: start_a < start_b, tokens, interval: None },
         // Behind the first token the order does not change.

@@ -84,10 +84,10 @@ fn a_conversation_stays_with_its_target() {
 fn the_length_from_which_on_the_other_is_faster() {
     let level = level(Arrivals::Closed { users: 2 }, 80, 1);
     let (first, second) = (summarise_target(&level, 0), summarise_target(&level, 1));
-    // 20 + 20 n and 100 + 10 n meet at 8.
-    let expected = Faster::UpTo { first: true, tokens: 8.0, interval: Some((8.0, 8.0)) };
+    // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9: both take 180 ms.
+    let expected = Faster::UpTo { first: true, tokens: 9.0, interval: Some((9.0, 9.0)) };
     assert_eq!(compare(&first, &second, 1), Some(expected));
-    let mirrored = Faster::UpTo { first: false, tokens: 8.0, interval: Some((8.0, 8.0)) };
+    let mirrored = Faster::UpTo { first: false, tokens: 9.0, interval: Some((9.0, 9.0)) };
     assert_eq!(compare(&second, &first, 1), Some(mirrored));
     assert_eq!(compare(&first, &first, 1), Some(Faster::Always(true)));
     let nothing = summarise_target(&level, 7);
@@ -108,8 +108,8 @@ fn the_interval_of_a_crossing_is_of_all_requests() {
     }
     let found = compare(&summarise_target(&level, 0), &summarise_target(&level, 1), 1);
     let Some(Faster::UpTo { first: true, tokens, interval: Some((low, high)) }) = found else { panic!("{found:?}") };
-    // The middle of all is at five sevenths of those that completed: 20 + 20 n and 128 + 10 n meet at 10.8.
-    assert!((10.5..=11.1).contains(&tokens), "{tokens}");
+    // The middle of all is at five sevenths of those that completed: 20 + 20 (n - 1) and 128 + 10 (n - 1) meet at 11.8.
+    assert!((11.5..=12.1).contains(&tokens), "{tokens}");
     assert!((low..=high).contains(&tokens), "{tokens} is not in {low} to {high}");
 }
 
@@ -129,7 +129,7 @@ fn the_report_has_a_row_for_each_and_says_who_is_faster() {
     receipt.validate().expect("a sound receipt");
     let text = report::terminal::load(&receipt);
     assert!(
-        text.contains("2 users: near is faster up to 8 tokens of answer (95 % interval 8 to 8), far beyond"),
+        text.contains("2 users: near is faster up to 9 tokens of answer (95 % interval 9 to 9), far beyond"),
         "{text}"
     );
     receipt.targets.pop();

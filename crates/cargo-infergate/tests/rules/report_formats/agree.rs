@@ -54,7 +54,7 @@ fn the_terminal_and_the_page_say_alike_who_is_faster() {
             answers(100, 10),
             0,
             ["near", "far"],
-            "near is faster up to 8 tokens of answer (95 % interval 8 to 8), far beyond",
+            "near is faster up to 9 tokens of answer (95 % interval 9 to 9), far beyond",
         ),
         (answers(20, 10), answers(100, 20), 0, ["near", "near"], "near is faster than far for every length of answer"),
         (answers(90, 90), answers(20, 10), 0, ["far", "far"], "far is faster than near for every length of answer"),

@@ -178,7 +178,7 @@ fn a_title_says_what_came_out() {
     );
     assert_eq!(report.subject, "model on http://127.0.0.1:8000/v1/chat/completions under load");
     let report = of(runs::targets());
-    assert!(report.title.starts_with("2 users: near is faster up to 8 tokens of answer"), "{}", report.title);
+    assert!(report.title.starts_with("2 users: near is faster up to 9 tokens of answer"), "{}", report.title);
 }
 
 #[test]

@@ -43,9 +43,9 @@ fn who_wins_by_the_length_of_the_answer() {
     let report = of(runs::targets());
     let pairs = table(&report, "load_winners", "pairs");
     assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "far"]);
-    // 20 + 20 n and 100 + 10 n meet at 8.
+    // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9.
     let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
-    assert_eq!((tokens.value, tokens.interval), (8.0, Some((8.0, 8.0))));
+    assert_eq!((tokens.value, tokens.interval), (9.0, Some((9.0, 9.0))));
     let ids: Vec<&str> =
         report.section("load_winners").expect("it is there").charts().map(|chart| &*chart.id).collect();
     assert_eq!(ids, ["load-winners-chatbot-1"]);

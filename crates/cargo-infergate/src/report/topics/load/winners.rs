@@ -5,7 +5,7 @@ use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Pair, Point, View, Winners, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Row, Section, Table, Unit};
 
-const ABOUT: &str = "An answer of n tokens takes TTFT + n x TPOT. Of two targets one can be the faster for short answers and the other \
+const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. Of two targets one can be the faster for short answers and the other \
                      for long ones; where they cross, both take the same time.";
 /// No target is shown to be faster.
 const NEITHER: &str = "neither: intervals overlap";
@@ -94,7 +94,7 @@ pub fn sentence(view: &View<'_>, pair: &Pair) -> Option<String> {
     })
 }
 
-/// A target's line: its value at no token, and its slope.
+/// A target's line: its value at the first token, and its slope.
 fn line(point: &Point) -> Option<(f64, f64)> {
     Some((point.spread(Metric::Ttft).p50?, point.spread(Metric::Tpot).p50?))
 }
@@ -112,11 +112,11 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
     let lines = known.take(MOST_SERIES).map(|(n, point, (start, slope))| {
         let name = view.target_name(point);
         let at = |tokens: f64| {
-            let y = start + tokens * slope;
+            let y = start + (tokens - 1.0) * slope;
             let hover = format!("{name}, {tokens:.0} tokens: {}", Unit::Ns.show(y));
             Place { x: tokens, y, hover }
         };
-        let ends = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| at((share * reach).round()));
+        let ends = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| at((share * reach).round().max(1.0)));
         Layer::Line { name: name.clone(), points: ends.into(), look: Look::nth(n), marked: true }
     });
     let mut layers: Vec<Layer> = lines.collect();
@@ -126,7 +126,7 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
     for (pair, tokens, (from, to)) in crossings.into_iter().filter(|(_, tokens, _)| *tokens <= reach) {
         let hover = format!("same time at {tokens:.0} tokens of answer, 95 % interval {from:.0} to {to:.0}");
         let start = view.digest.points.get(pair.points.0).and_then(line);
-        let y = start.map_or(0.0, |(start, slope)| start + tokens * slope);
+        let y = start.map_or(0.0, |(start, slope)| start + (tokens - 1.0) * slope);
         let (name, look) = ("same time for both".to_owned(), Look::ink());
         layers.push(Layer::Limit { name, x: tokens, y: None, hover: hover.clone(), look });
         let name = "95 % interval".to_owned();
@@ -137,7 +137,7 @@ fn chart(view: &View<'_>, points: &[Point]) -> Option<Chart> {
     Some(Chart {
         id: format!("load-winners-{}-{}", view.scenario_id(first.scenario), first.level + 1),
         title: format!("Time of an answer by its length: {place}"),
-        caption: "TTFT + n x TPOT of the medians. The lower line is the faster target; where two cross, both take the same time.".into(),
+        caption: "TTFT + (n - 1) x TPOT of the medians. The lower line is the faster target; where two cross, both take the same time.".into(),
         x: Axis::new("answer", Unit::Tokens).zero(),
         y: Axis::new("time", Unit::Ns).zero(),
         layers,
