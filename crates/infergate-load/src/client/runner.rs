@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use infergate_core::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
 use tokio::sync::{Notify, watch};
-use tokio::task::{JoinSet, spawn_local};
-use tokio::time::{sleep, sleep_until};
+use tokio::task::{JoinSet, spawn_local, yield_now};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::failures::failure;
 use crate::client::connection::Connection;
@@ -23,6 +23,12 @@ use crate::target::live::Live;
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// How often the level looks whether it was asked to end.
 const LOOK: Duration = Duration::from_millis(50);
+/// A timer wakes up to two milliseconds late, which would be in the latency of each request of a schedule: what is nearer is waited
+/// for awake.
+const AWAKE: Duration = Duration::from_millis(2);
+/// Starts that are closer to the one before are left to the timer: the client would be awake for more than a tenth of the time, and
+/// is judged by how much it computes.
+const AWAKE_FROM_NS: u64 = 20_000_000;
 /// When all measured requests have ended, those behind them are awaited for as long as the longest measured one took, and this
 /// much more: a server that does not notice the end of a connection would carry them into the next level.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -150,13 +156,15 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
     let mut running = JoinSet::new();
     let turns = u64::from(level.plan.shape.turns.max(1));
     let shard = level.plan.shard;
+    let mut last_ns = 0;
     for (request, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
         let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
         let turn = u32::try_from(request % turns).unwrap_or(0);
         // Made before its time comes: making it takes some.
         let target = (request / turns % targets) as usize;
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
-        level.wait_for_start(scheduled_ns).await;
+        level.wait_for_start(scheduled_ns, scheduled_ns - last_ns >= AWAKE_FROM_NS).await;
+        last_ns = scheduled_ns;
         let Some(next) = level.next_request(scheduled_ns) else { break };
         let (level, idle) = (level.clone(), idle.clone());
         running.spawn_local(async move {
@@ -207,9 +215,9 @@ impl Level {
         Some(Next { start_ns, measured })
     }
 
-    /// Waits until `start_ns`, or until no request will start then.
-    async fn wait_for_start(&self, start_ns: u64) {
-        let due = sleep_until(self.clock.at(start_ns));
+    /// Waits until `start_ns`, in the end awake where `is_awake`, or until no request will start then.
+    async fn wait_for_start(&self, start_ns: u64, is_awake: bool) {
+        let due = start_at(self.clock.at(start_ns), is_awake);
         tokio::pin!(due);
         while !self.phases.borrow_mut().is_over(self.since_begin(start_ns)) {
             tokio::select! {
@@ -291,5 +299,20 @@ impl Level {
             done = work => Some(done),
             _ = cancelled.wait_for(|cancelled| *cancelled) => None,
         }
+    }
+}
+
+/// Waits until `at`, in the end awake where `is_awake`. A clock that stands meanwhile, as in tests, is moved by timers alone.
+async fn start_at(at: Instant, is_awake: bool) {
+    let mut moves = is_awake;
+    sleep_until(if moves { at.checked_sub(AWAKE).unwrap_or(at) } else { at }).await;
+    while Instant::now() < at {
+        let now = Instant::now();
+        if moves {
+            yield_now().await
+        } else {
+            sleep_until(at).await
+        }
+        moves = moves && Instant::now() > now;
     }
 }

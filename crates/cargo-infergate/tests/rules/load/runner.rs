@@ -14,7 +14,7 @@ use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::live::Live;
 use tokio::task::spawn_local;
-use tokio::time::sleep;
+use tokio::time::{advance, sleep};
 
 use crate::load::script::{Act, HEAD, Script, answer, endpoint, in_made_up_time, send, token};
 
@@ -124,6 +124,25 @@ fn an_open_loop_counts_from_the_schedule() {
     assert_eq!(last, Some(1_400), "the rate is kept until the eighth has ended");
     assert!(ran.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
     assert!(script.dials.get() <= 5, "idle connections are used again: {}", script.dials.get());
+}
+
+/// A timer counts whole milliseconds, and requests start each 33.3 ms.
+#[test]
+fn an_open_loop_starts_on_time_between_two_milliseconds() {
+    let script = Script::new([answer(4, 2, 4)]);
+    let arrivals = Arrivals::Open { requests_per_s: 30.0, spacing: Spacing::Constant };
+    let ran = in_made_up_time(async {
+        spawn_local(async {
+            loop {
+                advance(Duration::from_micros(50)).await;
+            }
+        });
+        let endpoints = Rc::new([endpoint(&script, Limits::default())]);
+        let plan = plan(arrivals, Stop::Requests { count: 8 });
+        run_level(endpoints, plan, RunClock::start(), Arc::default()).await
+    });
+    let late_ns: Vec<u64> = ran.records.iter().map(|record| record.sent_ns - record.scheduled_ns).collect();
+    assert!(late_ns.len() > 8 && late_ns[1..].iter().all(|late_ns| *late_ns <= 100_000), "{late_ns:?}");
 }
 
 #[test]
