@@ -177,7 +177,7 @@ fn main() -> ExitCode {
     infergate_core::process::end_with_parent();
     let said = words(&std::env::var("INFERGATE_MODEL").unwrap_or_default());
     if said.iter().any(|word| word == "garbage") {
-        println!("Loading weights... 100%");
+        println!(r#"{{"loading": "weights"}}"#);
     }
     if said.iter().any(|word| word == "new-protocol") {
         let _ = io::stdin().lock().read_line(&mut String::new());

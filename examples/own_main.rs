@@ -18,6 +18,7 @@ fn told(c: &mut Criterion) {
 criterion_group!(benches, told);
 
 fn main() {
+    println!("Benches of a main of its own");
     // As what a global logger needs.
     assert!(env::args().count() > 0);
     let word = env::var("EXAMPLE_BENCHES").unwrap_or_default();

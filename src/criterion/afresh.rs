@@ -30,7 +30,8 @@ mod unix {
     use super::Handed;
     use infergate_core::process::{standard_streams, this_program};
 
-    /// This process's number, and that of the file in which its program left what it knew when it ran before.
+    /// This process's number, that of the file in which its program left what it knew when it ran before, and that of the pipe for
+    /// answers: stdout stays what it became, so that what `main` prints before the benches goes to stderr again.
     const HANDED: &str = "INFERGATE_HANDED";
 
     /// What this process began with. Set-up can change each of these.
@@ -59,14 +60,16 @@ mod unix {
 
         fn start(&self, handed: &Handed) -> Result<Infallible> {
             let file = self.nameless(&serde_json::to_vec(handed)?)?;
-            standard_streams::put_back(&self.requests, &self.answers)?;
+            standard_streams::put_back(&self.requests)?;
+            outlive(&self.answers)?;
             let called = env::args_os().next().unwrap_or_default();
             // The very file that runs, also if there is another one of its name by now.
             let running = Path::new("/proc/self/exe");
             let mut command = if running.exists() { Command::new(running) } else { Command::new(this_program()?) };
             command.arg0(called).args(env::args_os().skip(1)).current_dir(&self.folder);
             command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
-            Err(command.env(HANDED, format!("{}:{}", process::id(), file.as_raw_fd())).exec().into())
+            let numbers = format!("{}:{}:{}", process::id(), file.as_raw_fd(), self.answers.as_raw_fd());
+            Err(command.env(HANDED, numbers).exec().into())
         }
 
         /// A file that only its number leads to, open for the program that takes this one's place.
@@ -78,33 +81,44 @@ mod unix {
             fs::remove_file(&path)?;
             file.write_all(bytes)?;
             file.rewind()?;
-            // SAFETY: sets a flag of an open file of this process.
-            ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) } >= 0, "{}", io::Error::last_os_error());
+            outlive(&file)?;
             Ok(file)
         }
     }
 
-    /// What the process before this one left, if there was one.
+    /// Leaves a file open for the program that takes this one's place.
+    fn outlive(file: &File) -> Result<()> {
+        // SAFETY: sets a flag of an open file of this process.
+        ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) } >= 0, "{}", io::Error::last_os_error());
+        Ok(())
+    }
+
+    /// What the process before this one left, if there was one, and where answers go.
     ///
     /// # Errors
     /// When the variable was set by somebody else.
-    pub fn handed() -> Result<Option<Handed>> {
+    pub fn handed() -> Result<Option<(Handed, File)>> {
         let handed = env::var(HANDED).unwrap_or_default();
-        let Some((process, number)) = handed.split_once(':') else { return Ok(None) };
-        if process != process::id().to_string() {
-            // A program that the one before this started.
+        let mut numbers = handed.split(':');
+        if numbers.next() != Some(process::id().to_string().as_str()) {
+            // Nothing, or what a program left that started this one.
             return Ok(None);
         }
-        let number: Option<RawFd> = number.parse().ok();
         let is_open = |number: &RawFd| {
             // SAFETY: asks whether a descriptor is open.
             *number > libc::STDERR_FILENO && unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0
         };
-        let number = number.filter(is_open).with_context(|| format!("{HANDED} is no open file; unset it"))?;
-        // SAFETY: it is open, was left open for this, and nothing of this process owns it.
-        let file = unsafe { File::from_raw_fd(number) };
+        let mut next = || -> Result<File> {
+            let number = numbers.next().and_then(|number| number.parse().ok()).filter(is_open);
+            let number = number.with_context(|| format!("{HANDED} is no open file; unset it"))?;
+            // SAFETY: it is open, was left open for this, and nothing of this process owns it.
+            Ok(unsafe { File::from_raw_fd(number) })
+        };
+        let (file, answers) = (next()?, next()?);
         let handed = serde_json::from_reader(BufReader::new(file));
-        handed.map(Some).with_context(|| format!("{HANDED} is a file that no worker wrote; unset it"))
+        let handed = handed.with_context(|| format!("{HANDED} is a file that no worker wrote; unset it"))?;
+        // One of its own, which no program gets that a bench starts.
+        Ok(Some((handed, answers.try_clone()?)))
     }
 }
 
@@ -128,7 +142,7 @@ mod elsewhere {
         }
     }
 
-    pub fn handed() -> Result<Option<Handed>> {
+    pub fn handed() -> Result<Option<(Handed, Answers)>> {
         Ok(None)
     }
 }

@@ -173,10 +173,12 @@ impl Director {
         BEGUN.store(true, Relaxed);
         let handed = afresh::handed()?;
         let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
-        let beginning = afresh::Beginning::of(&input, &output)?;
         let only_once = handed.is_some();
-        let (left, benches, outputs) =
-            handed.map_or_else(Default::default, |(left, benches, outputs)| (left, Some(benches), outputs));
+        let (left, benches, outputs, output) = match handed {
+            Some(((left, benches, outputs), output)) => (left, Some(benches), outputs, output),
+            None => (String::new(), None, Vec::new(), output),
+        };
+        let beginning = afresh::Beginning::of(&input, &output)?;
         let outputs = outputs.into_iter().filter_map(|(case, words)| match case {
             Case::Bench(name) => Some((name, words)),
             _ => None,

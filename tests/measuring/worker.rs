@@ -102,6 +102,13 @@ fn a_line_without_end_takes_no_memory() {
     assert!(text.contains("longer than 16 MiB"), "{text}");
 }
 
+/// As in a `main` before its first bench.
+#[test]
+fn what_is_printed_before_hello_is_passed_over() {
+    spawn_at(&script("prints"), "1000", Patience::default()).expect("says hello");
+    broken(spawn_at(&script("prints"), "1000000", Patience::default()));
+}
+
 #[test]
 fn an_answer_nobody_asked_for_is_not_taken_for_the_next_one() {
     let text = broken(spawn_at(&script("two-answers"), "m", Patience::default()));

@@ -2,8 +2,8 @@
 //!
 //! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
-//! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: not a word before the first request, one
-//! line for each, at most 16 MiB long; 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input, and has 2 s
+//! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: one line for each request, at most 16 MiB long
+//! (lines that do not begin with `{` are passed over before the first answer, 1 MiB of them at the most); 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input, and has 2 s
 //! then to remove what it made. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |

@@ -34,16 +34,15 @@ pub fn take() -> io::Result<(Requests, Answers)> {
     Ok((requests, answers))
 }
 
-/// Puts the pipes back to where a program that takes this one's place finds them.
+/// Puts the pipe of requests back to where a program that takes this one's place finds it.
 ///
 /// # Errors
-/// When the descriptors cannot be duplicated.
+/// When the descriptor cannot be duplicated.
 #[cfg(unix)]
-pub fn put_back(requests: &Requests, answers: &Answers) -> io::Result<()> {
+pub fn put_back(requests: &Requests) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
-    point(libc::STDIN_FILENO, requests.as_raw_fd())?;
-    point(libc::STDOUT_FILENO, answers.as_raw_fd())
+    point(libc::STDIN_FILENO, requests.as_raw_fd())
 }
 
 #[cfg(unix)]

@@ -29,6 +29,9 @@ use crate::relay::Relay;
 /// How often the wait for an answer looks whether the user wants it to end.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Bytes that a program may print before it is a worker: what its `main` says before the first `Criterion`, or before `divan::main()`.
+const MOST_PRINTED_BYTES: usize = 1 << 20;
+
 /// A worker has so long to remove what it made once its input has ended, and so long to end processes of its own.
 const END: Duration = Duration::from_secs(2);
 
@@ -173,18 +176,20 @@ impl<'a> Client<'a> {
                 self.name
             )));
         }
+        let is_first = matches!(request, Request::Hello);
         match self.pipes.events.try_recv() {
             Err(TryRecvError::Empty) => {}
+            Ok(Event::Line { text, .. }) if is_first && is_printed(&text) => {}
             Ok(Event::Line { .. }) => return Err(self.broken("wrote a line that nobody asked for")),
             Ok(event) => return Err(self.no_line(event)),
             Err(TryRecvError::Disconnected) => return Err(self.died()),
         }
-        let id = (!matches!(request, Request::Hello) && self.can(Capability::RequestId)).then(|| self.last_id + 1);
+        let id = (!is_first && self.can(Capability::RequestId)).then(|| self.last_id + 1);
         self.last_id = id.unwrap_or(self.last_id);
         let limit = self.patience.limit(request);
         let start = Instant::now();
         self.pipes.send(line(request, id).map_err(|error| WorkerError::Failed(error.into()))?);
-        let text = self.wait(start, limit)?;
+        let text = self.wait(start, limit, if is_first { MOST_PRINTED_BYTES } else { 0 })?;
         let waited = start.elapsed();
         let most_bytes = request.most_answer_bytes();
         if text.len() as u64 > most_bytes {
@@ -211,8 +216,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The line that comes within `limit` of `start`.
-    fn wait(&mut self, start: Instant, limit: Duration) -> Result<String, WorkerError> {
+    /// The line that comes within `limit` of `start`. So many bytes may be printed before it, and are passed over.
+    fn wait(&mut self, start: Instant, limit: Duration, mut printed_bytes: usize) -> Result<String, WorkerError> {
         let mut awake = Awake::default();
         let mut has_ended = false;
         loop {
@@ -222,6 +227,9 @@ impl<'a> Client<'a> {
             }
             let left = limit.saturating_sub(awake.at(start.elapsed()));
             match self.pipes.events.recv_timeout(LOOK.min(left)) {
+                Ok(Event::Line { text, .. }) if text.len() < printed_bytes && is_printed(&text) => {
+                    printed_bytes -= text.len() + 1;
+                }
                 Ok(Event::Line { text, more: false }) => return Ok(text),
                 Ok(Event::Line { .. }) => return Err(self.broken("wrote more than one line for one request")),
                 Ok(event) => return Err(self.no_line(event)),
@@ -298,6 +306,11 @@ impl<'a> Client<'a> {
         let may_be_benches = self.capabilities.is_empty() || self.can(Capability::WarmUp);
         exit::reason(&self.name, may_be_benches, &mut self.process, self.words.as_ref())
     }
+}
+
+/// Whether a line is no answer, which is an object of JSON's.
+fn is_printed(line: &str) -> bool {
+    !line.starts_with('{')
 }
 
 fn command(file: &WorkerFile, request: &LoadRequest) -> Command {
