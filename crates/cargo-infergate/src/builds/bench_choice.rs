@@ -86,8 +86,7 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
         let mut named = found.iter().filter(is_usable).map(|one| &one.bench).peekable();
         if named.peek().is_none() {
             let why = none_of(pattern, is_list, &found);
-            // What a flag mends is a slip.
-            if is_list || found.iter().any(|one| one.lacks.as_deref().is_some_and(is_feature)) {
+            if is_list {
                 bail!(why);
             }
             return Err(WorkerError::NotComparable(why).into());
@@ -161,7 +160,7 @@ fn none_of(pattern: &str, is_list: bool, found: &[Found]) -> String {
     format!("{asked} no bench target that can be gated; {there}")
 }
 
-/// `parse, which takes --bench-features text; own, which uses neither criterion nor divan`.
+/// `parse, which has no 'harness = false' in Cargo.toml; own, which uses neither criterion nor divan`.
 fn words<'f>(found: impl Iterator<Item = &'f Found>) -> String {
     let said: Vec<String> = found
         .map(|Found { bench, lacks }| {
@@ -289,15 +288,12 @@ fn packages<'p>(target: &BenchTarget, folder: &Path, here: &'p [Package]) -> Vec
 fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
     let is_named = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
-        let enabled = enabled_features(package, target);
         let manifest = swap::table(&package.manifest_path).unwrap_or_default();
         let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
         // Cargo takes every file beside them for one; what others include has no main.
         let is_one = |name: &str| own.contains(name) || source(package, name).is_some_and(|text| text.contains("main"));
         let found = package.benches().filter(|built| is_one(&built.name)).map(|built| {
             let name = built.name.clone();
-            let needed = built.required_features.iter().map(String::as_str);
-            let missing: Vec<&str> = needed.filter(|needed| !enabled.contains(needed)).collect();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
             let lacks = if !(is_ours && uses_ours(&text) || names_ours(&text)) {
@@ -311,10 +307,8 @@ fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
                 )
             } else if is_off(&manifest, &name) {
                 Some(OFF.to_owned())
-            } else if !own.contains(&name) {
-                Some("has no 'harness = false' in Cargo.toml".to_owned())
             } else {
-                (!missing.is_empty()).then(|| format!("{TAKES_FEATURES}{}", missing.join(",")))
+                (!own.contains(&name)).then(|| "has no 'harness = false' in Cargo.toml".to_owned())
             };
             let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
             // Cargo refuses those that the package does not have.
@@ -328,15 +322,10 @@ fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
     packages.iter().copied().flat_map(of_package).collect()
 }
 
-const TAKES_FEATURES: &str = "takes --bench-features ";
 /// What one beside an engine's lacks.
 const BESIDE: &str = "is not named with --bench-target, and an engine's is gated alone";
 /// What one that is named does not lack.
 const OFF: &str = "has 'bench = false' in Cargo.toml and is not named with --bench-target";
-
-fn is_feature(lacks: &str) -> bool {
-    lacks.starts_with(TAKES_FEATURES)
-}
 
 pub fn names_ours(text: &str) -> bool {
     NAMED.iter().any(|name| text.contains(name))
@@ -373,17 +362,4 @@ pub fn with_main(manifest: &Table) -> Vec<(String, String)> {
         Some((name, path))
     };
     own.filter_map(named).collect()
-}
-
-/// The features that are asked for, those of the default, and what they enable of the package's own.
-fn enabled_features<'a>(package: &'a Package, target: &'a BenchTarget) -> BTreeSet<&'a str> {
-    let mut waiting: Vec<&str> = target.features.iter().map(String::as_str).collect();
-    waiting.extend(target.default_features.then_some("default"));
-    let mut enabled = BTreeSet::new();
-    while let Some(feature) = waiting.pop() {
-        if enabled.insert(feature) {
-            waiting.extend(package.features.get(feature).into_iter().flatten().map(String::as_str));
-        }
-    }
-    enabled
 }

@@ -318,21 +318,24 @@ fn first_error(said: &[String]) -> String {
     said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line).to_owned()
 }
 
-/// Tells cargo in `folder` whose bench target it is, and with which features: of the package that was named, or the only one with such a
-/// bench target. Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
+/// Tells cargo in `folder` whose bench target it is, and with which features: those that are asked for and those that it does not build
+/// without; of the package that was named, or the only one with such a bench target. Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
 /// package only where that alone is asked for.
 pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
     let mut packages = workspace::of_bench(target, folder)?;
     let only = packages.pop().filter(|_| packages.is_empty());
+    let bench = only.as_ref().and_then(|only| only.bench(&target.target));
+    let mut features = target.features.clone();
+    features.extend(bench.map(|bench| bench.required_features.clone()).unwrap_or_default());
     // A workspace of the old resolver, with a package at its root, would take all features for that package's.
-    if let Some(only) = only.as_ref().filter(|_| !target.features.is_empty() || !target.default_features) {
+    if let Some(only) = only.as_ref().filter(|_| !features.is_empty() || !target.default_features) {
         cargo.arg("--manifest-path").arg(&only.manifest_path);
     }
     if let Some(package) = only.map(spec).or_else(|| target.package.clone()) {
         cargo.args(["--package", &package]);
     }
-    if !target.features.is_empty() {
-        cargo.arg("--features").arg(target.features.join(","));
+    if !features.is_empty() {
+        cargo.arg("--features").arg(features.join(","));
     }
     if !target.default_features {
         cargo.arg("--no-default-features");

@@ -32,9 +32,7 @@ fn manifest(infergate: &Sandbox, targets: &[(&str, &str)]) -> String {
 #[test]
 fn bench_targets_that_are_not_gated_are_named() {
     let off = "bench = false\n";
-    let takes = "required-features = ['text']\n";
-    let (sandbox, _infergate) =
-        with_benches(&[("first", ""), ("off", off), ("text", takes), ("own", ""), ("other", "")]);
+    let (sandbox, _infergate) = with_benches(&[("first", ""), ("off", off), ("own", ""), ("other", "")]);
     for name in ["own", "other"] {
         sandbox.write(&format!("benches/{name}.rs"), "fn main() {}\n");
     }
@@ -42,16 +40,32 @@ fn bench_targets_that_are_not_gated_are_named() {
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--json=verdict.json"]).success());
     for line in [
         "not gated: off: it has 'bench = false' in Cargo.toml and is not named with --bench-target\n",
-        "not gated: text: it takes --bench-features text\n",
         "not gated: other, own: each uses neither criterion nor divan (an engine's own is named with --bench-target)\n",
         "not gated: plain: it has no 'harness = false' in Cargo.toml\n",
     ] {
         assert!(said.contains(&format!("- {line}")), "{line}: {said}");
     }
     let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
-    assert!(verdict.contains("not gated: text"), "{verdict}");
+    assert!(verdict.contains("not gated: off"), "{verdict}");
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--bench-target=first,off"]).success());
     assert!(said.contains("off/long") && !said.contains("not gated"), "{said}");
+}
+
+/// Of one that only head has, too: base is built with them as far as it has them.
+#[test]
+fn a_bench_target_is_built_with_the_features_that_it_asks_for() {
+    let (sandbox, infergate) = with_benches(&[("known", "required-features = ['text']\n")]);
+    let step = "pub const STEP_NS: u64 = if cfg!(feature = \"text\") { 4_000_000 } else { 9_000_000 };\n";
+    commit(&sandbox, "engine.rs", step, "a bench");
+    let worker = fs::read_to_string(sandbox.path("benches/known.rs")).expect("a worker");
+    sandbox.write("benches/new.rs", &worker);
+    let both = ["known", "new"].map(|name| (name, "required-features = ['text', 'newer']\n"));
+    sandbox.write("Cargo.toml", &format!("{}newer = []\n", manifest(&infergate, &both)));
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--time-same-code"]).success());
+    for bench in ["known/long", "new/long"] {
+        let row = said.lines().find(|line| line.starts_with(bench)).unwrap_or_default();
+        assert_eq!(row.matches("4.00 ms").count(), 2, "{said}");
+    }
 }
 
 /// An engine's is gated alone; one of criterion has only the name of it.

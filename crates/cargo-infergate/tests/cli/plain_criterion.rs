@@ -63,10 +63,9 @@ fn benches_are_gated_as_they_are() {
     let sandbox = repository();
     what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(&sandbox);
     a_quick_look_gives_no_verdict(&sandbox);
-    // What the default features enable is enabled; other keys of [bench] name no bench target.
+    // What a bench target asks for is enabled; other keys of [bench] name no bench target.
     let another = "\n[[bench]]\nname = 'print'\nharness = false\nrequired-features = ['text']\n\n\
-                   [[bench]]\nname = 'never'\nharness = false\nrequired-features = ['missing']\n\n\
-                   [features]\ndefault = ['std']\nstd = ['text']\ntext = []\nmissing = []\n\n\
+                   [[bench]]\nname = 'never'\nharness = false\nbench = false\n\n[features]\ntext = []\n\n\
                    [target.'cfg(codspeed)'.dev-dependencies]\ncodspeed-criterion-compat = { path = 'compat' }\n";
     sandbox.write("compat/Cargo.toml", "[package]\nname = 'codspeed-criterion-compat'\nversion = '4.0.0'\n");
     sandbox.write("compat/src/lib.rs", "");

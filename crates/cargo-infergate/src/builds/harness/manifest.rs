@@ -78,6 +78,8 @@ pub fn add_targets(
     (folder, laid): (&Path, &[PathBuf]),
 ) -> Result<()> {
     let of_head = with_main(&table(&own.manifest_path)?);
+    let features = manifest.get("features").cloned();
+    let is_there = |feature: &&String| features.as_ref().is_some_and(|features| features.get(feature).is_some());
     let benches = manifest.entry("bench").or_insert_with(|| Toml::Array(Vec::new()));
     let benches = benches.as_array_mut().context("base's Cargo.toml: bench is no list of targets")?;
     let is_known = |name: &str| benches.iter().any(|known| known.get("name").and_then(Toml::as_str) == Some(name));
@@ -85,11 +87,14 @@ pub fn add_targets(
     for name in others.iter().chain([&target.target, &target.memory_target]) {
         let Some(bench) = own.bench(name).filter(|bench| laid.contains(&bench.src_path)) else { continue };
         let path = bench.src_path.strip_prefix(folder)?.to_string_lossy().into_owned();
+        // Cargo refuses those that base does not have.
+        let needed: Vec<String> = bench.required_features.iter().filter(is_there).cloned().collect();
         benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name.as_str()));
         let mut bench = Table::new();
         bench.insert("name".into(), Toml::from(name.as_str()));
         bench.insert("path".into(), Toml::from(path));
         bench.insert("harness".into(), Toml::Boolean(false));
+        bench.insert("required-features".into(), Toml::from(needed));
         benches.push(Toml::Table(bench));
     }
     Ok(())
