@@ -115,7 +115,8 @@ fn has_engine(target: &BenchTarget, packages: &[&Package]) -> bool {
     packages.iter().any(|package| {
         let text = source(package, &target.target).unwrap_or_default();
         let is_ours = takes_criterion(package) || takes_infergate(package);
-        !(is_ours && uses_ours(&text)) || text.contains("infergate") && !text.contains("infergate::criterion")
+        !(is_ours && uses_ours(&text, &package.helpers))
+            || text.contains("infergate") && !text.contains("infergate::criterion")
     })
 }
 
@@ -195,6 +196,7 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
         git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
     };
     let table_of = |path: &Path| text_of(path)?.parse::<Table>().ok();
+    let helpers: BTreeSet<String> = here.iter().flat_map(|package| package.helpers.clone()).collect();
     // Where one package alone is meant, others are not missed.
     let is_whole = kept.len() == here.iter().filter(|package| package.is_asked_for(target)).count();
     let own =
@@ -212,7 +214,7 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
         for (name, path) in with_main(&was) {
             let is_gated =
                 |bench: &BenchTarget| bench.target == name && *bench.package.as_ref().unwrap_or(&only) == package;
-            let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text));
+            let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text, &helpers));
             let is_there = found.iter().any(|one| is_gated(&one.bench));
             if is_there || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
                 continue;
@@ -296,7 +298,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
             let name = built.name.clone();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
-            let lacks = if !(is_ours && uses_ours(&text) || names_ours(&text)) {
+            let lacks = if !(is_ours && uses_ours(&text, &package.helpers) || names_ours(&text)) {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !is_ours {
                 Some("takes criterion from another package, not from a dependency of its own".to_owned())
@@ -331,9 +333,11 @@ pub fn names_ours(text: &str) -> bool {
     NAMED.iter().any(|name| text.contains(name))
 }
 
-/// Whether a bench's text speaks of criterion or divan. What it includes may.
-fn uses_ours(text: &str) -> bool {
-    names_ours(text) || text.contains("include!(")
+/// Whether a bench's text speaks of criterion or divan. What it includes may, and what a macro of a helper makes of it if that writes its
+/// `main`, too.
+fn uses_ours(text: &str, helpers: &BTreeSet<String>) -> bool {
+    let by_helper = || !text.contains("fn main") && helpers.iter().any(|name| text.contains(&format!("{name}::")));
+    names_ours(text) || text.contains("include!(") || by_helper()
 }
 
 /// Whether a bench takes CodSpeed's criterion always, in a package that takes criterion's own, too.

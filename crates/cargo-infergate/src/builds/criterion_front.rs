@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
 use super::swap::{dependency_sections, manifests, resolve, table, write};
-use super::workspace::{self, Package};
+use super::workspace::{self, Dependency, Package};
 use super::{bench_target, cargo_settings, toolchain};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
@@ -40,9 +40,31 @@ const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "reg
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
-/// Whether a package, as cargo describes it, takes criterion from where everybody does.
+/// Whether a package, as cargo describes it, takes criterion from where everybody does, or through a helper.
 pub fn takes_criterion(package: &Package) -> bool {
-    names(package).any(|name| front(name).is_some())
+    names(package).any(|name| front(name).is_some()) || !package.helpers.is_empty()
+}
+
+/// Finds the helpers of each package of a workspace: those with criterion for all who take them, and what has one of those.
+pub fn note_helpers(packages: &mut [Package]) {
+    let mut helpers: BTreeSet<String> = BTreeSet::new();
+    let is_helper = |helpers: &BTreeSet<String>, one: &Dependency| one.path.is_some() && helpers.contains(&one.name);
+    loop {
+        let gives = |one: &Dependency| one.kind.is_none() && (front(&one.name).is_some() || is_helper(&helpers, one));
+        let is_new = |package: &&Package| !helpers.contains(&package.name) && package.dependencies.iter().any(gives);
+        let new: Vec<String> = packages.iter().filter(is_new).map(|package| package.name.clone()).collect();
+        if new.is_empty() {
+            break;
+        }
+        helpers.extend(new);
+    }
+    for package in packages {
+        let taken = package.dependencies.iter().filter(|one| is_helper(&helpers, one));
+        let taken = taken.map(|one| one.rename.as_ref().unwrap_or(&one.name));
+        let own = package.targets.iter().find(|target| target.is("lib")).map(|library| &library.name);
+        let all = taken.chain(own.filter(|_| helpers.contains(&package.name)));
+        package.helpers = all.map(|name| name.replace('-', "_")).collect();
+    }
 }
 
 /// Whether it takes it from infergate, or is infergate.

@@ -1,12 +1,12 @@
 //! What `cargo metadata` says of the packages around a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::{asked, bench_target};
+use super::{asked, bench_target, criterion_front};
 use crate::config::BenchTarget;
 
 #[derive(Deserialize)]
@@ -24,6 +24,10 @@ pub struct Package {
     /// Each with those that it enables.
     #[serde(default)]
     pub features: BTreeMap<String, Vec<String>>,
+    /// Crates of the workspace that it takes criterion or divan through, as its code calls them: one with macros that write benches, or its
+    /// own library.
+    #[serde(skip)]
+    pub helpers: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -87,7 +91,11 @@ pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
     let mut cargo = bench_target::cargo(folder);
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
     let metadata: Option<Metadata> = serde_json::from_slice(&asked::output(cargo)?.stdout).ok();
-    Ok(metadata.map(|metadata| metadata.packages))
+    let mut packages = metadata.map(|metadata| metadata.packages);
+    if let Some(packages) = &mut packages {
+        criterion_front::note_helpers(packages);
+    }
+    Ok(packages)
 }
 
 /// The packages that have a bench target of this name.

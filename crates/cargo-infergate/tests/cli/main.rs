@@ -43,6 +43,7 @@ mod revisions;
 mod same_code;
 mod sandbox;
 mod server;
+mod stand_ins;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod swap;

@@ -3,6 +3,7 @@
 use crate::bench_targets::new_bench_targets_cost_the_others_nothing;
 use crate::revisions::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::stand_ins::what_takes_criterions_place_is_gated_too;
 
 /// Criterion's own version is never asked for.
 pub const MANIFEST: &str = "[package]\nname = 'parser'\nversion = '0.1.0'\nedition = '2018'\n\n\
@@ -240,39 +241,6 @@ fn a_quick_look_gives_no_verdict(sandbox: &Sandbox) {
     assert!(stdout(&said).ends_with(line), "{}", stdout(&said));
     assert!(!sandbox.path("target/paired.json").exists());
     git(sandbox, &["checkout", "--quiet", "--", "src/lib.rs"]);
-}
-
-/// A workspace whose members take other packages for criterion, one of which calls itself criterion.
-fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
-    let before = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
-    let manifest = |name: &str, rest: &str| {
-        sandbox.write(
-            &format!("{name}/Cargo.toml"),
-            &format!("[package]\nname = '{name}'\nversion = '3.0.1'\nedition = '2021'\n{rest}"),
-        );
-        sandbox.write(&format!("{name}/src/lib.rs"), "");
-    };
-    manifest("criterion2", "[features]\ncodspeed = []\n[lib]\nname = 'criterion'\n");
-    manifest("codspeed-criterion-compat", "");
-    let bench = "[[bench]]\nname = 'all'\nharness = false\n[dev-dependencies]\n";
-    manifest("newer", &format!("{bench}criterion2.workspace = true\n[features]\ncodspeed = ['criterion2/codspeed']\n"));
-    manifest("other", &format!("{bench}codspeed-criterion-compat.workspace = true\n"));
-    let text = "use criterion::{criterion_group, criterion_main, Criterion};\n\nfn all(c: &mut Criterion) {\n    \
-                c.bench_function(\"one\", |b| b.LOOP);\n}\n\ncriterion_group!(benches, all);\ncriterion_main!(benches);\n";
-    let inner = "iter_with_setup_wrapper(|runner| {\n        let text = \"a\".repeat(9);\n        runner.run(|| text.len())\n    })";
-    sandbox.write("newer/benches/all.rs", &text.replace("LOOP", inner));
-    let text = text.replace("LOOP", "iter(|| std::hint::black_box(1) + 1)");
-    sandbox.write("other/benches/all.rs", &text.replace("use criterion", "use codspeed_criterion_compat"));
-    let dependencies = "[workspace.dependencies]\ncriterion = '0.5'\ncriterion2 = { path = 'criterion2', version = '3' }\n\
-                        codspeed-criterion-compat = { path = 'codspeed-criterion-compat' }\n";
-    let workspace = format!("{MANIFEST}\n[workspace]\nmembers = ['newer', 'other']\n{dependencies}");
-    commit(sandbox, "Cargo.toml", &workspace, "a workspace");
-    for package in ["newer", "other"] {
-        let package = format!("--bench-package={package}");
-        let said = gate(sandbox, &[&package, "--bench-target=all", "--quick", "--time-same-code"]).success();
-        assert!(stdout(&said).lines().any(|line| line.starts_with("one ")), "{}", stdout(&said));
-    }
-    commit(sandbox, "Cargo.toml", &before, "none");
 }
 
 /// divan takes its own time, so that nothing is said of it here but that it was taken.

@@ -1,0 +1,47 @@
+//! Packages that take criterion's place, or through which a bench takes it: in the repository that the tests of plain criterion use.
+
+use crate::plain_criterion::{MANIFEST, gate};
+use crate::revisions::commit;
+use crate::sandbox::{Sandbox, stdout};
+
+/// A workspace whose members take other packages for criterion, one of which calls itself criterion, or take it through another member.
+pub fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
+    let before = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let manifest = |name: &str, rest: &str| {
+        sandbox.write(
+            &format!("{name}/Cargo.toml"),
+            &format!("[package]\nname = '{name}'\nversion = '3.0.1'\nedition = '2021'\n{rest}"),
+        );
+        sandbox.write(&format!("{name}/src/lib.rs"), "");
+    };
+    manifest("criterion2", "[features]\ncodspeed = []\n[lib]\nname = 'criterion'\n");
+    manifest("codspeed-criterion-compat", "");
+    let bench = "[[bench]]\nname = 'all'\nharness = false\n[dev-dependencies]\n";
+    manifest("newer", &format!("{bench}criterion2.workspace = true\n[features]\ncodspeed = ['criterion2/codspeed']\n"));
+    manifest("other", &format!("{bench}codspeed-criterion-compat.workspace = true\n"));
+    let text = "use criterion::{criterion_group, criterion_main, Criterion};\n\nfn all(c: &mut Criterion) {\n    \
+                c.bench_function(\"one\", |b| b.LOOP);\n}\n\ncriterion_group!(benches, all);\ncriterion_main!(benches);\n";
+    let inner = "iter_with_setup_wrapper(|runner| {\n        let text = \"a\".repeat(9);\n        runner.run(|| text.len())\n    })";
+    sandbox.write("newer/benches/all.rs", &text.replace("LOOP", inner));
+    let text = text.replace("LOOP", "iter(|| std::hint::black_box(1) + 1)");
+    sandbox.write("other/benches/all.rs", &text.replace("use criterion", "use codspeed_criterion_compat"));
+    // A macro of another member writes the benches and their main.
+    manifest("macros", "[dependencies]\ncriterion.workspace = true\n");
+    let library = "pub use criterion;\n\n#[macro_export]\nmacro_rules! benches {\n    ($name:ident) => {\n        \
+                   fn all(c: &mut $crate::criterion::Criterion) {\n            \
+                   c.bench_function(\"one\", |b| b.iter(|| std::hint::black_box(1) + 1));\n        }\n        \
+                   $crate::criterion::criterion_group!($name, all);\n        $crate::criterion::criterion_main!($name);\n    };\n}\n";
+    sandbox.write("macros/src/lib.rs", library);
+    manifest("of_macro", &format!("{bench}macros = {{ path = '../macros' }}\n"));
+    sandbox.write("of_macro/benches/all.rs", "macros::benches!(all_of_them);\n");
+    let dependencies = "[workspace.dependencies]\ncriterion = '0.5'\ncriterion2 = { path = 'criterion2', version = '3' }\n\
+                        codspeed-criterion-compat = { path = 'codspeed-criterion-compat' }\n";
+    let workspace = format!("{MANIFEST}\n[workspace]\nmembers = ['newer', 'other', 'of_macro']\n{dependencies}");
+    commit(sandbox, "Cargo.toml", &workspace, "a workspace");
+    for package in ["newer", "other", "of_macro"] {
+        let package = format!("--bench-package={package}");
+        let said = gate(sandbox, &[&package, "--bench-target=all", "--quick", "--time-same-code"]).success();
+        assert!(stdout(&said).lines().any(|line| line.starts_with("one ")), "{}", stdout(&said));
+    }
+    commit(sandbox, "Cargo.toml", &before, "none");
+}
