@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
-use super::criterion_front::{source, takes_criterion, takes_infergate};
+use super::criterion_front::{self, source, takes_criterion, takes_infergate};
 use super::workspace::Package;
 use super::{git, swap};
 use crate::config::BenchTarget;
@@ -302,7 +302,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !is_ours {
                 Some("takes criterion from another package, not from a dependency of its own".to_owned())
-            } else if is_of_codspeed(package, &text) {
+            } else if is_of_codspeed(package, &text) && !criterion_front::is_of_codspeed(package) {
                 Some(
                     "uses codspeed-criterion-compat beside criterion, and one Cargo.toml can have one of both replaced"
                         .to_owned(),

@@ -23,13 +23,14 @@ const DIVAN: &str = "infergate-divan";
 /// What a front stands for: criterion and what takes its place elsewhere, and divan.
 const FRONTS: [(&str, &str); 5] = [
     ("criterion", PACKAGE),
-    ("codspeed-criterion-compat", PACKAGE),
+    (CODSPEED, PACKAGE),
     (CRITERION2, PACKAGE),
     ("divan", DIVAN),
     ("codspeed-divan-compat", DIVAN),
 ];
 
 const CRITERION2: &str = "criterion2";
+const CODSPEED: &str = "codspeed-criterion-compat";
 
 /// The front builds with Rust 1.85 and newer.
 const OLDEST_RUST: u32 = 85;
@@ -99,6 +100,13 @@ pub fn source(package: &Package, bench: &str) -> Option<String> {
     read_text(&package.bench(bench)?.src_path, MAX_SOURCE_BYTES).ok()
 }
 
+/// Whether the benches of a package name CodSpeed's criterion and never criterion itself.
+pub fn is_of_codspeed(package: &Package) -> bool {
+    let text: String = package.benches().filter_map(|bench| source(package, &bench.name)).collect();
+    let rest = text.replace("codspeed_criterion_compat", "");
+    rest != text && !["criterion::", "crate criterion"].iter().any(|name| rest.contains(name))
+}
+
 /// The feature of a bench target's dependency that counts its heap. `None` where it takes criterion from somewhere else than the front.
 ///
 /// # Errors
@@ -123,12 +131,14 @@ pub fn put(folder: &Path) -> Result<()> {
         resolve(folder, "")?;
     }
     let paths = manifests(folder, &lock)?;
+    let packages = workspace::packages(folder)?.unwrap_or_default();
     let mut tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
     let calls_itself_criterion = tables.iter_mut().any(asks_for_criterion2_3);
     let shared = tables.iter().find_map(|table| table.get("workspace")?.get("dependencies")?.as_table().cloned());
     for (manifest, mut table) in paths.iter().zip(tables) {
         let before = table.clone();
-        rename(&mut table, shared.as_ref());
+        let own = packages.iter().find(|package| package.manifest_path == *manifest);
+        rename(&mut table, shared.as_ref(), own.is_some_and(is_of_codspeed));
         if calls_itself_criterion {
             call_criterion(&mut table);
         }
@@ -156,7 +166,9 @@ fn package_of(name: &str, value: &Toml) -> String {
 
 /// The front takes the place of what it stands for. `shared` are the dependencies that the workspace's root has for its members: there
 /// all are replaced, since each member takes its own.
-fn rename(manifest: &mut Table, shared: Option<&Table>) {
+fn rename(manifest: &mut Table, shared: Option<&Table>, is_of_codspeed: bool) {
+    let mut fronts = FRONTS;
+    fronts.sort_by_key(|(name, _)| is_of_codspeed && *name != CODSPEED);
     let mut of_members = manifest.get_mut("workspace").and_then(|own| own.as_table_mut()?.remove("dependencies"));
     for (name, value) in of_members.iter_mut().filter_map(Toml::as_table_mut).flatten() {
         if let Some(front) = front(&package_of(name, value)) {
@@ -171,8 +183,9 @@ fn rename(manifest: &mut Table, shared: Option<&Table>) {
     for (name, value) in sections.iter_mut().flat_map(|section| section.iter_mut()) {
         let package = package(name, value);
         let Some(front) = front(&package) else { continue };
-        // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so.
-        let is_second = FRONTS
+        // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so, and
+        // beside CodSpeed's criterion itself where no bench names that.
+        let is_second = fronts
             .iter()
             .take_while(|(before, _)| *before != package)
             .any(|(other, of)| *of == front && own.contains(*other));

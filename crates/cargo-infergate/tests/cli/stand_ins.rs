@@ -16,9 +16,12 @@ pub fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
     };
     manifest("criterion2", "[features]\ncodspeed = []\n[lib]\nname = 'criterion'\n");
     manifest("codspeed-criterion-compat", "");
+    manifest("criterion", "");
     let bench = "[[bench]]\nname = 'all'\nharness = false\n[dev-dependencies]\n";
     manifest("newer", &format!("{bench}criterion2.workspace = true\n[features]\ncodspeed = ['criterion2/codspeed']\n"));
-    manifest("other", &format!("{bench}codspeed-criterion-compat.workspace = true\n"));
+    // Its benches name one of both.
+    let both = "codspeed-criterion-compat.workspace = true\ncriterion = { path = '../criterion' }\n";
+    manifest("other", &format!("{bench}{both}"));
     let text = "use criterion::{criterion_group, criterion_main, Criterion};\n\nfn all(c: &mut Criterion) {\n    \
                 c.bench_function(\"one\", |b| b.LOOP);\n}\n\ncriterion_group!(benches, all);\ncriterion_main!(benches);\n";
     let inner = "iter_with_setup_wrapper(|runner| {\n        let text = \"a\".repeat(9);\n        runner.run(|| text.len())\n    })";
