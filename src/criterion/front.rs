@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::criterion::measurement::{Measurement, WallTime};
-use ::criterion::profiler::Profiler;
 use ::criterion::{BenchmarkFilter, PlottingBackend};
 
 use super::shared::Shared;
@@ -76,9 +75,17 @@ impl<M: Measurement> Criterion<M> {
         Criterion { inner: self.inner.map(|inner| inner.with_measurement(shared)), measurement }
     }
 
-    /// A profiler for `cargo bench -- --profile-time`.
+    /// A profiler, also one of another criterion's: none is used.
+    #[cfg(feature = "any_profiler")]
     #[must_use]
-    pub fn with_profiler<P: Profiler + 'static>(self, profiler: P) -> Self {
+    pub fn with_profiler<P>(self, _profiler: P) -> Self {
+        self
+    }
+
+    /// A profiler for `cargo bench -- --profile-time`.
+    #[cfg(not(feature = "any_profiler"))]
+    #[must_use]
+    pub fn with_profiler<P: ::criterion::profiler::Profiler + 'static>(self, profiler: P) -> Self {
         let Self { inner, measurement } = self;
         Self { inner: inner.map(|inner| inner.with_profiler(profiler)), measurement }
     }

@@ -32,6 +32,9 @@ const FRONTS: [(&str, &str); 5] = [
 const CRITERION2: &str = "criterion2";
 const CODSPEED: &str = "codspeed-criterion-compat";
 
+/// The front's feature that takes profilers of other versions of criterion, which a worker leaves alone anyway.
+const ANY_PROFILER: &str = "any_profiler";
+
 /// The front builds with Rust 1.85 and newer.
 const OLDEST_RUST: u32 = 85;
 
@@ -225,6 +228,12 @@ fn in_place(front: &str, value: &Toml) -> Toml {
         (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
     };
     dependency.extend(place.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
+    if front == PACKAGE {
+        let features = dependency.entry("features").or_insert_with(|| Toml::Array(Vec::new()));
+        if let Some(features) = features.as_array_mut() {
+            features.push(Toml::from(ANY_PROFILER));
+        }
+    }
     Toml::Table(dependency)
 }
 

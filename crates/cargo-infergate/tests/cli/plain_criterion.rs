@@ -131,7 +131,10 @@ fn odd(c: &mut Criterion) {
     c.bench("older", Benchmark::new("one", |b| b.iter_custom(|n| Duration::from_nanos(n / 2))));
 }
 
-criterion_group!(benches, odd);
+/// As one for another version of criterion.
+struct Profiler;
+
+criterion_group!(name = benches; config = Criterion::default().with_profiler(Profiler); targets = odd);
 criterion_main!(benches);
 "#;
 
