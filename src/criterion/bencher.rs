@@ -27,12 +27,12 @@ pub struct SetupRunner<'a, M: Measurement = WallTime> {
 }
 
 impl<M: Measurement> SetupRunner<'_, M> {
-    /// Times `work` without the drop of what it returns.
-    pub fn run<O, F: FnOnce() -> O>(&mut self, work: F) {
+    /// Times `work` without the drop of what it returns, and hands that over.
+    pub fn run<O, F: FnOnce() -> O>(&mut self, work: F) -> O {
         let start = self.measurement.start();
-        let output = work();
+        let output = black_box(work());
         self.took = Some(self.measurement.end(start));
-        drop(black_box(output));
+        output
     }
 }
 

@@ -21,12 +21,14 @@ pub const PACKAGE: &str = "infergate-criterion";
 const DIVAN: &str = "infergate-divan";
 
 /// What a front stands for: criterion and what takes its place elsewhere, and divan.
-const FRONTS: [(&str, &str); 5] = [
+const FRONTS: [(&str, &str); 7] = [
     ("criterion", PACKAGE),
     (CODSPEED, PACKAGE),
+    ("codspeed-criterion-compat-walltime", PACKAGE),
     (CRITERION2, PACKAGE),
     ("divan", DIVAN),
     ("codspeed-divan-compat", DIVAN),
+    ("codspeed-divan-compat-walltime", DIVAN),
 ];
 
 const CRITERION2: &str = "criterion2";

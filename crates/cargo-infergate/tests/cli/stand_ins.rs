@@ -24,7 +24,7 @@ pub fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
     manifest("other", &format!("{bench}{both}"));
     let text = "use criterion::{criterion_group, criterion_main, Criterion};\n\nfn all(c: &mut Criterion) {\n    \
                 c.bench_function(\"one\", |b| b.LOOP);\n}\n\ncriterion_group!(benches, all);\ncriterion_main!(benches);\n";
-    let inner = "iter_with_setup_wrapper(|runner| {\n        let text = \"a\".repeat(9);\n        runner.run(|| text.len())\n    })";
+    let inner = "iter_with_setup_wrapper(|runner| {\n        let text = \"a\".repeat(9);\n        assert_eq!(runner.run(|| text.len()), 9);\n    })";
     sandbox.write("newer/benches/all.rs", &text.replace("LOOP", inner));
     let text = text.replace("LOOP", "iter(|| std::hint::black_box(1) + 1)");
     sandbox.write("other/benches/all.rs", &text.replace("use criterion", "use codspeed_criterion_compat"));
