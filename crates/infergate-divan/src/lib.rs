@@ -10,17 +10,21 @@
 //! The gate asks divan itself for each sample: one of so many iterations. What it took is read from the table that divan prints, which
 //! has four digits.
 
+mod builder;
 #[cfg(unix)]
 mod samples;
 
+pub use builder::Divan;
 pub use divan::*;
 
 /// In place of [`divan::main`]: divan's under `cargo bench`, a worker under the gate.
-#[cfg(unix)]
 pub fn main() {
-    if !infergate::criterion::is_worker() {
-        return divan::main();
-    }
+    Divan::from_args().main();
+}
+
+/// Answers the gate.
+#[cfg(unix)]
+fn work() {
     let benches = match samples::list() {
         Ok(benches) => benches,
         Err(error) => {
@@ -47,12 +51,9 @@ pub fn main() {
     }
 }
 
-/// In place of [`divan::main`]: elsewhere than on Unix the gate cannot read what divan prints.
+/// Elsewhere than on Unix the gate cannot read what divan prints.
 #[cfg(not(unix))]
-pub fn main() {
-    if infergate::criterion::is_worker() {
-        eprintln!("error: divan's benches are gated on Unix alone");
-        std::process::exit(2);
-    }
-    divan::main();
+fn work() {
+    eprintln!("error: divan's benches are gated on Unix alone");
+    std::process::exit(2);
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use divan::Divan;
 
+use super::builder::LISTED;
+
 /// No sample takes as long.
 const MOST: Duration = Duration::from_secs(24 * 3600);
 
@@ -20,7 +22,8 @@ const MOST: Duration = Duration::from_secs(24 * 3600);
 pub fn list() -> Result<Vec<String>> {
     let program = env::current_exe().context("this program cannot be found")?;
     let mut command = Command::new(program);
-    command.args(["--list", "--format", "terse"]).env("NEXTEST", "1").stdin(Stdio::null()).stderr(Stdio::null());
+    command.args(["--list", "--format", "terse"]).env("NEXTEST", "1").env(LISTED, "1");
+    command.stdin(Stdio::null()).stderr(Stdio::null());
     let said = command.output().context("this program cannot be started")?;
     let text = String::from_utf8_lossy(&said.stdout);
     let names: Vec<String> =

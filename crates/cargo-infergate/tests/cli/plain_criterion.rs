@@ -261,6 +261,8 @@ fn benches_of_divan_are_gated_too(sandbox: &Sandbox) {
         assert!(stdout(&said).contains(case), "{}", stdout(&said));
     }
     assert!(decision(&said).contains("pass (exit 0): 3 cases"), "{}", stdout(&said));
+    let own = bench.replace("divan::main()", "divan::Divan::default().threads([1]).run_benches()");
+    sandbox.write("benches/parse.rs", &own);
     let said = gate(sandbox, &["--quick", "--time-same-code", "--cases=*sum*"]).success();
     let rows = stdout(&said).lines().filter(|line| line.starts_with("parse::sum::") && line.contains(" % (")).count();
     assert_eq!(rows, 2, "{}", stdout(&said));
