@@ -107,8 +107,8 @@ pub struct Step {
 ///   lazily; it must not depend on what ran before.
 /// - Beyond [`EngineInfo::context_tokens`] both return an error; they never wrap, truncate or panic.
 ///
-/// One more that cannot be seen from outside: between two calls an engine computes nothing, since base and head take turns between
-/// tokens. One that does, as with a thread that decodes ahead, says [`Pacing::Streaming`] in its [`info`](Engine::info).
+/// One more that the gate sees: between two calls an engine computes nothing, since base and head take turns between tokens. One that
+/// does, as with a thread that decodes ahead, says [`Pacing::Streaming`] in its [`info`](Engine::info).
 pub trait Engine {
     /// Who this is. Cheap, and the same at every call.
     fn info(&self) -> EngineInfo;

@@ -2,6 +2,8 @@
 
 mod bench_flags;
 mod engine_contract;
+#[cfg(unix)]
+mod idle;
 mod measure;
 mod memory_runs;
 mod numeric_crates;

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, fewest_to_pass};
+use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
 use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
@@ -177,11 +177,13 @@ impl<'a> PairedRun<'a> {
     ) -> Result<PairedReceipt, WorkerError> {
         loop {
             let cases = open(&self.receipt);
-            if cases.is_empty() {
+            if let Some(broken) = head_computes_between(&self.receipt) {
+                self.receipt.invalid.push(broken);
                 return Ok(self.receipt);
             }
-            if self.blocks_in_budget() == Some(0) {
-                self.receipt.out_of_time = true;
+            self.receipt.out_of_time = !cases.is_empty() && self.blocks_in_budget() == Some(0);
+            if cases.is_empty() || self.receipt.out_of_time {
+                self.receipt.notes.extend(computes_between(&self.receipt));
                 return Ok(self.receipt);
             }
             let done = self.receipt.blocks.len();
@@ -231,8 +233,16 @@ impl<'a> PairedRun<'a> {
         progress(&step(&label(done, last, cases, "loading"), (done, last), 0, cases.len()));
         let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
         let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
-        let mut record =
-            BlockRecord { started_first, ran_first, anchor_place, layouts, cases: Vec::new(), windows: Vec::new() };
+        let mut record = BlockRecord {
+            started_first,
+            ran_first,
+            anchor_place,
+            layouts,
+            base_idle: None,
+            head_idle: None,
+            cases: Vec::new(),
+            windows: Vec::new(),
+        };
         if done == 0 {
             self.pairs.forget_blocks();
         }
@@ -247,6 +257,7 @@ impl<'a> PairedRun<'a> {
             let named = |error: WorkerError| if is_bench { error.of(&case.id.to_string()) } else { error };
             record.cases.push(measured.map_err(named)?);
         }
+        (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
         record.cases.iter().for_each(|block| self.pairs.note(block));
         for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
             let before = record.cases.len();

@@ -25,6 +25,7 @@ mod paired_case;
 mod reason;
 mod report;
 mod share;
+mod side;
 mod summary;
 mod target;
 mod verdict;
@@ -61,7 +62,7 @@ pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Side, SideRecord, log_ratios};
+pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use report::{
@@ -69,6 +70,7 @@ pub use report::{
     ReportVerdict,
 };
 pub use share::ShareRecord;
+pub use side::Side;
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};

@@ -5,6 +5,7 @@
 //! refused. Missing is `null`.
 
 mod fingerprint;
+mod idle;
 pub mod limits;
 mod memory;
 mod store;
@@ -25,6 +26,7 @@ use crate::trace::Trace;
 
 pub use crate::metric::Metric;
 pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
+pub use idle::Idle;
 pub use memory::{
     AllocationSite, CountedCase, InferenceMemory, LIVE_BYTES_AT_REST, LeakSite, LoadMemory, MEMORY_SCHEMA,
     MemoryReceipt, MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS,

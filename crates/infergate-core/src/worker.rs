@@ -21,7 +21,9 @@
 //!
 //! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
 //! change. An engine must not compute between requests: while one side of a pair works, the other one is idle. One that does
-//! go on says `"pacing":"streaming"` in its `engine`, and is never asked for a part of a generation.
+//! go on says `"pacing":"streaming"` in its `engine`, and is never asked for a part of a generation. The answers to `sample` and `turn` may
+//! tell: `"idle":{"cpu_ns":1,"wall_ns":9}` is the processor time of the worker since it began, and the time by the clock, between its
+//! answers to those two requests and whatever came next.
 //!
 //! The last four belong to the memory phase; a worker without them can be timed and not followed.
 //!
@@ -53,6 +55,7 @@
 //!
 //! `machine`, `build`, `engine`, `output`, `work` and the others are the receipt's types, see [`crate::receipt`].
 
+mod between;
 mod capability;
 mod client;
 mod error;
@@ -75,7 +78,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
-use crate::receipt::{Build, Machine, MemorySample, Output, Throughput, Work, output_sha256};
+use crate::receipt::{Build, Idle, Machine, MemorySample, Output, Throughput, Work, output_sha256};
 
 use capability::Abilities;
 pub use capability::Capability;
@@ -314,6 +317,9 @@ pub struct CountedTokens {
 pub struct TurnReply {
     /// Time of each token, nanoseconds; the first of a generation includes the prompt.
     pub step_ns: Vec<u64>,
+    /// What the worker computed between requests so far; `None` where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
 }
 
 /// Answer to [`Request::Memory`].
@@ -368,4 +374,7 @@ impl Sampling {
 pub struct SampleReply {
     /// As [`samples_ns`](crate::receipt::ProcessSamples::samples_ns); how many iterations each holds was asked.
     pub samples_ns: Vec<Vec<u64>>,
+    /// As [`TurnReply::idle`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
 }

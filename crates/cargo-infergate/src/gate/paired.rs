@@ -21,6 +21,7 @@ mod power;
 mod series;
 mod test;
 mod times;
+mod turns;
 mod verdict;
 
 pub use anchor::{anchor_series, open};
@@ -40,4 +41,5 @@ pub use looks::{
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
 pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown};
+pub use turns::{computes_between, head_computes_between};
 pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, series};

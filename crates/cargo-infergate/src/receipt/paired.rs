@@ -10,10 +10,12 @@ use super::built_with::BuiltWith;
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
+use super::side::Side;
 use super::window::{LoadCase, WindowRecord, validate_windows};
 use super::{Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Machine, MemoryRecord, Note, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
+use infergate_core::receipt::Idle;
 use infergate_core::receipt::limits::{
     MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range,
 };
@@ -110,35 +112,6 @@ pub struct AnchorRecord {
     pub side: Option<SideRecord>,
 }
 
-/// Base or head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// What is compared with.
-    Base,
-    /// What is judged.
-    Head,
-}
-
-impl Side {
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Base => Self::Head,
-            Self::Head => Self::Base,
-        }
-    }
-
-    /// `base` or `head`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Head => "head",
-        }
-    }
-}
-
 /// One side of a paired run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideRecord {
@@ -187,6 +160,12 @@ pub struct BlockRecord {
     /// Which build of each side it started; `null` where each side had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layouts: Option<BlockLayouts>,
+    /// What base's process computed between its calls, while head had its turn; `null` where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_idle: Option<Idle>,
+    /// The same of head's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_idle: Option<Idle>,
     /// The cases not settled when the block began.
     pub cases: Vec<BlockCase>,
     /// The windows of load on servers, in the order they were measured; empty where there were none.

@@ -16,6 +16,7 @@ mod commands;
 #[cfg(unix)]
 mod demo;
 mod early;
+mod engine_rules;
 mod gate;
 mod harness;
 mod harness_sources;

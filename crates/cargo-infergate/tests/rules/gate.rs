@@ -27,5 +27,6 @@ mod simulated_server;
 mod stored;
 mod support;
 mod target;
+mod turns;
 mod undecided;
 mod under_load;

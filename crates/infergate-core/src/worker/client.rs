@@ -23,7 +23,7 @@ use crate::engine::LoadRequest;
 use crate::json::{self, Rules};
 use crate::printable::printable;
 use crate::process::Group;
-use crate::receipt::RULES;
+use crate::receipt::{Idle, RULES};
 use crate::relay::Relay;
 
 /// How often the wait for an answer looks whether the user wants it to end.
@@ -61,6 +61,8 @@ pub struct Client<'a> {
     last_id: u64,
     pub(super) honesty: Honesty,
     pub(super) virtual_clock: bool,
+    /// What it said last of itself between requests.
+    pub(super) idle: Option<Idle>,
     /// Put in front of the names of its benches.
     pub(super) bench_prefix: Option<String>,
     /// By our name of a bench, the worker's own; empty where they are the same.
@@ -112,6 +114,7 @@ impl<'a> Client<'a> {
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
+            idle: None,
             bench_prefix: file.program().bench_prefix.clone(),
             own_names: BTreeMap::new(),
         };
@@ -143,6 +146,11 @@ impl<'a> Client<'a> {
     /// Whether the worker says that it can.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
+    }
+
+    /// What it computed between requests so far, by its last answer with times; `None` where that does not say.
+    pub fn idle(&self) -> Option<Idle> {
+        self.idle
     }
 
     /// The limits of its answers, with what was seen of them.

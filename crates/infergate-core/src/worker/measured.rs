@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::{Value, to_value};
 
+use super::between::is_timed;
 use super::{
     CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, Sampling, TextReply,
     TurnReply, Wire,
@@ -14,7 +15,7 @@ use super::{
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
 use crate::load::{LevelPlan, LoadLevel, LoadWindow, WindowPlan};
-use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, TtftParts};
+use crate::receipt::{AllocationSite, CountedCase, Idle, InferenceMemory, LeakSite, TtftParts};
 
 /// The ids of an output, where they are given.
 pub type Ids = Option<Vec<TokenId>>;
@@ -130,15 +131,18 @@ impl<R: BufRead, W: Write> Wire<R, W> {
             match self.left.take_if(|asked| !asked.request.as_ref().is_ok_and(|request| measured.leaves(request))) {
                 None => return Ok(()),
                 Some(asked) => {
-                    let reply = asked.request.and_then(|request| answer(measured, request));
+                    let is_timed = asked.request.as_ref().is_ok_and(is_timed);
+                    let idle = self.between.sum();
+                    let reply = asked.request.and_then(|request| answer(measured, request, idle));
                     self.answer(asked.id, reply.map_err(|error| measured.explain(error)))?;
+                    self.between.begin(is_timed);
                 }
             }
         }
     }
 }
 
-fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
+fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> Result<Value> {
     match request {
         Request::Hello => to_answer(measured.hello()?),
         Request::Load { request, prompt_text } => to_answer(measured.load(&request, prompt_text)?),
@@ -148,11 +152,11 @@ fn answer(measured: &mut dyn Measured, request: Request) -> Result<Value> {
             let is_any = sampling.count > 0 && sampling.iterations > 0;
             ensure!(is_any, "worker: zero samples of {case} were asked for; ask for at least one");
             ensure_slowdown(sampling.slowdown)?;
-            to_answer(SampleReply { samples_ns: measured.sample(case, sampling)? })
+            to_answer(SampleReply { samples_ns: measured.sample(case, sampling)?, idle })
         }
         Request::Turn { case, tokens, slowdown } => {
             ensure_slowdown(slowdown)?;
-            to_answer(TurnReply { step_ns: measured.turn(case, tokens, slowdown)? })
+            to_answer(TurnReply { step_ns: measured.turn(case, tokens, slowdown)?, idle })
         }
         Request::Memory { case } => to_answer(measured.memory(case)?),
         Request::Inference { case } => to_answer(measured.inference(case)?),

@@ -163,6 +163,7 @@ impl Client<'_> {
     pub fn sample_as(&mut self, case: Case, sampling: Sampling) -> Result<ProcessSamples, WorkerError> {
         let Sampling { count, iterations, .. } = sampling;
         let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case: self.own_name(case), sampling })?;
+        self.idle = reply.idle;
         let samples_ns = reply.samples_ns;
         let reported_ns = self.sum_ns(case, count, &samples_ns)?;
         // Between two steps of a decode case an engine may read the whole prompt again.
@@ -222,6 +223,7 @@ impl Client<'_> {
     pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
         let (reply, waited): (TurnReply, _) =
             self.ask(&Request::Turn { case: self.own_name(case), tokens, slowdown })?;
+        self.idle = reply.idle;
         let given = reply.step_ns.len();
         if !(1..=tokens).contains(&given) {
             return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were asked for")));

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::between::Between;
 use super::{Answer, Capability, Hello, PROTOCOL, Request};
 use crate::machine;
 use crate::outcome::InvariantBroken;
@@ -20,6 +21,8 @@ pub struct Wire<R, W> {
     output: W,
     /// A request that waits for whoever can answer it.
     pub(super) left: Option<Asked>,
+    /// What this process computes while it waits for requests.
+    pub(super) between: Between,
 }
 
 /// What a request is answered with, whatever else is in it.
@@ -40,7 +43,7 @@ pub struct Asked {
 impl<R: BufRead, W: Write> Wire<R, W> {
     /// Over these two.
     pub fn new(input: R, output: W) -> Self {
-        Self { input, output, left: None }
+        Self { input, output, left: None, between: Between::default() }
     }
 
     /// The next request; `None` at the end of the input.
@@ -52,6 +55,7 @@ impl<R: BufRead, W: Write> Wire<R, W> {
         loop {
             line.clear();
             let read = self.input.by_ref().take(MOST_REQUEST_BYTES).read_line(&mut line);
+            self.between.end();
             if read.context("worker: reading a request failed")? == 0 {
                 return Ok(None);
             }

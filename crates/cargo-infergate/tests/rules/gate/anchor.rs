@@ -105,6 +105,8 @@ fn gate(mut receipt: PairedReceipt, base_ms: f64, head_ms: f64, random: &mut fas
             ran_first,
             anchor_place: None,
             layouts: None,
+            base_idle: None,
+            head_idle: None,
             cases,
             windows: Vec::new(),
         });

@@ -43,6 +43,8 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         ran_first: Side::Base,
         anchor_place: None,
         layouts: None,
+        base_idle: None,
+        head_idle: None,
         cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
         windows: Vec::new(),
     };

@@ -62,6 +62,8 @@ fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng)
         ran_first,
         anchor_place: None,
         layouts: None,
+        base_idle: None,
+        head_idle: None,
         cases: Vec::new(),
         windows: Vec::new(),
     };
@@ -299,6 +301,8 @@ fn failing(base: u64, head: u64) -> BlockRecord {
         ran_first: Side::Base,
         anchor_place: None,
         layouts: None,
+        base_idle: None,
+        head_idle: None,
         cases: Vec::new(),
         windows: vec![of_side(Side::Base, base), of_side(Side::Head, head)],
     }
